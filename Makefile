@@ -1,0 +1,37 @@
+# Every target makes .venv and installs what it needs; nothing is installed by hand.
+PYTHON ?= python3
+BIN := .venv/bin
+PEER ?=
+
+.PHONY: demo test check bench proto clean
+
+.venv/installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,examples]'
+	@touch $@
+
+.venv/dev: .venv/installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,examples,dev]'
+	@touch $@
+
+demo: .venv/installed      ## one parameter server, two trainers, real digits
+	@$(BIN)/telegrad demo
+
+test: .venv/installed      ## every test; TESTS narrows it: make test TESTS="tests/test_futures.py -x"
+	@$(BIN)/python -m pytest $(TESTS)
+
+check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python proto/generate.py --check
+	@rm -rf build/check && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target build/check .
+	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p telegrad
+
+bench: .venv/installed     ## our RPC beside PyTorch's: make bench PEER=/path/to/python-with-torch
+	@$(BIN)/python -m telegrad.benchmarks.rpc $(if $(PEER),--peer $(PEER))
+
+proto: .venv/dev           ## regenerate proto/telegrad_pb2.py
+	@$(BIN)/python proto/generate.py
+
+clean:
+	@rm -rf .venv build dist *.egg-info telegrad_runs

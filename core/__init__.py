@@ -1,0 +1,1 @@
+"""Floor 0: errors, futures, tensors and autograd. Knows no network."""

@@ -1,0 +1,60 @@
+"""Every error that Telegrad raises on purpose, under one root.
+
+The RPC errors are also ``RuntimeError`` because programs written for PyTorch catch that, and also the
+built-in exception that says the same (``TimeoutError``, ``ConnectionError``, ...), because careful programs
+catch those. A message says what happened, to whom, and what to do about it.
+"""
+
+
+class TelegradError(Exception):
+    """The root: ``except TelegradError`` catches whatever the library itself raises."""
+
+
+class AutogradError(TelegradError, RuntimeError):
+    """The graph cannot be differentiated as asked: freed, modified in place, no gradient required, ..."""
+
+
+class RpcError(TelegradError, RuntimeError):
+    """A remote call, reference or context failed for a reason that lies outside the called function."""
+
+
+class RpcTimeoutError(RpcError, TimeoutError):
+    """The deadline passed before the answer came."""
+
+
+class WorkerLostError(RpcError, ConnectionError):
+    """The worker that should answer is gone for good: it died, fell silent, or was replaced.
+
+    ``worker`` is its name.
+    """
+
+    def __init__(self, message: str, worker: str = "") -> None:
+        super().__init__(message)
+        self.worker = worker
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (WorkerLostError, (str(self), self.worker))
+
+
+class UnknownWorkerError(RpcError, LookupError):
+    """No worker of the job has that name or rank."""
+
+
+class RemoteError(RpcError):
+    """An exception of the callee that cannot be rebuilt here; the message holds its type, text and traceback."""
+
+
+class SerializationError(RpcError, TypeError):
+    """Something in an argument or a result cannot travel; the message names where it sits."""
+
+
+class AuthenticationError(RpcError, PermissionError):
+    """A peer could not prove that it belongs to this job."""
+
+
+class AgentClosedError(RpcError):
+    """The agent that this handle belongs to was shut down, never started, or lives in another process."""
+
+
+class RendezvousError(RpcError):
+    """The workers could not find one another: wrong rank or world size, a name used twice, no server, ..."""

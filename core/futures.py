@@ -1,0 +1,241 @@
+"""``Future``: a value that arrives later. It knows nothing of messages, agents or tensors.
+
+A future completes exactly once, with a value or an exception. Callbacks run in the thread that completes it, or at
+once if it is already complete; no lock is held while they run. ``wait`` blocks a thread, ``await`` an asyncio task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+T = TypeVar("T")
+S = TypeVar("S")
+Callback = Callable[[], object]
+
+logger = logging.getLogger("telegrad.futures")
+
+
+class Blocker(Protocol):
+    """How a thread of ours blocks: a pool lends its place to another thread meanwhile, an event loop refuses."""
+
+    def block(self, acquire: Callable[[float], bool], timeout: float) -> bool:
+        """Run ``acquire(timeout)``, which blocks up to ``timeout`` seconds (-1: for ever), and return its result."""
+        ...
+
+
+class _ThreadRole(threading.local):
+    blocker: Blocker | None = None
+
+
+# Set by whoever owns a thread, read by every ``wait`` in it.
+thread_role = _ThreadRole()
+
+
+class Future(Generic[T]):
+    """A value of type ``T`` that arrives later (``torch.futures.Future``)."""
+
+    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_lock", "_value", "_waiters")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callback] = []
+        self._waiters: list[Any] = []
+
+    def done(self) -> bool:
+        """Whether it has completed, with a value or an exception."""
+        return self._done
+
+    def value(self) -> T:
+        """The value, without waiting.
+
+        Raises:
+            RuntimeError: it has not completed.
+            BaseException: whatever it was completed with.
+        """
+        if not self._done:
+            raise RuntimeError("this future has not completed; call wait(), or check done() first")
+        if self._error is not None:
+            error = self._error
+            try:
+                raise error
+            finally:
+                # The traceback holds this frame: without this, future -> error -> frame -> future is a cycle.
+                del self, error
+        return cast(T, self._value)
+
+    def exception(self) -> BaseException | None:
+        """The exception it completed with, or ``None``; without waiting.
+
+        Raises:
+            RuntimeError: it has not completed.
+        """
+        if not self._done:
+            raise RuntimeError("this future has not completed; call wait(), or check done() first")
+        return self._error
+
+    def wait(self, timeout: float | None = None) -> T:
+        """Block until it completes, and return the value or raise the exception.
+
+        Args:
+            timeout: seconds; ``None`` relies on the deadline of whoever completes it (every remote call has one).
+
+        Raises:
+            TimeoutError: ``timeout`` seconds went by.
+        """
+        if not self._done and not self._block(timeout):
+            raise TimeoutError(f"the future did not complete within {timeout:g} s")
+        return self.value()
+
+    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
+        """Run ``callback(self)`` on completion; the returned future holds its result or its exception.
+
+        The callback runs with the context variables (agent, autograd context, profiler) of this call to ``then``.
+        """
+        result: Future[S] = Future()
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            try:
+                value = context.run(callback, self)
+            except BaseException as error:
+                result.set_exception(error)
+            else:
+                result.set_result(value)
+
+        self._when_done(run)
+        return result
+
+    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
+        """Like ``then``, for callbacks whose result nobody needs; an exception in one is logged."""
+        context = contextvars.copy_context()
+        self._when_done(lambda: context.run(callback, self))
+
+    def set_result(self, value: T) -> None:
+        """Complete it with ``value`` and run the callbacks.
+
+        Raises:
+            RuntimeError: it has completed already.
+        """
+        run_callbacks(self.finish(value))
+
+    def set_exception(self, error: BaseException) -> None:
+        """Complete it with an exception and run the callbacks.
+
+        Raises:
+            TypeError: ``error`` is not an exception.
+            RuntimeError: it has completed already.
+        """
+        if not isinstance(error, BaseException):
+            raise TypeError(f"set_exception takes an exception, not {type(error).__name__}")
+        run_callbacks(self.finish(error=error))
+
+    def finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback]:
+        """Complete it, wake who waits, and hand back the callbacks for the caller to run where it sees fit."""
+        with self._lock:
+            if self._done:
+                raise RuntimeError("this future has already completed; a future completes exactly once")
+            self._value, self._error = value, error
+            self._done = True
+            callbacks, self._callbacks = self._callbacks, []
+            waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.release()
+        return callbacks
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self._done:
+            loop = asyncio.get_running_loop()
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._when_done(lambda: _wake(loop, waiter))
+            yield from waiter
+        return self.value()
+
+    def __repr__(self) -> str:
+        state = "pending" if not self._done else f"error={self._error!r}" if self._error else f"value={self._value!r}"
+        return f"<Future {state}>"
+
+    def _when_done(self, callback: Callback) -> None:
+        with self._lock:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        run_callbacks([callback])
+
+    def _block(self, timeout: float | None) -> bool:
+        gate = threading.Lock()
+        gate.acquire()
+        with self._lock:
+            if self._done:
+                return True
+            self._waiters.append(gate)
+        seconds = -1.0 if timeout is None else max(timeout, 0.0)
+        blocker = thread_role.blocker
+        try:
+            opened = _acquire(gate, seconds) if blocker is None else blocker.block(lambda s: _acquire(gate, s), seconds)
+        finally:
+            self._forget(gate)
+        return opened or self._done
+
+    def _forget(self, gate: Any) -> None:
+        with self._lock:
+            if gate in self._waiters:
+                self._waiters.remove(gate)
+
+
+def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
+    """A future of the list of ``futures``, complete when every one is (``torch.futures.collect_all``)."""
+    members = list(futures)
+    result: Future[list[Future[T]]] = Future()
+    remaining = len(members)
+    lock = threading.Lock()
+
+    def one_done() -> None:
+        nonlocal remaining
+        with lock:
+            remaining -= 1
+            last = remaining == 0
+        if last:
+            result.set_result(members)
+
+    if not members:
+        result.set_result(members)
+    for member in members:
+        member._when_done(one_done)
+    return result
+
+
+def wait_all(futures: Iterable[Future[T]]) -> list[T]:
+    """Wait for each future in turn and return their values; raises the first exception met."""
+    return [future.wait() for future in list(futures)]
+
+
+def run_callbacks(callbacks: list[Callback]) -> None:
+    """Run what ``Future.finish`` handed back. One that raises is logged and does not stop the others."""
+    for callback in callbacks:
+        try:
+            callback()
+        except Exception:
+            logger.exception("a callback of a future raised; use then() to see such errors in the future it returns")
+
+
+def _acquire(gate: Any, seconds: float) -> bool:
+    return bool(gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)))
+
+
+def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
+    def complete() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    try:
+        loop.call_soon_threadsafe(complete)
+    except RuntimeError:
+        pass  # the loop was closed: nobody awaits any more
