@@ -4,7 +4,7 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -18,6 +18,7 @@ DEMO = "telegrad.examples.parameter_server"
 app = typer.Typer(
     help="Distributed training with RPC and remote references.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # flows paragraphs
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -26,18 +27,18 @@ app = typer.Typer(
 @app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
 def run(
     program: Annotated[str, typer.Argument(metavar="SCRIPT", help="The script that every worker runs.")],
-    args: Annotated[list[str] | None, typer.Argument(metavar="[ARGS]...", help="Its arguments, unchanged.")] = None,
-    count: Annotated[str | None, typer.Option("-n", metavar="N", help="How many workers.  [default: 1]")] = None,
+    args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Its arguments, unchanged.")] = None,
+    count: Annotated[str | None, typer.Option("-n", metavar="N", help="How many workers; one, if not given.")] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="The workers are called NAME0, NAME1, ...")] = "worker",
     roles: Annotated[
         str | None, typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1.")
     ] = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as after `python -m`.")] = False,
     python: Annotated[
-        str, typer.Option(metavar="PATH", help="The interpreter.  [default: this one]", show_default=False)
+        str, typer.Option(metavar="PATH", help="The interpreter; this one, if not given.", show_default=False)
     ] = sys.executable,
     log_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the logs go.  [default: telegrad_runs/<time>-<script>]")
+        Path | None, typer.Option(metavar="DIR", help="Where the logs go; telegrad_runs/TIME-SCRIPT, if not given.")
     ] = None,
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", help="From asking workers to end (TERM) to killing them (KILL).")
@@ -100,7 +101,7 @@ def _run(spec: JobSpec) -> None:
     raise typer.Exit(result.exit_code)
 
 
-def _refuse(why: str) -> None:
+def _refuse(why: str) -> NoReturn:
     _say(why)
     raise typer.Exit(BAD_INPUT)
 
@@ -110,8 +111,7 @@ def _say(text: str) -> None:
 
 
 def _silence_broken_output() -> None:
-    """Where the reader of our output is gone (``| head``), Python would complain at exit about what it could not
-    flush."""
+    """Where the reader of our output is gone (``| head``), Python would complain at exit about what is not flushed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

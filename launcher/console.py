@@ -14,8 +14,10 @@ NARROWEST = 40
 
 
 class WorkerConsole:
-    """Writes to ``stream`` (``None``: standard output), with colours where rich finds them welcome: on a terminal, or
-    FORCE_COLOR."""
+    """Writes to ``stream`` (``None``: standard output), with colours where rich finds them welcome.
+
+    That is on a terminal, or with FORCE_COLOR, and not with NO_COLOR.
+    """
 
     def __init__(self, workers: Sequence[str], stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout

@@ -1,7 +1,6 @@
 """The summary of a job that is over: the root cause first, then what followed from it."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from .diagnosis import headline, how_it_ended, last_words, signal_name
 from .job import JobResult, WorkerResult
@@ -9,16 +8,16 @@ from .job import JobResult, WorkerResult
 
 def summary(result: JobResult) -> str:
     """What a user wants to read when the job is over."""
-    return "\n".join([*_outcome(result), *_left_running(result), f"logs: {_shown(result.log_dir)}/"])
+    return "\n".join([*_outcome(result), *_left_running(result), f"logs: {result.log_dir}/"])
 
 
 def _outcome(result: JobResult) -> Iterable[str]:
     if result.interrupted_by is not None:
         yield f"interrupted by {signal_name(result.interrupted_by)} after {result.seconds:.1f} s"
-        yield from _others(result.workers)
+        yield from _fates("the workers:", result.workers)
     elif result.cause is not None:
         yield from _root_cause(result.cause)
-        yield from _others([worker for worker in result.workers if worker is not result.cause])
+        yield from _fates("the others:", [worker for worker in result.workers if worker is not result.cause])
     else:
         count = len(result.workers)
         yield f"{count} worker{'s' if count > 1 else ''} finished in {result.seconds:.1f} s"
@@ -26,18 +25,18 @@ def _outcome(result: JobResult) -> Iterable[str]:
 
 def _root_cause(cause: WorkerResult) -> Iterable[str]:
     code = _code(cause)
-    yield f"root cause: {cause.name} (rank {cause.rank}) {how_it_ended(code)}, {cause.after:.1f} s after the start"
+    yield f"root cause: {cause.name} (rank {cause.rank}) {how_it_ended(code)}"
     yield from (f"    {line}" for line in last_words(cause.log, code))
-    yield f"    log: {_shown(cause.log)}"
+    yield f"    after {cause.after:.1f} s; its log: {cause.log}"
 
 
-def _others(workers: Iterable[WorkerResult]) -> Iterable[str]:
+def _fates(title: str, workers: Iterable[WorkerResult]) -> Iterable[str]:
     """One line for all workers of which there is the same to say."""
     names: dict[str, list[str]] = {}
     for worker in workers:
         names.setdefault(_fate(worker), []).append(worker.name)
     if names:
-        yield "the others:" if len(names) > 1 or sum(map(len, names.values())) > 1 else "the other:"
+        yield title
     yield from (f"    {', '.join(who)}: {fate}" for fate, who in names.items())
 
 
@@ -61,7 +60,3 @@ def _left_running(result: JobResult) -> Iterable[str]:
 def _code(worker: WorkerResult) -> int:
     assert worker.code is not None, "a cause has ended"
     return worker.code
-
-
-def _shown(path: Path) -> str:
-    return str(path)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 SAME_INSTANT = 1.0
 """Seconds. A worker that is killed takes others with it: they fail with errors of their own at nearly the same time,
-and may be noticed first. So within this time a death by a signal that we did not send is the cause, and an error exit
-is not."""
+and may be noticed first. So within this time a death by a signal that we did not send is the cause, not an error."""
 
 UNKILLABLE = 1.0
 """Seconds after KILL at which a worker that still lives is given up."""

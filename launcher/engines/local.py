@@ -166,8 +166,7 @@ class LocalEngine:
         self._events.append(Exited(rank, code))
 
     def _drain(self, rank: int) -> None:
-        """Takes what is in the pipe now. A grandchild may hold it open and go on writing, so this does not wait for
-        its end."""
+        """Takes what is in the pipe now; a grandchild may hold it open and go on writing, so its end is not awaited."""
         for _ in range(16):
             if not self._read(rank):
                 break
@@ -239,8 +238,7 @@ def _guardian(job: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def _signals_to(selector: selectors.BaseSelector, tell: Callable[[int], None]) -> Iterator[None]:
-    """Has signals that ask this process to end told through the selector. Those that are ignored (``nohup``, ``&``)
-    stay so."""
+    """Has signals that ask this process to end told through the selector. Ignored ones (``nohup``) stay ignored."""
     caught = [signum for signum in ENDING_SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN]
     ours, theirs = socket.socketpair()
     with ours, theirs:
