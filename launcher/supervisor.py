@@ -137,11 +137,6 @@ class Supervisor:
             return 0
         return self.cause.code if self.cause.code > 0 else 128 - self.cause.code
 
-    @property
-    def unkillable(self) -> list[int]:
-        """The workers that outlived KILL."""
-        return sorted(self._alive) if self.phase is Phase.FINISHED else []
-
     def _exited(self, rank: int, code: int, now: float) -> list[Instruction]:
         self._alive.discard(rank)
         death = Death(rank, code, now, ours=(rank, -code) in self._sent)

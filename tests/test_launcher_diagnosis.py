@@ -5,12 +5,11 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from telegrad.launcher import JobResult, WorkerResult
 from telegrad.launcher.diagnosis import headline, how_it_ended, last_words
 from telegrad.launcher.report import summary
 
-FAILED = '''epoch 1
+FAILED = """epoch 1
 Traceback (most recent call last):
   File "/a/data.py", line 3, in load
     open(path)
@@ -31,7 +30,7 @@ Exception ignored in: <function Agent.__del__ at 0x7f>
 Traceback (most recent call last):
   File "/a/agent.py", line 1, in __del__
 AttributeError: gone
-'''
+"""
 
 CRASHED = """epoch 1
 Fatal Python error: Segmentation fault

@@ -4,7 +4,6 @@ import io
 import random
 
 import pytest
-
 from telegrad.launcher.console import COLOURS, WorkerConsole
 from telegrad.launcher.lines import LONGEST, PATIENCE, LineSplitter
 
@@ -87,7 +86,11 @@ def test_each_line_stands_behind_its_workers_name(monkeypatch):
 
 
 def test_colours_appear_only_where_they_are_welcome(monkeypatch):
-    for environment, coloured in (({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)):
+    for environment, coloured in (
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ):
         shown = console(monkeypatch, **environment)
         shown.write(1, b"\x1b[31mhi\x1b[0m\n", 0.0)
         text = shown._stream.getvalue()

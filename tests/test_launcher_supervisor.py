@@ -5,7 +5,6 @@ import random
 import signal
 
 import pytest
-
 from telegrad.launcher.supervisor import (
     SAME_INSTANT,
     UNKILLABLE,
@@ -159,7 +158,7 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
             if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
                 dying[told.rank] = -told.signum
         since.setdefault(supervisor.phase, now)
-    assert set(supervisor.unkillable) == alive
+    assert {death.rank for death in supervisor.deaths} == set(range(size)) - alive
     if alive:
         assert now - since[Phase.KILLING] >= UNKILLABLE
     if Phase.ENDING in since:
