@@ -1,6 +1,6 @@
 """Floor 4: starts a job's workers, supervises them, shows what they write, and tells why they failed."""
 
-from .errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch
 from .spawn import ProcessContext, spawn
 from .spec import JobSpec
@@ -12,6 +12,7 @@ __all__ = [
     "ProcessExitedException",
     "ProcessRaisedException",
     "launch",
+    "LogDirError",
     "JobSpec",
     "JobResult",
     "WorkerResult",

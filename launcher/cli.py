@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from .errors import LogDirError
 from .job import launch
 from .report import summary
 from .spec import JobSpec, numbered, parse_count, parse_roles
@@ -92,10 +93,8 @@ def _workers(count: str | None, name: str, roles: str | None) -> tuple[str, ...]
 def _run(spec: JobSpec) -> None:
     try:
         result = launch(spec)
-    except OSError as error:
-        _refuse(
-            f"the job cannot start: {error}. Its logs need a folder that you may write: name one with --log-dir DIR"
-        )
+    except LogDirError as error:
+        _refuse(f"{error}. Name another folder with --log-dir DIR")
     _say(summary(result))
     _silence_broken_output()
     raise typer.Exit(result.exit_code)

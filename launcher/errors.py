@@ -1,4 +1,8 @@
-"""What ``spawn`` raises when a process fails, with PyTorch's names and attributes."""
+"""What ``spawn`` raises when a process fails, with PyTorch's names and attributes; and what ``launch`` raises."""
+
+
+class LogDirError(OSError):
+    """The logs of a job cannot be written where they should go."""
 
 
 class ProcessException(Exception):  # noqa: N818 - PyTorch's name

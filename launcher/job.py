@@ -1,14 +1,17 @@
 """Runs a job from its spec to its result."""
 
+import errno
+import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import TextIO
 
 from .console import WorkerConsole
 from .engines.local import LocalEngine
+from .errors import LogDirError
 from .spec import JobSpec
 from .supervisor import Death, Supervisor
 
@@ -54,7 +57,7 @@ def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
     """Runs the job, showing its workers' output on ``stream`` (``None``: standard output); returns when all is over.
 
     A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the
-    job runs, and ends the workers with it. Raises ``OSError`` if the logs' folder cannot be made.
+    job runs, and ends the workers with it. Raises ``LogDirError`` if the logs have no place.
     """
     began = time.monotonic()
     log_dir = _make_log_dir(spec)
@@ -73,19 +76,24 @@ def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
 
 
 def _make_log_dir(spec: JobSpec) -> Path:
-    if spec.log_dir is not None:
-        spec.log_dir.mkdir(parents=True, exist_ok=True)
-        return spec.log_dir
-    first = f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
-    for attempt in count(1):
-        log_dir = RUNS / (first if attempt == 1 else f"{first}-{attempt}")
-        try:
-            log_dir.mkdir(parents=True)
-            break
-        except FileExistsError:
-            if not log_dir.is_dir():
-                raise
-    return log_dir
+    log_dir = spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
+    try:
+        if spec.log_dir is None:
+            return _make_new(log_dir)
+        log_dir.mkdir(parents=True, exist_ok=True)
+        return log_dir
+    except OSError as error:
+        raise LogDirError(f"the folder {str(log_dir)!r} for the logs cannot be made: {error.strerror}") from error
+
+
+def _make_new(folder: Path) -> Path:
+    """Makes the folder, or one with a number behind where jobs began in the same second."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for name in (folder.name, *(f"{folder.name}-{i}" for i in range(2, 1000))):
+        with suppress(FileExistsError):
+            folder.with_name(name).mkdir()
+            return folder.with_name(name)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
 def _results(spec: JobSpec, supervisor: Supervisor, log_dir: Path, began: float) -> tuple[WorkerResult, ...]:

@@ -183,7 +183,7 @@ server.stop(None).wait()
 print("served")
 """
     out, _ = ended(job(source), 0)
-    assert out.splitlines() == ["worker0 | refused to others: Address already in use", "worker0 | served"]
+    assert {"worker0 | refused to others: Address already in use", "worker0 | served"} <= set(out.splitlines())
 
 
 # Failures.

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..environment import helpful_defaults, job_environment, rank_environment, reserve_port
+from ..errors import LogDirError
 from ..spec import JobSpec
 from ..supervisor import Begin, Event, Exited, Instruction, Interrupted, Phase, Signal, Start, Supervisor, TimePassed
 from . import leftovers
@@ -109,21 +110,24 @@ class LocalEngine:
         match instruction:
             case Start(rank):
                 self._start(rank)
-            case Signal(rank, signum) if rank in self._processes:
-                self._signal(self._processes[rank].pid, signum)
+            case Signal(rank, signum):
+                self._signal(rank, signum)
 
-    def _signal(self, pid: int, signum: int) -> None:
+    def _signal(self, rank: int, signum: int) -> None:
+        process = self._processes.get(rank)
+        if process is None or process.returncode is not None:  # never started; its death is told next
+            return
         # A request goes to the worker's whole group, as a terminal's would. KILL goes to the worker alone: what it
         # leaves is ended afterwards and more gently, so that helpers that clean up after it (multiprocessing's
         # resource tracker) can.
         if signum == signal.SIGKILL:
-            os.kill(pid, signum)
+            process.kill()
         else:
-            os.killpg(pid, signum)
+            os.killpg(process.pid, signum)
 
     def _start(self, rank: int) -> None:
         name = self._spec.workers[rank]
-        self._logs[rank] = os.open(self._log_dir / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        self._logs[rank] = _open_log(self._log_dir / f"{name}.log")
         self._pipes[rank], output = os.pipe()
         os.set_blocking(self._pipes[rank], False)
         try:
@@ -223,6 +227,13 @@ class LocalEngine:
             self._close_pipe(rank)
         for log in self._logs.values():
             os.close(log)
+
+
+def _open_log(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    except OSError as error:
+        raise LogDirError(f"the log {str(path)!r} cannot be written: {error.strerror}") from error
 
 
 @contextmanager
