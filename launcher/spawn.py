@@ -97,7 +97,7 @@ class ProcessContext:
             left = None if wake_at is None else wake_at - time.monotonic()
             ready = self._selector.select(left)
             for key, _ in ready:
-                key.data()
+                key.data(self)
             if not ready and left is not None and running:
                 return False
             self._events.append(TimePassed())
@@ -120,10 +120,13 @@ class ProcessContext:
         failures, process = self._new_process(rank)
         self.processes.append(process)
         self._resources.enter_context(failures)
-        self._selector.register(failures, selectors.EVENT_READ, partial(self._failed, rank, failures))
+        # What the selector holds does not hold this context, so that it can be dropped.
+        failed = partial(ProcessContext._failed, rank=rank, failures=failures)
+        self._selector.register(failures, selectors.EVENT_READ, failed)
         death = os.pidfd_open(_pid(process))
         self._resources.callback(os.close, death)
-        self._selector.register(death, selectors.EVENT_READ, partial(self._exited, rank, death, failures))
+        exited = partial(ProcessContext._exited, rank=rank, death=death, failures=failures)
+        self._selector.register(death, selectors.EVENT_READ, exited)
 
     def _failed(self, rank: int, failures: Connection) -> None:
         """Takes the traceback while the process lives: a long one does not fit into the pipe."""

@@ -231,6 +231,29 @@ signal.pause()
     )
 
 
+def test_deaths_that_the_launcher_sees_together_keep_their_order(job, tmp_path):
+    source = """
+os.mkfifo(f"go{os.environ['RANK']}")
+print("pid", os.getpid(), flush=True)
+open(f"go{os.environ['RANK']}").read()
+sys.exit(10 + int(os.environ["RANK"]))
+"""
+    process = job(source, "-n", "4")
+    lines = read_until(process, 4, "pid")
+    pids = {line[len("worker")]: pid for line, pid in zip(lines, pids_in(lines))}
+    process.send_signal(signal.SIGSTOP)
+    for rank in "2031":
+        watched = Watched([pids[rank]])
+        (tmp_path / f"go{rank}").write_text("")
+        assert watched.all_died()
+    process.send_signal(signal.SIGCONT)
+    _, err = ended(process, 12)
+    assert [line.split(":")[0].strip() for line in err.splitlines() if "exited with code" in line] == [
+        "telegrad",
+        *("worker0", "worker1", "worker3"),
+    ]
+
+
 def test_a_crash_shows_where_it_was(job):
     _, err = ended(job("def deep(): os.kill(os.getpid(), signal.SIGSEGV)\ndeep()"), 139)
     assert "died of SIGSEGV (11): a crash in native code" in err
