@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TextIO
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, TextIO
 
 from .lines import LineSplitter
+
+if TYPE_CHECKING:  # rich is loaded by those who show something: workers import this room, too, and do not
+    from rich.console import Console
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
 NARROWEST = 40
@@ -20,6 +20,8 @@ class WorkerConsole:
     """
 
     def __init__(self, workers: Sequence[str], stream: TextIO | None = None) -> None:
+        from rich.console import Console
+
         self._stream = stream or sys.stdout
         console = Console(file=self._stream, highlight=False)
         colours = console.is_terminal and not console.no_color
@@ -54,8 +56,10 @@ class WorkerConsole:
             self._stream.flush()
 
 
-def _prefix(console: Console, name: str, rank: int) -> str:
+def _prefix(console: "Console", name: str, rank: int) -> str:
     """Rendered once: rich takes longer for a line than a worker needs to write one."""
+    from rich.text import Text
+
     with console.capture() as capture:
         console.print(Text(f"{name} |", style=COLOURS[rank % len(COLOURS)]), end=" ", soft_wrap=True)
     return capture.get()
