@@ -1,7 +1,6 @@
 """``telegrad run`` with real processes: what workers get, what is shown, and that nothing is left when it ends."""
 
 import faulthandler
-import io
 import json
 import os
 import re
@@ -15,7 +14,6 @@ from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
-from telegrad.launcher import JobSpec, launch
 
 pytestmark = pytest.mark.processes
 
@@ -186,35 +184,6 @@ print("served")
 """
     out, _ = ended(job(source), 0)
     assert {"worker0 | refused to others: Address already in use", "worker0 | served"} <= set(out.splitlines())
-
-
-def test_a_log_that_cannot_be_written_on_is_told_and_ends_nothing(job, tmp_path):
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "worker0.log").symlink_to("/dev/full")
-    out, err = ended(job("print('one'); print('two')", "--log-dir", "logs"), 0)
-    assert out == "worker0 | one\nworker0 | two\n"
-    assert err.count("telegrad: the log of worker0 ends here, it cannot be written: [Errno 28]") == 1
-
-
-@pytest.mark.parametrize("in_thread", [False, True])
-def test_a_job_can_be_run_from_python_in_any_thread(tmp_path, in_thread):
-    script = tmp_path / "script.py"
-    script.write_text("import os, sys\nprint('hello')\nif os.environ['RANK'] == '1': sys.exit(5)")
-    spec = JobSpec(str(script), workers=("a", "b"), log_dir=tmp_path / "logs")
-    stream, results = io.StringIO(), []
-    descriptors, handler = sorted(os.listdir("/proc/self/fd")), signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=lambda: results.append(launch(spec, stream)))
-    with watchdog([]):
-        (thread.start if in_thread else thread.run)()
-        if in_thread:
-            thread.join()
-    (result,) = results
-    assert "b | hello\n" in stream.getvalue()
-    assert (result.exit_code, result.cause, result.interrupted_by) == (5, result.workers[1], None)
-    assert [(worker.name, worker.rank) for worker in result.workers] == [("a", 0), ("b", 1)]
-    assert result.cause.code == 5 and 0 < result.cause.after <= result.seconds
-    assert result.cause.log.read_text() == "hello\n" and result.log_dir == tmp_path / "logs"
-    assert sorted(os.listdir("/proc/self/fd")) == descriptors and signal.getsignal(signal.SIGINT) is handler
 
 
 # Failures.
