@@ -56,7 +56,8 @@ class Ownership:
     ) -> tuple[RRefId, ForkId, Carrier]:
         """A new reference whose owner is ``owner``, our handle to it, and the carrier of the creating call.
 
-        ``references`` are those among the call's arguments. With this worker as ``owner`` it exists at once.
+        ``references`` are those among the call's arguments. With this worker as ``owner`` it exists at once; if the
+        call then cannot be made, that is the value's error and none of the reference.
         """
         references = self._checked(references)
         rref_id = self._ids.rref(owner)
@@ -139,9 +140,6 @@ class Ownership:
             self._confirm(entry.fork_id)
         else:
             self._post(entry.owner, p.Claim(entry.rref_id, entry.fork_id))
-            if entry.owner == self.me:
-                # It is in our table now, even if the creating call is still to come: the forker need not wait for that.
-                self._tell_forker(entry.fork_id, fork)
 
     def _created(self, creator: WorkerKey, entry: Entry) -> None:
         if creator == self.me:
@@ -151,7 +149,10 @@ class Ownership:
 
     def delivered(self, to: WorkerKey, number: int) -> None:
         """It is known that the carrier arrived, for example by the reply to it. (It need not be said: see PROTOCOL.)"""
-        self._carriers.pop((to, number), None)
+        carrier = self._carriers.pop((to, number), None)
+        if carrier is not None and carrier.entries[0].how is How.CREATED and to != self.me:
+            # Its arrival may be known by another reference in it, while the reply is lost.
+            self._confirm(carrier.entries[0].fork_id)
 
     def not_delivered(self, to: WorkerKey, number: int) -> None:
         """The carrier was not sent, or nobody knows whether it arrived: have it refused, or learn that it came."""
@@ -172,9 +173,8 @@ class Ownership:
     def confirmed(self, fork_id: ForkId) -> None:
         """The owner replied to the creating call of this handle."""
         fork = self._forks.get(fork_id)
-        if fork is not None and fork.state is State.PENDING:
+        if fork is not None:
             self.delivered(fork.owner, fork.carrier)
-            self._confirm(fork_id)
 
     def dropped(self, fork_id: ForkId) -> None:
         """The handle is gone (finalizer or explicit release); saying so again is harmless."""
@@ -267,27 +267,20 @@ class Ownership:
         self._post(sender, p.Voided(message.carrier, not refused))
 
     def _on_voided(self, receiver: WorkerKey, message: p.Voided) -> None:
-        carrier = self._carriers.pop((receiver, message.carrier), None)
-        if carrier is None:
+        if message.received:
+            self.delivered(receiver, message.carrier)
             return
-        for entry in carrier.entries:
-            if entry.how is How.CREATED:
-                self._creation_answered(entry, message.received)
-            elif not message.received:
-                self._roll_back(entry)
-
-    def _creation_answered(self, entry: Entry, received: bool) -> None:
-        if received:
-            self._confirm(entry.fork_id)
-        else:
-            reason = (
-                f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}; repeat it"
-            )
-            self._fail(entry.fork_id, reason)
+        carrier = self._carriers.pop((receiver, message.carrier), None)
+        for entry in carrier.entries if carrier is not None else ():
+            self._roll_back(entry)
 
     def _roll_back(self, entry: Entry) -> None:
         if entry.how is How.REGISTERED:
             self._unregister(entry.rref_id, entry.fork_id)
+        elif entry.how is How.CREATED:
+            if entry.owner != self.me:
+                said = f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}"
+                self._fail(entry.fork_id, said)
         elif entry.fork_id in self._pending:
             self._let_go_of(self._pending.pop(entry.fork_id))
 
