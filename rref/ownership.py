@@ -19,6 +19,8 @@ from .ids import ForkId, IdSource, RRefId, WorkerKey
 from .owner_table import Claimed, OwnerTable
 from .protocol import Carrier, Entry, How, Instruction, Message
 
+NO_CARRIER = -1  # the number of a message without references
+
 
 class Ownership:
     """The machine of one worker. ``name_of`` says how a worker is called in messages to people."""
@@ -75,6 +77,7 @@ class Ownership:
     def outgoing(self, to: WorkerKey, references: Iterable[tuple[RRefId, ForkId]]) -> Carrier:
         """The carrier of one message to ``to`` with these handles of ours; each gets a child fork.
 
+        Its number is -1 if there are none: such a message needs no carrier, but may be treated like the others.
         Raises ``ValueError`` if one of them was released.
         """
         return self._carrier(to, [], self._checked(references))
@@ -90,10 +93,12 @@ class Ownership:
         return references
 
     def _carrier(self, to: WorkerKey, creation: list[Entry], references: list[tuple[RRefId, ForkId]]) -> Carrier:
+        if not creation and not references:
+            return Carrier(to, NO_CARRIER, [])
         number = self._next_carrier.get(to, 0)
         entries = creation + [self._child(to, number, rref_id, fork_id) for rref_id, fork_id in references]
         carrier = Carrier(to, number, entries)
-        if entries and to not in self._lost:  # to a lost worker it will not arrive: there is nothing to wait for
+        if to not in self._lost:  # to a lost worker it will not arrive: there is nothing to wait for
             self._next_carrier[to] = number + 1
             self._carriers[to, number] = carrier
         return carrier
@@ -119,7 +124,9 @@ class Ownership:
         True: each entry but a creation is now a handle at this worker, under the entry's ``fork_id``; drop those
         that nobody takes. False: a repetition, refused, or from the dead: ignore the whole message.
         """
-        if self.closed or sender in self._lost or not self._seen_from(sender).add(number):
+        if self.closed or sender in self._lost:
+            return False
+        if number != NO_CARRIER and not self._seen_from(sender).add(number):
             return False
         if sender == self.me:
             self.delivered(sender, number)

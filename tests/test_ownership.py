@@ -374,7 +374,16 @@ def test_one_carrier_brings_many_references_or_none(table):
     table.machines[OWNER].not_delivered(OTHER, carrier.number)
     table.settle()
     assert sorted(table.freed(OWNER)) == [rref_id for rref_id, _ in references]
-    table.machines[OWNER].outgoing(OTHER, [])
+    table.assert_empty()
+
+
+def test_a_message_without_references_needs_no_carrier(table):
+    carrier = table.machines[OWNER].outgoing(OTHER, [])
+    assert (carrier.number, carrier.entries) == (-1, [])
+    assert table.arrives(OWNER, carrier)
+    assert table.arrives(OWNER, carrier)
+    table.machines[OWNER].not_delivered(OTHER, carrier.number)
+    assert table.kinds() == []
     table.assert_empty()
 
 

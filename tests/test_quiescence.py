@@ -153,6 +153,19 @@ def test_the_silent_are_named():
     assert leader.missing() == [1]
 
 
+def test_an_answer_to_a_round_before_a_loss_does_not_count():
+    leader = Quiescence(0, range(3))
+    leader.shutdown_called(lambda: IDLE)
+    leader.receive(1, q.Ready())
+    leader.receive(2, q.Ready())
+    leader.worker_lost(2)
+    leader.take()
+    leader.receive(1, q.Report(1, IDLE))  # it may have been given before the last message of 2 arrived there
+    assert leader.missing() == [1]
+    leader.receive(1, q.Report(2, IDLE))
+    assert sends(leader) == [(1, q.Ask(3, [2]))]
+
+
 def test_an_answer_waits_until_the_losses_that_the_leader_knows_are_known_here():
     machine = Quiescence(1, range(3))
     machine.shutdown_called(lambda: IDLE)
