@@ -19,6 +19,8 @@ from .ids import ForkId, IdSource, RRefId, WorkerKey
 from .owner_table import Claimed, OwnerTable
 from .protocol import Carrier, Entry, How, Instruction, Message
 
+NO_CARRIER = -1  # the number of a message without references
+
 
 class Ownership:
     """The machine of one worker. ``name_of`` says how a worker is called in messages to people."""
@@ -56,7 +58,8 @@ class Ownership:
     ) -> tuple[RRefId, ForkId, Carrier]:
         """A new reference whose owner is ``owner``, our handle to it, and the carrier of the creating call.
 
-        ``references`` are those among the call's arguments. With this worker as ``owner`` it exists at once.
+        ``references`` are those among the call's arguments. With this worker as ``owner`` it exists at once; if the
+        call then cannot be made, that is the value's error and none of the reference.
         """
         references = self._checked(references)
         rref_id = self._ids.rref(owner)
@@ -74,6 +77,7 @@ class Ownership:
     def outgoing(self, to: WorkerKey, references: Iterable[tuple[RRefId, ForkId]]) -> Carrier:
         """The carrier of one message to ``to`` with these handles of ours; each gets a child fork.
 
+        Its number is -1 if there are none: such a message needs no carrier, but may be treated like the others.
         Raises ``ValueError`` if one of them was released.
         """
         return self._carrier(to, [], self._checked(references))
@@ -89,10 +93,12 @@ class Ownership:
         return references
 
     def _carrier(self, to: WorkerKey, creation: list[Entry], references: list[tuple[RRefId, ForkId]]) -> Carrier:
+        if not creation and not references:
+            return Carrier(to, NO_CARRIER, [])
         number = self._next_carrier.get(to, 0)
         entries = creation + [self._child(to, number, rref_id, fork_id) for rref_id, fork_id in references]
         carrier = Carrier(to, number, entries)
-        if entries and to not in self._lost:  # to a lost worker it will not arrive: there is nothing to wait for
+        if to not in self._lost:  # to a lost worker it will not arrive: there is nothing to wait for
             self._next_carrier[to] = number + 1
             self._carriers[to, number] = carrier
         return carrier
@@ -118,7 +124,9 @@ class Ownership:
         True: each entry but a creation is now a handle at this worker, under the entry's ``fork_id``; drop those
         that nobody takes. False: a repetition, refused, or from the dead: ignore the whole message.
         """
-        if self.closed or sender in self._lost or not self._seen_from(sender).add(number):
+        if self.closed or sender in self._lost:
+            return False
+        if number != NO_CARRIER and not self._seen_from(sender).add(number):
             return False
         if sender == self.me:
             self.delivered(sender, number)
@@ -139,9 +147,6 @@ class Ownership:
             self._confirm(entry.fork_id)
         else:
             self._post(entry.owner, p.Claim(entry.rref_id, entry.fork_id))
-            if entry.owner == self.me:
-                # It is in our table now, even if the creating call is still to come: the forker need not wait for that.
-                self._tell_forker(entry.fork_id, fork)
 
     def _created(self, creator: WorkerKey, entry: Entry) -> None:
         if creator == self.me:
@@ -151,7 +156,10 @@ class Ownership:
 
     def delivered(self, to: WorkerKey, number: int) -> None:
         """It is known that the carrier arrived, for example by the reply to it. (It need not be said: see PROTOCOL.)"""
-        self._carriers.pop((to, number), None)
+        carrier = self._carriers.pop((to, number), None)
+        if carrier is not None and carrier.entries[0].how is How.CREATED and to != self.me:
+            # Its arrival may be known by another reference in it, while the reply is lost.
+            self._confirm(carrier.entries[0].fork_id)
 
     def not_delivered(self, to: WorkerKey, number: int) -> None:
         """The carrier was not sent, or nobody knows whether it arrived: have it refused, or learn that it came."""
@@ -172,9 +180,8 @@ class Ownership:
     def confirmed(self, fork_id: ForkId) -> None:
         """The owner replied to the creating call of this handle."""
         fork = self._forks.get(fork_id)
-        if fork is not None and fork.state is State.PENDING:
+        if fork is not None:
             self.delivered(fork.owner, fork.carrier)
-            self._confirm(fork_id)
 
     def dropped(self, fork_id: ForkId) -> None:
         """The handle is gone (finalizer or explicit release); saying so again is harmless."""
@@ -267,27 +274,20 @@ class Ownership:
         self._post(sender, p.Voided(message.carrier, not refused))
 
     def _on_voided(self, receiver: WorkerKey, message: p.Voided) -> None:
-        carrier = self._carriers.pop((receiver, message.carrier), None)
-        if carrier is None:
+        if message.received:
+            self.delivered(receiver, message.carrier)
             return
-        for entry in carrier.entries:
-            if entry.how is How.CREATED:
-                self._creation_answered(entry, message.received)
-            elif not message.received:
-                self._roll_back(entry)
-
-    def _creation_answered(self, entry: Entry, received: bool) -> None:
-        if received:
-            self._confirm(entry.fork_id)
-        else:
-            reason = (
-                f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}; repeat it"
-            )
-            self._fail(entry.fork_id, reason)
+        carrier = self._carriers.pop((receiver, message.carrier), None)
+        for entry in carrier.entries if carrier is not None else ():
+            self._roll_back(entry)
 
     def _roll_back(self, entry: Entry) -> None:
         if entry.how is How.REGISTERED:
             self._unregister(entry.rref_id, entry.fork_id)
+        elif entry.how is How.CREATED:
+            if entry.owner != self.me:
+                said = f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}"
+                self._fail(entry.fork_id, said)
         elif entry.fork_id in self._pending:
             self._let_go_of(self._pending.pop(entry.fork_id))
 

@@ -146,6 +146,20 @@ def test_a_lost_reply_is_made_up_for_by_voiding(table):
     table.assert_empty()
 
 
+def test_a_creation_is_confirmed_when_another_reference_in_its_call_is_known_to_have_arrived(table):
+    argument = table.machines[USER].create(THIRD)
+    assert table.arrives(USER, argument[2])
+    table.machines[USER].confirmed(argument[1])
+    rref_id, fork_id, carrier = table.machines[USER].create(OWNER, [argument[:2]])
+    assert table.arrives(USER, carrier)  # and its reply is lost
+    table.settle()
+    table.machines[USER].not_delivered(OWNER, carrier.number)
+    assert table.confirmed(USER) == [argument[1], fork_id]
+    for key, reference in ((USER, argument), (USER, (rref_id, fork_id)), (OWNER, (0, carrier.entries[1].fork_id))):
+        table.drop(key, reference)
+    table.assert_empty()
+
+
 def test_a_creating_call_that_never_arrives_fails_the_handle_and_is_refused_later(table):
     rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
     table.machines[USER].not_delivered(OWNER, carrier.number)
@@ -178,12 +192,15 @@ def test_a_self_creation_dropped_before_it_arrives_leaves_nothing(table):
     table.assert_empty()
 
 
-def test_a_self_creation_that_is_not_sent_fails_at_once(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(USER)
-    table.machines[USER].not_delivered(USER, carrier.number)
-    assert fork_id in table.failures(USER)
-    table.drop(USER, (rref_id, fork_id))
-    assert table.freed(USER) == [rref_id]
+def test_a_self_creation_that_is_not_sent_has_an_owner_all_the_same(table):
+    mine = table.machines[USER].create(USER)[:2]
+    his = table.gives(USER, OTHER, mine)
+    table.machines[USER].not_delivered(USER, 0)
+    assert table.failures(USER) == {}  # the error is the value's, and is fetched like one
+    table.drop(USER, mine)
+    table.drop(OTHER, his)
+    table.settle()
+    assert table.freed(USER) == [mine[0]]
     table.assert_empty()
 
 
@@ -357,7 +374,16 @@ def test_one_carrier_brings_many_references_or_none(table):
     table.machines[OWNER].not_delivered(OTHER, carrier.number)
     table.settle()
     assert sorted(table.freed(OWNER)) == [rref_id for rref_id, _ in references]
-    table.machines[OWNER].outgoing(OTHER, [])
+    table.assert_empty()
+
+
+def test_a_message_without_references_needs_no_carrier(table):
+    carrier = table.machines[OWNER].outgoing(OTHER, [])
+    assert (carrier.number, carrier.entries) == (-1, [])
+    assert table.arrives(OWNER, carrier)
+    assert table.arrives(OWNER, carrier)
+    table.machines[OWNER].not_delivered(OTHER, carrier.number)
+    assert table.kinds() == []
     table.assert_empty()
 
 
@@ -381,7 +407,7 @@ def test_a_reference_comes_home(table):
 
 
 def overtaken(table):
-    """USER creates on OWNER and passes the reference on to OTHER before OWNER hears of it; OTHER's claim arrives first."""
+    """USER creates on OWNER and passes the reference to OTHER, whose claim arrives before the creating call."""
     rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
     his = table.gives(USER, OTHER, (rref_id, fork_id))
     table.passes(p.Claim)
@@ -557,10 +583,18 @@ def test_messages_and_carriers_of_the_lost_are_ignored(table):
     assert not table.arrives(OWNER, carrier)
     table.machines[OTHER].receive(OWNER, p.Void(0))
     assert table.kinds() == []
-    assert table.machines[OTHER].outgoing(OWNER, []).entries == []
     table.machines[OTHER].worker_lost(OTHER)  # said of oneself: the agent closes, there is nothing to do here
     table.drop(OWNER, mine)
     table.machines[OWNER].worker_lost(OTHER)
+    table.assert_empty()
+
+
+def test_a_claim_of_a_lost_worker_registers_nothing(table):
+    mine = table.machines[OWNER].own()
+    table.machines[OWNER].worker_lost(OTHER)
+    table.machines[OWNER].receive(OTHER, p.Claim(mine[0], GlobalId(USER.rank, 0, 1)))
+    assert table.machines[OWNER].forks_of(mine[0]) == {mine[1]: OWNER}
+    table.drop(OWNER, mine)
     table.assert_empty()
 
 
