@@ -1,0 +1,131 @@
+"""A parameter server and its trainers learn handwritten digits, each a process of its own.
+
+    telegrad demo                                        one server, two trainers
+    telegrad run -n 4 examples/parameter_server.py       one server, three trainers
+    python examples/parameter_server.py                  the same without the launcher: it starts the workers itself
+    python examples/parameter_server.py --check          distributed against single-process gradients
+
+Rank 0 is the server: it owns the model's first layers (``ps_model.py``) and their optimizer's state. The other ranks
+are trainers: each owns a copy of the last layers and a shard of the digits (``ps_trainer.py``). A step calls the
+server's layers through a reference, computes the loss where the trainer is, and differentiates through both processes.
+``--mode sync`` steps on the mean of all trainers' gradients (``ps_server.py``); in ``--mode async`` every trainer steps
+for itself, as in Hogwild.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TypeVar
+
+import telegrad as tg
+from telegrad.examples import digits, ps_check
+from telegrad.examples.ps_model import Head, Model, count_right
+from telegrad.examples.ps_options import Options, parse
+from telegrad.examples.ps_picture import draw
+from telegrad.examples.ps_progress import Board
+from telegrad.examples.ps_server import ParameterServer
+from telegrad.examples.ps_trainer import History, Trainer
+from telegrad.examples.tidy import show_all_tidy
+
+T = TypeVar("T")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Be one worker under the launcher; alone, start them all. Returns the exit status."""
+    options, check = parse(arguments)
+    if check:
+        return ps_check.main(options)
+    if "RANK" in os.environ:
+        work(int(os.environ["RANK"]), options)
+    else:
+        tg.launcher.spawn(work, args=(options,), nprocs=options.trainers + 1)
+    return 0
+
+
+def work(rank: int, options: Options) -> None:
+    """One worker's life. A trainer only serves: the server calls it."""
+    world_size = int(os.environ["WORLD_SIZE"])
+    if world_size < 2:
+        raise SystemExit("a parameter server needs trainers: start at least two workers (telegrad run -n 3 ...)")
+    name = "server" if rank == 0 else trainer_name(rank - 1)
+    tg.rpc.init_rpc(name, rank=rank, world_size=world_size)
+    if rank == 0:
+        serve(replace(options, trainers=world_size - 1))
+        show_all_tidy(map(trainer_name, range(world_size - 1)), options.quiet)
+    tg.rpc.shutdown()
+
+
+def serve(options: Options) -> None:
+    """The server's part: let the trainers train, then keep and show what came out."""
+    server = ParameterServer(options)
+    start = time.perf_counter()
+    histories = train_all(server, options)
+    seconds = time.perf_counter() - start
+    model = assemble(server)
+    accuracy = evaluate(model)
+    print(f"{options.mode} training with {options.trainers} trainers took {seconds:.1f} s")
+    print(f"accuracy on the held-out fifth: {accuracy:.2%}")
+    write_files(model, histories, accuracy, options)
+
+
+def train_all(server: ParameterServer, options: Options) -> list[History]:
+    """Make a trainer on every other worker and wait until all have finished."""
+    handle = tg.RRef(server)
+    names = [trainer_name(index) for index in range(options.trainers)]
+    with Board(options.trainers, options.epochs, options.quiet) as board:
+        screen = tg.RRef(board)
+        trainers = [tg.rpc.remote(name, Trainer, args=(handle, options, i)) for i, name in enumerate(names)]
+        # No time-out: how long a training takes is nobody's guess. A trainer that is lost ends its call at once.
+        return wait_for_all([trainer.rpc_async(timeout=0).train(screen) for trainer in trainers])
+
+
+def wait_for_all(futures: Sequence[tg.futures.Future[T]]) -> list[T]:
+    """All values; raises as soon as one future fails, though others wait for the failed one and will never complete."""
+    finished: queue.SimpleQueue[tg.futures.Future[T]] = queue.SimpleQueue()
+    for future in futures:
+        future.add_done_callback(finished.put)
+    for _ in futures:
+        finished.get().value()
+    return [future.value() for future in futures]
+
+
+def assemble(server: ParameterServer) -> Model:
+    """The server's front with the mean of the trainers' heads."""
+    head = Head()
+    head.load_state_dict(server.mean_head())
+    return Model(server.front, head)
+
+
+def evaluate(model: Model) -> float:
+    """The accuracy on the held-out digits, between 0 and 1."""
+    _, _, images, labels = digits.load()
+    with tg.no_grad():
+        return count_right(model(tg.tensor(digits.to_levels(images))), tg.tensor(labels)) / len(labels)
+
+
+def write_files(model: Model, histories: list[History], accuracy: float, options: Options) -> None:
+    """Write the checkpoint and the picture, and say where they are."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    checkpoint, picture = options.out / "model.safetensors", options.out / "training.png"
+    tg.save(model.state_dict(), checkpoint)
+    print(f"checkpoint: {checkpoint.resolve()}")
+    if find_spec("matplotlib"):
+        draw(histories, options.mode, accuracy, picture)
+        print(f"picture: {picture.resolve()}")
+    else:
+        print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
+
+
+def trainer_name(index: int) -> str:
+    """What the trainer of that index is called."""
+    return f"trainer{index}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The model that learns the digits, cut in two: the server owns ``Front``, every trainer a copy of ``Head``.
+
+``Front`` looks at the image through 36 overlapping windows of 3 x 3 pixels. Each grey level is a learned vector (an
+embedding); the same small linear layer reads every window, and a second one sees all of them at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import telegrad as tg
+from telegrad.examples.digits import CLASSES, LEVELS, SIDE
+
+WINDOW = 3
+PLACES = (SIDE - WINDOW + 1) ** 2
+SHADE = 4  # numbers that stand for a grey level
+FILTERS = 16
+FEATURES = 128
+HIDDEN = 64
+
+
+def window_pixels() -> tg.Tensor:
+    """Which pixels each window sees: int64, shape (36, 9)."""
+    corners = np.arange(SIDE - WINDOW + 1)
+    offsets = np.arange(WINDOW)
+    rows = corners[:, None, None, None] + offsets[None, None, :, None]
+    columns = corners[None, :, None, None] + offsets[None, None, None, :]
+    return tg.tensor((rows * SIDE + columns).reshape(PLACES, WINDOW * WINDOW))
+
+
+class Front(tg.nn.Module):
+    """Grey levels (N, 64), int64, to features (N, 128)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.windows = window_pixels()
+        self.shade = tg.nn.Embedding(LEVELS, SHADE)
+        self.filters = tg.nn.Linear(WINDOW * WINDOW * SHADE, FILTERS)
+        self.gather = tg.nn.Linear(PLACES * FILTERS, FEATURES)
+        with tg.no_grad():
+            self.shade.weight.copy_(smooth_shades())
+
+    def forward(self, levels: tg.Tensor) -> tg.Tensor:
+        """The features of a batch."""
+        shades = self.shade(levels[:, self.windows]).reshape(len(levels), PLACES, WINDOW * WINDOW * SHADE)
+        seen = self.filters(shades).relu()
+        features: tg.Tensor = self.gather(seen.reshape(len(levels), PLACES * FILTERS)).relu()
+        return features
+
+
+class Head(tg.nn.Module):
+    """Features (N, 128) to a score for each digit (N, 10)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = tg.nn.Sequential(tg.nn.Linear(FEATURES, HIDDEN), tg.nn.ReLU(), tg.nn.Linear(HIDDEN, CLASSES))
+
+    def forward(self, features: tg.Tensor) -> tg.Tensor:
+        """The scores of a batch."""
+        scores: tg.Tensor = self.layers(features)
+        return scores
+
+
+class Model(tg.nn.Module):
+    """Both parts in one process: what the checkpoint holds, and what ``--check`` compares with."""
+
+    def __init__(self, front: Front, head: Head) -> None:
+        super().__init__()
+        self.front = front
+        self.head = head
+
+    def forward(self, levels: tg.Tensor) -> tg.Tensor:
+        """The scores of a batch of grey levels."""
+        scores: tg.Tensor = self.head(self.front(levels))
+        return scores
+
+
+def smooth_shades() -> tg.Tensor:
+    """Where the embedding starts: neighbouring levels are alike, which random vectors would have to learn first."""
+    level = np.linspace(0.0, 1.0, LEVELS)
+    waves = [np.sin(np.pi * wave * level) for wave in range(1, SHADE)]
+    return tg.tensor(np.stack([level, *waves], axis=1).astype(np.float32))
+
+
+def count_right(scores: tg.Tensor, labels: tg.Tensor) -> int:
+    """How many of a batch got their highest score for the right digit."""
+    return int((scores.argmax(dim=1) == labels).sum())

@@ -1,0 +1,144 @@
+"""A trainer: owner of a copy of the model's last layers and of a shard of the digits."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import telegrad as tg
+from telegrad.examples import digits
+from telegrad.examples.ps_model import Head, count_right
+from telegrad.examples.ps_options import Options
+from telegrad.examples.ps_progress import Board
+from telegrad.examples.ps_server import ParameterServer
+
+LINES = 10  # of progress, over the whole training
+
+
+@dataclass
+class History:
+    """What a trainer saw: the loss of every step, and two accuracies (0 to 1) of every epoch."""
+
+    loss: list[float] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+    held_out: list[float] = field(default_factory=list)
+
+
+class Trainer:
+    """Made in the trainer's process by the server's ``remote``; it calls the server back through ``server``."""
+
+    def __init__(self, server: tg.RRef[ParameterServer], options: Options, index: int) -> None:
+        tg.manual_seed(options.seed + 1)  # every trainer starts from the same head
+        self.head = Head().double() if options.double else Head()
+        self.parameters = list(self.head.parameters())
+        self.optimizer = tg.optim.SGD(self.parameters, lr=options.lr, momentum=options.momentum)
+        self.server, self.options, self.index = server, options, index
+
+    def train(self, board: tg.RRef[Board]) -> History:
+        """Learn for all epochs; returns what happened."""
+        tg.manual_seed(self.options.seed + 2 + self.index)  # from here on trainers differ: in what they see
+        generator = np.random.default_rng([self.options.seed, self.index])
+        batches, history = self._load_shard(), History()
+        held_out = digits.load()
+        for epoch in range(self.options.epochs):
+            self._run_epoch(epoch, batches, generator, history)
+            history.held_out.append(self.evaluate(held_out.test_x, held_out.test_y))
+            self._report(epoch, history, board)
+        return history
+
+    def sync_step(self, levels: tg.Tensor, labels: tg.Tensor, rate: float) -> tuple[float, int]:
+        """One step on the mean gradient of all trainers, who do the same; returns the loss and how many were right."""
+        with tg.autograd_dist.context() as context_id:
+            loss, right = self._backward(context_id, levels, labels)
+            gradients = tg.autograd_dist.get_gradients(context_id)
+            mine = [gradients[parameter] for parameter in self.parameters]
+            means = self.server.rpc_sync().exchange(context_id, mine, rate)
+        for parameter, gradient in zip(self.parameters, means):
+            parameter.grad = gradient
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        return loss, right
+
+    def async_step(self, levels: tg.Tensor, labels: tg.Tensor, optimizer: tg.DistributedOptimizer) -> tuple[float, int]:
+        """One step on this trainer's own gradient, whatever the others do meanwhile."""
+        with tg.autograd_dist.context() as context_id:
+            loss, right = self._backward(context_id, levels, labels)
+            optimizer.step(context_id)
+        return loss, right
+
+    def evaluate(self, images: digits.Images, labels: digits.Labels) -> float:
+        """The accuracy of the server's front and this trainer's head."""
+        features = self.server.rpc_sync().features(tg.tensor(digits.to_levels(images)))
+        with tg.no_grad():
+            return count_right(self.head(features), tg.tensor(labels)) / len(labels)
+
+    def head_state(self) -> dict[str, tg.Tensor]:
+        """The head's parameters by name."""
+        state: dict[str, tg.Tensor] = self.head.state_dict()
+        return state
+
+    def head_gradients(self) -> list[tg.Tensor]:
+        """The gradients that the last sync step applied to the head."""
+        return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+
+    def _backward(self, context_id: int, levels: tg.Tensor, labels: tg.Tensor) -> tuple[float, int]:
+        features = self.server.rpc_sync().forward(levels)
+        scores = self.head(features)
+        loss = tg.nn.functional.cross_entropy(scores, labels)
+        tg.autograd_dist.backward(context_id, [loss])
+        return loss.item(), count_right(scores, labels)
+
+    def _run_epoch(
+        self, epoch: int, batches: tg.data.DataLoader, generator: np.random.Generator, history: History
+    ) -> None:
+        rate = self.options.rate(epoch)
+        asynchronous = self.options.mode == "async"
+        optimizer = self._distributed_optimizer(rate) if asynchronous else None
+        right = 0
+        for images, labels in batches:
+            levels = tg.tensor(digits.to_levels(digits.jitter(images.numpy(), generator)))
+            if optimizer is None:
+                loss, hits = self.sync_step(levels, labels, rate)
+            else:
+                loss, hits = self.async_step(levels, labels, optimizer)
+            history.loss.append(loss)
+            right += hits
+        history.accuracy.append(right / (len(batches) * self.options.batch_size))
+        state = self.server.rpc_sync().blend(self.index, self.head_state())
+        if asynchronous:
+            self.head.load_state_dict(state)
+
+    def _distributed_optimizer(self, rate: float) -> tg.DistributedOptimizer:
+        """A new one each epoch, because it carries the epoch's learning rate."""
+        theirs = self.server.rpc_sync().parameter_rrefs()
+        mine = [tg.RRef(parameter) for parameter in self.parameters]
+        return tg.DistributedOptimizer(tg.optim.SGD, theirs + mine, lr=rate, momentum=self.options.momentum)
+
+    def _load_shard(self) -> tg.data.DataLoader:
+        """This trainer's part of the digits; all parts are of one size, so that all make the same number of steps."""
+        train_x, train_y, _, _ = digits.load()
+        size = len(train_y) // self.options.trainers
+        if size < self.options.batch_size:
+            raise ValueError(
+                f"a shard has {size} digits with {self.options.trainers} trainers, less than the batch of "
+                f"{self.options.batch_size}: choose a smaller --batch-size or fewer trainers"
+            )
+        mine = slice(self.index, size * self.options.trainers, self.options.trainers)
+        shard = tg.data.TensorDataset(tg.tensor(train_x[mine]), tg.tensor(train_y[mine]))
+        return tg.data.DataLoader(shard, batch_size=self.options.batch_size, shuffle=True, drop_last=True)
+
+    def _report(self, epoch: int, history: History, board: tg.RRef[Board]) -> None:
+        """Tell the server's board; where that cannot draw, print a line every few epochs."""
+        done, steps = epoch + 1, len(history.loss) // (epoch + 1)
+        loss = sum(history.loss[-steps:]) / steps
+        board.rpc_sync().update(self.index, done, loss, history.held_out[-1])
+        due = done % max(1, self.options.epochs // LINES) == 0 or done == self.options.epochs
+        if due and not self.options.quiet and not sys.stdout.isatty():
+            print(
+                f"epoch {done:>3}/{self.options.epochs}  loss {loss:.3f}  "
+                f"batches {history.accuracy[-1]:6.1%}  held-out {history.held_out[-1]:6.1%}",
+                flush=True,
+            )

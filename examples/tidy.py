@@ -1,0 +1,42 @@
+"""Every example ends by showing that its workers kept nothing: no call under way, no reference, no autograd context."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import telegrad as tg
+
+PATIENCE_S = 10.0
+EMPTY = ("pending_calls", "live_forks", "contexts")
+
+
+def show_tidy(quiet: bool = False) -> None:
+    """Print this worker's counts once they are all zero.
+
+    Deletes of references and contexts travel in the background, so the counts may take a moment to get there.
+
+    Raises:
+        RuntimeError: they did not within ten seconds.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while any(counts().values()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    found = counts()
+    if any(found.values()):
+        raise RuntimeError(f"{tg.rpc.get_worker_info().name} did not come to rest: {tg.rpc.debug_info()}")
+    if not quiet:
+        print("tidy:", ", ".join(f"{name} {number}" for name, number in found.items()), flush=True)
+
+
+def show_all_tidy(others: Iterable[str], quiet: bool = False) -> None:
+    """Let each of the ``others`` show its counts, then this worker, which by then calls nobody any more."""
+    for worker in others:
+        tg.rpc.rpc_sync(worker, show_tidy, args=(quiet,))
+    show_tidy(quiet)
+
+
+def counts() -> dict[str, int]:
+    """The three counts out of ``debug_info()``."""
+    info = tg.rpc.debug_info()
+    return {name: info[name] for name in EMPTY}
