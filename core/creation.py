@@ -14,7 +14,9 @@ from .tensor import Tensor
 from .types import Array, Scalar
 
 
-def tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A new tensor with a copy of ``data``: nested sequences of numbers, an array, or a tensor.
 
     Python floats become the default dtype and integers ``int64``; arrays keep theirs.
@@ -44,17 +46,23 @@ def from_numpy(array: Array) -> Tensor:
     return Tensor(_to_array(array, None))
 
 
-def zeros(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of shape ``size``, in the default dtype."""
     return _finish(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
 
-def ones(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of shape ``size``, in the default dtype."""
     return _finish(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
 
-def empty(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of shape ``size`` whose elements are whatever the memory held."""
     return _finish(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
@@ -71,23 +79,23 @@ def full(
     return _finish(np.full(to_shape((size,)), fill_value, chosen), requires_grad)
 
 
-def zeros_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:  # noqa: A002
+def zeros_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
     return _finish(np.zeros(input.shape, dtype or input.dtype), requires_grad)
 
 
-def ones_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:  # noqa: A002
+def ones_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
     return _finish(np.ones(input.shape, dtype or input.dtype), requires_grad)
 
 
-def empty_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:  # noqa: A002
+def empty_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Uninitialised, of the shape and dtype of ``input``."""
     return _finish(np.empty(input.shape, dtype or input.dtype), requires_grad)
 
 
 def full_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     fill_value: Scalar,
     dtype: npt.DTypeLike | None = None,
     requires_grad: bool = False,

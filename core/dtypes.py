@@ -41,7 +41,9 @@ def set_default_dtype(dtype: npt.DTypeLike) -> None:
     """
     chosen = np.dtype(dtype)
     if chosen.kind != "f":
-        raise TypeError(f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64")
+        raise TypeError(
+            f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64"
+        )
     _default.set(chosen)
 
 

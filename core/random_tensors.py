@@ -72,12 +72,12 @@ def randperm(
     return Tensor((generator or default_generator).draw("permutation", n).astype(dtype or np.int64, copy=False))
 
 
-def rand_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:  # noqa: A002
+def rand_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """``rand`` in the shape and dtype of ``input``."""
     return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-def randn_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:  # noqa: A002
+def randn_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """``randn`` in the shape and dtype of ``input``."""
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 

@@ -12,7 +12,6 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-
 import telegrad as tg
 from telegrad.examples import digits
 from telegrad.examples.ps_model import Head, Model

@@ -7,7 +7,6 @@ embedding); the same small linear layer reads every window, and a second one see
 from __future__ import annotations
 
 import numpy as np
-
 import telegrad as tg
 from telegrad.examples.digits import CLASSES, LEVELS, SIDE
 

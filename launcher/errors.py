@@ -5,7 +5,7 @@ class LogDirError(OSError):
     """The logs of a job cannot be written where they should go."""
 
 
-class ProcessException(Exception):  # noqa: N818 - PyTorch's name
+class ProcessException(Exception):
     """A spawned process failed: ``error_index`` is its number, ``error_pid`` (also ``pid``) its process id."""
 
     def __init__(self, msg: str, error_index: int, pid: int) -> None:

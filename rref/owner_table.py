@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from ..rpc.intervals import IntervalSet
+from ..rpc.extend import IntervalSet
 from .forks import UNSENT
 from .ids import ForkId, RRefId, WorkerKey
 from .protocol import Free, Instruction, NeverCreated

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.errors import AgentClosedError
-from ..rpc.intervals import IntervalSet
+from ..rpc.extend import IntervalSet
 from . import protocol as p
 from .forks import Child, Fork, State
 from .ids import ForkId, IdSource, RRefId, WorkerKey

@@ -27,7 +27,6 @@ class HookTable(dict[int, Any]):
         self[key] = hook
         return RemovableHandle(self, key)
 
-
     def calls(self) -> Iterator[Any]:
         """The hooks one by one; one that an earlier hook removed meanwhile is passed over."""
         for key in list(self):

@@ -59,11 +59,11 @@ def _converter(name: str, dtype: Any) -> Any:
 
 
 half = _converter("half", float16)
-float = _converter("float", float32)  # noqa: A001
+float = _converter("float", float32)
 double = _converter("double", float64)
-bool = _converter("bool", bool_)  # noqa: A001
+bool = _converter("bool", bool_)
 byte = _converter("byte", uint8)
 char = _converter("char", int8)
 short = _converter("short", int16)
-int = _converter("int", int32)  # noqa: A001
+int = _converter("int", int32)
 long = _converter("long", int64)

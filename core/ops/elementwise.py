@@ -58,7 +58,7 @@ div = binary(
     saves=("b", "bo"),
     doc="``a / b``, in floating point.",
 )
-pow = binary(  # noqa: A001
+pow = binary(
     "pow", np.power, _power_rule_a, _power_rule_b, saves=("ab", "ao"), doc="``a ** b``."
 )
 maximum = binary(
@@ -105,7 +105,7 @@ def neg(a: Tensor) -> Tensor:
     return _exact(_NEG, np.negative, a, ())
 
 
-def abs(a: Tensor) -> Tensor:  # noqa: A001
+def abs(a: Tensor) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
     return _exact(_ABS, np.absolute, a, (keep(a),))
 
@@ -124,7 +124,7 @@ def relu(a: Tensor) -> Tensor:
     return result
 
 
-def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:  # noqa: A002
+def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """``a``, but not below ``min`` nor above ``max``; the gradient flows where ``a`` is within the bounds.
 
     Raises:

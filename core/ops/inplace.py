@@ -46,7 +46,9 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
         ValueError: its shape does not fit.
     """
     into, source = target._array, value._array
-    if (into.dtype.kind in "biu" and source.dtype.kind in "fc") or (into.dtype.kind == "b" and source.dtype.kind != "b"):
+    if (into.dtype.kind in "biu" and source.dtype.kind in "fc") or (
+        into.dtype.kind == "b" and source.dtype.kind != "b"
+    ):
         raise TypeError(f"{name}() cannot write {source.dtype} results into a tensor of {into.dtype}; convert it first")
     if source.shape != into.shape:
         raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")

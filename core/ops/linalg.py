@@ -112,7 +112,7 @@ def addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float =
     return (bias if beta == 1 else bias * beta) + (product if alpha == 1 else product * alpha)
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
 
     Raises:
@@ -124,7 +124,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     out = np.matmul(x, w.T)
     if bias is not None:
         if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:
-            raise ValueError(f"linear() needs a bias of shape {w.shape[:1]} and {out.dtype}, not {bias.shape}, {bias.dtype}")
+            raise ValueError(
+                f"linear() needs a bias of shape {w.shape[:1]} and {out.dtype}, not {bias.shape}, {bias.dtype}"
+            )
         out = np.asarray(out)
         out += bias._array
     result = Tensor(out)

@@ -10,9 +10,10 @@ from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import mul
-from .reductions import mean, sum as total
+from .reductions import mean
+from .reductions import sum as total
 from .softmax import log_softmax
-from .table import Row, keep, record, records
+from .table import Row, record, records
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
@@ -37,7 +38,7 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
     raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared differences, reduced.
 
     Raises:
@@ -48,7 +49,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor: 
     return reduced(mul(difference, difference), reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute differences, reduced.
 
     Raises:
@@ -59,7 +60,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  
 
 
 def nll_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -97,7 +98,7 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -146,7 +147,9 @@ def _uniform_cross_entropy(
 
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> None:
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
-        raise ValueError(f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)")
+        raise ValueError(
+            f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
+        )
     if classes.dtype.kind not in "iu":
         raise TypeError(f"class indices must be integers, not {classes.dtype}")
     wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[axis]))

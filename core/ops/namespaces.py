@@ -34,7 +34,10 @@ def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
 def is_basic(index: Any) -> bool:
     """Whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
     parts = index if isinstance(index, tuple) else (index,)
-    return all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool) for part in parts)
+    return all(
+        part is None or part is Ellipsis or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
 
 
 def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:

@@ -45,7 +45,7 @@ _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, d
 _VAR = Row("var", _var_rule)
 
 
-def sum(  # noqa: A001
+def sum(
     a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeLike | None = None
 ) -> Tensor:
     """The sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``."""
@@ -95,7 +95,7 @@ def amin(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 @overload
-def max(a: Tensor) -> Tensor: ...  # noqa: A001
+def max(a: Tensor) -> Tensor: ...
 @overload
 def max(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
@@ -110,7 +110,7 @@ def max(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesInd
 
 
 @overload
-def min(a: Tensor) -> Tensor: ...  # noqa: A001
+def min(a: Tensor) -> Tensor: ...
 @overload
 def min(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
@@ -155,12 +155,12 @@ def std(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = F
     return sqrt(var(a, dim, correction=correction, keepdim=keepdim))
 
 
-def all(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001
+def all(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether every element is true (not zero)."""
     return Tensor(np.all(a._array, axis=all_dims(dim, a.ndim), keepdims=keepdim))
 
 
-def any(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001
+def any(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether some element is true (not zero)."""
     return Tensor(np.any(a._array, axis=all_dims(dim, a.ndim), keepdims=keepdim))
 
@@ -201,4 +201,6 @@ def _pick(a: Tensor, index: Tensor, dim: int, keepdim: bool) -> ValuesIndices:
 def _not_empty(name: str, x: Array, dims: Sequence[int]) -> None:
     for axis in dims:
         if axis < x.ndim and not x.shape[axis]:
-            raise ValueError(f"{name}() of no elements: the tensor has shape {x.shape}, so give a dim that is not empty")
+            raise ValueError(
+                f"{name}() of no elements: the tensor has shape {x.shape}, so give a dim that is not empty"
+            )
