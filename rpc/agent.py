@@ -204,7 +204,7 @@ class Agent:
 
     def part(self, kind: type[T]) -> T:
         """This agent's part of that type (see ``register_part``)."""
-        return next(cast(T, part) for part in self.parts if isinstance(part, kind))
+        return next(part for part in self.parts if isinstance(part, kind))
 
     # -- requests
 
