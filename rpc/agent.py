@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, copy_outcome
