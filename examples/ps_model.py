@@ -7,14 +7,13 @@ embedding); the same small linear layer reads every window, and a second one see
 from __future__ import annotations
 
 import numpy as np
-
 import telegrad as tg
 from telegrad.examples.digits import CLASSES, LEVELS, SIDE
 
 WINDOW = 3
 PLACES = (SIDE - WINDOW + 1) ** 2
 SHADE = 4  # numbers that stand for a grey level
-FILTERS = 16
+FILTERS = 24
 FEATURES = 128
 HIDDEN = 64
 

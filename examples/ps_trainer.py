@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass, field
 
 import numpy as np
-
 import telegrad as tg
 from telegrad.examples import digits
 from telegrad.examples.ps_model import Head, count_right
