@@ -217,6 +217,15 @@ def wait_all(futures: Iterable[Future[T]]) -> list[T]:
     return [future.wait() for future in list(futures)]
 
 
+def copy_outcome(source: Future[T], target: Future[T]) -> None:
+    """Complete ``target`` like ``source``, which is complete."""
+    error = source.exception()
+    if error is None:
+        target.set_result(source.value())
+    else:
+        target.set_exception(error)
+
+
 def run_callbacks(callbacks: list[Callback]) -> None:
     """Run what ``Future.finish`` handed back. One that raises is logged and does not stop the others."""
     for callback in callbacks:

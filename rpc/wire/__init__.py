@@ -1,1 +1,1 @@
-"""."""
+"""Messages to frames of bytes and back."""

@@ -1,0 +1,116 @@
+"""The distributed backward: starts a pass at its root, joins it elsewhere.
+
+FAST mode, as PyTorch calls it: every tensor requiring grad that was sent in the context is expected to take part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import AutogradError, RpcError
+from ..core.extend import Node, Tensor, gradient_edge
+from ..core.futures import Future
+from ..rpc.extend import Agent, Method, ServerCall, current_agent
+from .contexts import Context, Contexts, contexts_of
+from .passes import Pass
+
+_pass_numbers = itertools.count(1)
+
+
+def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:
+    """Compute the gradients of ``roots`` on every worker that took part, into the context; blocks until all are there.
+
+    Args:
+        context_id: what ``autograd_dist.context()`` gave.
+        roots: scalar tensors of this worker that require grad.
+        retain_graph: keep what the graph saved, so that another backward can go over it.
+
+    Raises:
+        RpcError: there is no such context.
+        AutogradError: a root is no scalar or requires no grad, the graph mixes contexts, or a send got no gradient.
+        RpcTimeoutError: it took longer than the agent's ``rpc_timeout``.
+        WorkerLostError: a worker that takes part was lost.
+    """
+    agent = current_agent()
+    backward_async(agent, context_id, roots, retain_graph).wait()
+
+
+def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool) -> Future[None]:
+    """``backward`` as a future."""
+    contexts = contexts_of(agent)
+    context = contexts.find(context_id)
+    feeds = _feeds(roots)
+    own = new_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
+    own.begin(feeds)
+    return agent.with_deadline(own.finished, agent.rpc_timeout, f"the backward of context {context_id}")
+
+
+def new_pass(
+    contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
+) -> Pass:
+    """This worker's part of a pass. It replaces earlier passes of the same root: they are over."""
+    with context.lock:
+        present = context.passes.get(pass_id)
+        if present is not None:
+            return present
+        for earlier in [key for key in context.passes if key[0] == pass_id[0]]:
+            del context.passes[earlier]
+        fresh = context.passes[pass_id] = Pass(contexts, context, pass_id, keep_graph)
+        fresh.task.expect(*roots, *context.sends.values())
+        return fresh
+
+
+def _feeds(roots: Sequence[Tensor]) -> list[tuple[Node, list[Any]]]:
+    if isinstance(roots, Tensor) or not roots:
+        raise AutogradError("roots must be a list of tensors; write backward(context_id, [loss])")
+    feeds: dict[Node, list[Any]] = {}
+    for index, root in enumerate(roots):
+        if not isinstance(root, Tensor):
+            raise TypeError(f"root {index} must be a tensor; you gave {type(root).__name__}")
+        edge = gradient_edge(root)
+        if edge is None:
+            raise AutogradError(
+                f"root {index} does not require grad, so nothing can be differentiated; check the forward"
+            )
+        if root._array.size != 1:
+            raise AutogradError(
+                f"root {index} must be a scalar; its shape is {root._array.shape}. Take its sum or mean"
+            )
+        node, slot = edge
+        gradients = feeds.setdefault(node, [None] * node.num_inputs)
+        one = np.ones_like(root._array)
+        gradients[slot] = one if gradients[slot] is None else gradients[slot] + one
+    return list(feeds.items())
+
+
+def serve_propagate(contexts: Contexts, call: ServerCall) -> None:
+    """Gradients came for a message that this worker sent."""
+    context_id, pass_id, keep_graph, message_id, gradients = call.open()
+    call.what = f"the backward of context {context_id}"
+    context = contexts.find(context_id)
+    new_pass(contexts, context, pass_id, keep_graph).received(call, message_id, gradients)
+
+
+def install(contexts: Contexts) -> None:
+    """Let an agent take part in passes."""
+    contexts.agent.serve(Method.PROPAGATE, lambda call: serve_propagate(contexts, call))
+
+
+def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
+    """``RRef.backward``: at the owner, where the value is."""
+    if not reference.is_owner():
+        from ..rpc import rpc_sync
+
+        rpc_sync(reference.owner(), backward_from, (reference, context_id, retain_graph))
+        return
+    value = reference.local_value()
+    if not isinstance(value, Tensor):
+        raise RpcError(f"backward() needs a reference to a tensor; {reference} refers to a {type(value).__name__}")
+    if context_id == -1:
+        value.backward(retain_graph=retain_graph)
+    else:
+        backward(context_id, [value], retain_graph)

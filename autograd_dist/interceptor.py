@@ -1,0 +1,69 @@
+"""Autograd in messages: whatever is sent inside a context carries its id, and tensors requiring grad stay connected."""
+
+from __future__ import annotations
+
+import struct
+
+from ..core.extend import attach, gradient_edge, is_grad_enabled
+from ..rpc.extend import Incoming, Interceptor, Kind, Method, Outgoing
+from .contexts import Context, Contexts, current_context
+from .nodes import ReceiveNode, SendNode
+
+NUMBER = 2
+EXTRA = struct.Struct("<QQ")  # context id, message id (0: no tensor of it requires grad)
+
+
+class AutogradInterceptor(Interceptor):
+    """Records the send and receive nodes of one agent."""
+
+    number = NUMBER
+
+    def __init__(self, contexts: Contexts) -> None:
+        self.contexts = contexts
+
+    def sending(self, message: Outgoing) -> None:
+        """Note the context, and keep a send node for the tensors that require grad."""
+        context = current_context.get()
+        if context is None or message.method == Method.PROPAGATE or not self.contexts.is_live(context):
+            return
+        message_id = self._record(context, message)
+        message.notes[NUMBER] = (context, message_id)
+        message.extras[NUMBER] = EXTRA.pack(context.id, message_id)
+        if message.to != self.contexts.agent.rank:
+            context.reached.add(message.to)
+
+    def _record(self, context: Context, message: Outgoing) -> int:
+        tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
+        if not tensors:
+            return 0
+        # The sender's rank makes it unique among the messages that one worker receives in the context.
+        message_id = self.contexts.me.rank << 48 | next(self.contexts.message_ids)
+        receiver = self.contexts.agent.peers.at(message.to).info.name
+        context.sends[message_id] = SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver)
+        return message_id
+
+    def not_delivered(self, message: Outgoing) -> None:
+        """Nothing will come back for it."""
+        context, message_id = message.notes.get(NUMBER, (None, 0))
+        if context is not None:
+            context.sends.pop(message_id, None)
+
+    def opening(self, message: Incoming) -> None:
+        """Enter the context, and put the tensors that require grad behind a receive node."""
+        extra = message.extras.get(NUMBER)
+        if extra is None:
+            return
+        context_id, message_id = EXTRA.unpack(extra)
+        context = self.contexts.reached_by(context_id, message.sender)
+        if context is None:
+            return
+        if message.kind == Kind.REQUEST:
+            current_context.set(context)
+        if message_id:
+            self._connect(message, context_id, message_id)
+
+    def _connect(self, message: Incoming, context_id: int, message_id: int) -> None:
+        marked = [index for index, flag in enumerate(message.requires_grad) if flag]
+        node = ReceiveNode(context_id, message_id, message.sender, len(marked))
+        for slot, index in enumerate(marked):
+            message.tensors[index] = attach(message.arrays[index], node, slot)

@@ -1,0 +1,121 @@
+"""``DistributedOptimizer``: steps parameters where they live, with the gradients of a context."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.extend import Tensor
+from ..core.futures import Future, collect_all
+from ..rpc import RRef, functions, remote
+from ..rpc.extend import Agent, current_agent
+from .contexts import contexts_of
+
+
+class StepQueue:
+    """Runs optimizer steps of one agent one at a time. Not a lock: a step that must wait holds no thread meanwhile."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
+        self._running = False
+        self._lock = threading.Lock()
+
+    def submit(self, step: Callable[[], None]) -> Future[None]:
+        """Run ``step`` after those before it: in this thread, or in the one that is at it."""
+        done: Future[None] = Future()
+        self._steps.append((step, done))
+        while (job := self._claim()) is not None:
+            self._run(*job)
+        return done
+
+    def _claim(self) -> tuple[Callable[[], None], Future[None]] | None:
+        with self._lock:
+            if self._running or not self._steps:
+                return None
+            self._running = True
+            return self._steps.popleft()
+
+    def _run(self, step: Callable[[], None], done: Future[None]) -> None:
+        error: BaseException | None = None
+        try:
+            step()
+        except BaseException as problem:
+            error = problem
+        finally:
+            self._running = False
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+
+class LocalOptimizer:
+    """The optimizer of the parameters of one worker."""
+
+    def __init__(
+        self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
+    ) -> None:
+        self.parameters: list[Tensor] = [reference.local_value() for reference in parameters]
+        self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
+        self.hogwild = hogwild
+
+    @functions.async_execution
+    def step(self, context_id: int) -> Future[None]:
+        """One step with the gradients of a context; others of this worker come before or after it, not between."""
+        return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
+
+    def _step(self, context_id: int) -> None:
+        gradients = contexts_of(current_agent()).find(context_id).gradients()
+        mine = {parameter: gradients[parameter] for parameter in self.parameters if parameter in gradients}
+        self.optimizer.step_with(mine, replace=not self.hogwild)
+
+
+class DistributedOptimizer:
+    """One optimizer for parameters on many workers (``torch.distributed.optim.DistributedOptimizer``).
+
+    Args:
+        optimizer_class: ``optim.SGD``, ``optim.Adam``, ... One is made on every worker that owns a parameter.
+        params_rref: references to the parameters.
+        args: for ``optimizer_class``.
+        hogwild: update the parameters' memory in place, so that whoever shares it sees every step at once. Otherwise a step
+            replaces a parameter's array, and a backward that is under way sees the values that its forward saw.
+        kwargs: for ``optimizer_class``.
+
+    Raises:
+        Exception: whatever the optimizer's constructor raised on a worker.
+    """
+
+    def __init__(
+        self,
+        optimizer_class: Callable[..., Any],
+        params_rref: Sequence[RRef],
+        *args: Any,
+        hogwild: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        by_owner: dict[int, list[RRef]] = {}
+        for index, reference in enumerate(params_rref):
+            if not isinstance(reference, RRef):
+                raise TypeError(f"params_rref[{index}] must be an RRef; you gave {type(reference).__name__}")
+            by_owner.setdefault(reference.owner().id, []).append(reference)
+        if not by_owner:
+            raise ValueError("params_rref is empty; give references to the parameters to optimize")
+        self.remote_optimizers = [
+            remote(rank, LocalOptimizer, (optimizer_class, references, args, kwargs, hogwild))
+            for rank, references in by_owner.items()
+        ]
+        for optimizer in self.remote_optimizers:
+            optimizer._get_type()  # waits for the constructor, and raises what it raised
+
+    def step(self, context_id: int) -> None:
+        """Step every parameter that has a gradient in the context, on all workers side by side.
+
+        Raises:
+            RpcError: there is no such context on a worker.
+        """
+        steps = collect_all([optimizer.rpc_async().step(context_id) for optimizer in self.remote_optimizers]).wait()
+        errors = [error for step in steps if (error := step.exception()) is not None]
+        if errors:
+            raise errors[0]

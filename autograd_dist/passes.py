@@ -1,0 +1,159 @@
+"""One backward pass on one worker: feeds the local graph task, sends gradients on, knows when all is done.
+
+Nothing here waits: gradients arrive as requests, run what they make ready in the thread that brought them, and leave as
+requests. An acknowledgement carries what each worker still expects (its unfed sends), so the root can name them at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.errors import AutogradError
+from ..core.extend import Array, GraphTask
+from ..core.futures import Future
+from ..rpc.extend import Method, ServerCall
+from .contexts import Context, Contexts
+from .nodes import ReceiveNode, current_pass
+from .termination import Termination
+
+# By worker: how often it settled, and the sends that it still expected then. The latest word of each counts.
+Reports = dict[int, tuple[int, list[str]]]
+
+
+class Pass:
+    """The pass ``(root worker, number)`` of a context, here."""
+
+    def __init__(self, contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool) -> None:
+        self.contexts = contexts
+        self.context = context
+        self.id = pass_id
+        self.keep_graph = keep_graph
+        self.finished: Future[None] = Future()  # at the root
+        self.task = GraphTask(sink=context.accumulate, keep_graph=keep_graph)
+        self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == contexts.agent.rank)
+        self._lock = threading.Lock()
+        self._failure: BaseException | None = None
+        self._settled = 0
+        self._reports: Reports = {}
+
+    # -- the root
+
+    def begin(self, feeds: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+        """Feed the roots and run. ``feeds``: (node, its gradients), which the task expects."""
+        with self._lock:
+            self._termination.started()
+        self._work(lambda: [self.task.feed(node, gradients) for node, gradients in feeds])
+
+    # -- gradients that arrive
+
+    def received(self, call: ServerCall, message_id: int, gradients: Sequence[Array | None]) -> None:
+        """A message with the gradients of one of our sends."""
+        with self._lock:
+            failure = self._failure
+            at_once = None if failure else self._termination.received(call)
+        if failure is not None:
+            call.fail(failure)
+            return
+        if at_once is not None:
+            call.reply({})
+        self._work(lambda: self._feed(message_id, gradients))
+
+    def _feed(self, message_id: int, gradients: Sequence[Array | None]) -> None:
+        node = self.context.sends.get(message_id)
+        if node is None:
+            raise AutogradError(
+                f"gradients came for message {message_id}, which worker {self.contexts.agent.name!r} did not send in this "
+                f"context; use one context for a forward and its backward"
+            )
+        self.task.feed(node, gradients)
+
+    def _work(self, feed: Callable[[], object]) -> None:
+        token = current_pass.set(self)
+        try:
+            feed()
+            self.task.run()
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            current_pass.reset(token)
+        self._step(self._termination.rested)
+
+    # -- gradients that leave
+
+    def propagate(self, node: ReceiveNode, gradients: Sequence[Array | None]) -> None:
+        """Send the gradients of received tensors to their sender. Called by the graph task."""
+        if node.context_id != self.context.id:
+            raise AutogradError(
+                f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "
+                f"{self.context.id}; do the forward and the backward in one `with autograd_dist.context()` block"
+            )
+        agent = self.contexts.agent
+        peer = agent.peers.at(node.sender)
+        body = (self.context.id, self.id, self.keep_graph, node.message_id, list(gradients))
+        with self._lock:
+            self._termination.sent()
+        what = f"the backward of context {self.context.id} at worker {peer.info.name!r}"
+        # No deadline of its own: an acknowledgement may take as long as the rest of the pass, which has one at its root.
+        answer = agent.request(peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)])
+        answer.add_done_callback(self._acknowledged)
+
+    def _acknowledged(self, answer: Future[Reports]) -> None:
+        error = answer.exception()
+        if error is not None:
+            self._fail(error)
+        else:
+            self._merge(answer.value())
+        self._step(self._termination.acknowledged)
+
+    def _merge(self, reports: Reports) -> None:
+        with self._lock:
+            for rank, report in reports.items():
+                if rank not in self._reports or self._reports[rank][0] < report[0]:
+                    self._reports[rank] = report
+
+    # -- the end
+
+    def _step(self, event: Callable[[], None]) -> None:
+        with self._lock:
+            event()
+            if self._failure is not None:
+                return
+            done, parent = self._termination.settle()
+            if not done:
+                return
+            self._settled += 1
+            unfed = [repr(node) for node in self.task.unfed()]
+            self._reports[self.contexts.agent.rank] = (self._settled, unfed)
+            reports = dict(self._reports)
+        if parent is not None:
+            parent.reply(reports)
+        else:
+            self._finish(reports)
+
+    def _finish(self, reports: Reports) -> None:
+        unfed = [f"{send} from {self._name(rank)}" for rank, (_, sends) in sorted(reports.items()) for send in sends]
+        if unfed:
+            self.finished.set_exception(
+                AutogradError(
+                    f"the backward is over, and no gradient came for {', '.join(unfed)}: a result of a remote call does not "
+                    f"contribute to the loss. Leave such calls out of the context, or send no tensor that requires grad"
+                )
+            )
+        else:
+            self.finished.set_result(None)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            if self._failure is not None:
+                return
+            self._failure = error
+            parent, self._termination.parent = self._termination.parent, None
+        if self._termination.is_root:
+            self.finished.set_exception(error)
+        elif parent is not None:
+            parent.fail(error)
+
+    def _name(self, rank: int) -> str:
+        return f"worker {self.contexts.agent.peers.at(rank).info.name!r}"

@@ -1,0 +1,54 @@
+"""What happens to a leaf's gradient by default: it is added to ``.grad``.
+
+The first gradient is kept as it came, as a ``Lent`` array that others may hold too (``a + b`` hands one array to both
+its inputs). Whoever only reads, an optimizer for one, uses it so; the first look at ``.grad`` makes it the leaf's own.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..errors import AutogradError
+from ..tensor import Lent, Tensor
+
+# Passes in several threads may reach the same leaf. Reentrant, because an allocation below may run a finalizer, and
+# that may run a backward pass of its own.
+_lock = threading.RLock()
+
+
+def accumulate_grad(leaf: Tensor, grad: Any) -> None:
+    """Add ``grad`` (an array, or a tensor of a recorded pass) to ``leaf.grad``.
+
+    An array adds in place, as in PyTorch: whoever holds ``leaf.grad`` sees it change.
+
+    Raises:
+        AutogradError: its shape is not the leaf's; a rule of a custom node is wrong.
+    """
+    array = leaf._array
+    if grad.shape != array.shape:
+        raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
+    with _lock:
+        if isinstance(grad, Tensor):
+            have = leaf.grad
+            leaf._grad = grad if have is None else have + grad
+            return
+        if grad.dtype is not array.dtype:
+            grad = grad.astype(array.dtype)
+        if leaf._grad is None:
+            lent = Lent(grad)
+            if leaf._grad is None:  # still: making an object may have run a finalizer that ran a pass
+                leaf._grad = lent
+                return
+        _add(leaf, grad)
+
+
+def _add(leaf: Tensor, grad: Any) -> None:
+    have = leaf._grad
+    if isinstance(have, Lent):
+        leaf._grad = Tensor(np.asarray(have._array + grad))
+    elif have is not None:
+        np.add(have._array, grad, out=have._array, casting="same_kind")
+        have._counter[0] += 1

@@ -1,0 +1,81 @@
+"""Whether operations are recorded: a context variable, so it is per thread and per asyncio task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_enabled: ContextVar[bool] = ContextVar("telegrad_grad_enabled", default=True)
+
+# Bound once: every operation asks, and this form costs no Python frame.
+is_grad_enabled = _enabled.get
+
+
+class GradMode:
+    """Sets the mode inside a ``with`` block or a decorated function, and puts the former one back."""
+
+    __slots__ = ("_former", "_mode")
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._former: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._former.append(_enabled.get())
+        _enabled.set(self._mode)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _enabled.set(self._former.pop())
+
+    def __call__(self, function: F) -> F:
+        mode = self._mode
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            # A fresh object for each call: the decorated function may run in several threads.
+            with GradMode(mode):
+                return function(*args, **kwargs)
+
+        return cast(F, wrapper)
+
+
+class no_grad(GradMode):  # noqa: N801 - PyTorch's name
+    """``with no_grad():`` or ``@no_grad()``: results inside require no gradient and record no graph."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(GradMode):  # noqa: N801 - PyTorch's name
+    """``with enable_grad():`` or ``@enable_grad()``: record again, inside a ``no_grad`` block."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class set_grad_enabled(GradMode):  # noqa: N801 - PyTorch's name
+    """Sets the mode at once, as a function; as a context manager it also puts the former one back."""
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._former.append(_enabled.get())
+        _enabled.set(self._mode)
+
+    def __enter__(self) -> None:
+        _enabled.set(self._mode)
+
+    def __call__(self, function: F) -> F:
+        # As a decorator it must not change the mode of the place where the function is defined.
+        _enabled.set(self._former.pop())
+        return super().__call__(function)

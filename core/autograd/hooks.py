@@ -1,0 +1,68 @@
+"""Functions that users hang on tensors and nodes, and the handles that take them off again.
+
+A handle knows its table weakly: a hook that closes over its own handle (to remove itself) makes no cycle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, TypeAlias
+
+Hook: TypeAlias = Callable[..., Any]
+
+_ids = itertools.count()
+
+
+class HookTable(dict[int, Any]):
+    """Hooks in the order of their registration. Iterate with ``calls``: hooks may remove hooks while they run."""
+
+    __slots__ = ("__weakref__",)
+
+    def add(self, hook: Any) -> RemovableHandle:
+        """Append ``hook`` and return the handle that removes it."""
+        key = next(_ids)
+        self[key] = hook
+        return RemovableHandle(self, key)
+
+    def calls(self) -> Iterator[Any]:
+        """The hooks one by one; one that an earlier hook removed meanwhile is passed over."""
+        for key in list(self):
+            if key in self:
+                yield self[key]
+
+
+class RemovableHandle:
+    """What ``register_hook`` returns: ``remove()`` takes the hook off; as a context manager, at the end of the block."""
+
+    __slots__ = ("_table", "id")
+
+    def __init__(self, table: HookTable, key: int) -> None:
+        self._table = weakref.ref(table)
+        self.id = key
+
+    def remove(self) -> None:
+        """Take the hook off; again is harmless."""
+        table = self._table()
+        if table is not None:
+            table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.remove()
+
+
+class NodeHooks:
+    """All hooks of one node; made when the first is registered, so that most nodes carry only a ``None``."""
+
+    __slots__ = ("after", "before", "retained", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor = HookTable()  # (slot, hook(grad) -> grad | None): hooks of the tensors that this node produced
+        self.retained: dict[int, weakref.ref[Any]] = {}  # slot -> tensor whose .grad shall keep the gradient
+        self.before = HookTable()  # hook(grad_outputs) -> grad_outputs | None
+        self.after = HookTable()  # hook(grad_inputs, grad_outputs) -> grad_inputs | None

@@ -1,0 +1,127 @@
+"""Nodes and edges: the recorded graph, and nothing about arrays.
+
+A node stands for one operation of the forward pass. Its edges lead to the nodes that produced the operation's inputs,
+so gradients travel along them. Tensors own nodes, nodes own what they saved; no node refers to its own outputs, so
+the graph has no reference cycle and dies with its last output.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from ..errors import AutogradError
+from .hooks import Hook, NodeHooks, RemovableHandle
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+    from ..types import Array
+
+# The node that produced a tensor, and which of its outputs the tensor is (= which of its incoming gradients).
+Edge: TypeAlias = "tuple[Node, int]"
+Edges: TypeAlias = "tuple[Edge | None, ...]"
+
+
+class Node:
+    """One operation of the graph.
+
+    Attributes:
+        next_edges: one ``(node, slot)`` for each input, or ``None`` where the input needs no gradient.
+        num_inputs: how many gradients it takes, which is how many outputs its forward had.
+        tape: class attribute, true for rows of the operation table only: ``apply`` is left out when every incoming
+            gradient is ``None``, and a gradient of no dimensions may be a NumPy scalar.
+    """
+
+    __slots__ = ("__weakref__", "_hooks", "_metadata", "next_edges", "num_inputs")
+
+    next_edges: Edges
+    num_inputs: int
+    tape: ClassVar[bool] = False
+
+    def __init__(self, next_edges: Edges = (), num_inputs: int = 1) -> None:
+        self.next_edges = next_edges
+        self.num_inputs = num_inputs
+        self._hooks: NodeHooks | None = None
+        self._metadata: dict[Any, Any] | None = None
+
+    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
+        """The gradients of the inputs, one for each edge, from those of the outputs (``num_inputs`` of them)."""
+        raise NotImplementedError(f"{type(self).__name__} must define apply(grads)")
+
+    def apply_graph(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        """The same on tensors, recording a graph (``create_graph=True``). A node that cannot says so when it is used."""
+        raise AutogradError(
+            f"{self.name()} cannot be differentiated twice; call backward or grad without create_graph=True"
+        )
+
+    def release(self) -> None:
+        """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
+
+    def name(self) -> str:
+        """The operation's name, as in ``MulBackward``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The edges, with ``(None, 0)`` where there is none (PyTorch's form)."""
+        return tuple((None, 0) if edge is None else edge for edge in self.next_edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes on this node."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """After this node ran, call ``hook(grad_inputs, grad_outputs)``; a returned tuple replaces ``grad_inputs``."""
+        return self._hook_tables().after.add(hook)
+
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
+        """Before this node runs, call ``hook(grad_outputs)``; a returned tuple replaces them."""
+        return self._hook_tables().before.add(hook)
+
+    def _hook_tables(self) -> NodeHooks:
+        if self._hooks is None:
+            self._hooks = NodeHooks()
+        return self._hooks
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """Where the gradient of a leaf arrives. The engine hands it to the task's sink; this node never computes."""
+
+    __slots__ = ("variable",)
+
+    num_inputs = 1
+    tape = True
+
+    def __init__(self, variable: Tensor) -> None:
+        self.next_edges = ()
+        self._hooks = None
+        self._metadata = None
+        self.variable = variable
+
+
+_accumulators = threading.RLock()
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The one ``AccumulateGrad`` of a leaf. The leaf knows it weakly: it lives as long as a graph leads to it."""
+    reference = leaf._accumulator
+    node = None if reference is None else reference()
+    if node is not None:
+        return node
+    fresh = AccumulateGrad(leaf)
+    fresh_reference = weakref.ref(fresh)
+    with _accumulators:  # another thread may be recording an operation on the same leaf
+        reference = leaf._accumulator
+        node = None if reference is None else reference()
+        if node is None:
+            leaf._accumulator = fresh_reference
+            node = fresh
+    return node

@@ -1,0 +1,45 @@
+"""The facade for extenders: what new operations, nodes and backward passes are made of.
+
+Users import from ``telegrad``; whoever adds an operation, cuts the graph (distributed autograd does) or drives a pass
+imports from here.
+"""
+
+from .autograd.engine import GraphTask
+from .autograd.grad_mode import is_grad_enabled
+from .autograd.graph import attach, gradient_edge
+from .autograd.hooks import RemovableHandle
+from .autograd.node import AccumulateGrad, Edge, Node
+from .ops.factories import binary, comparison, unary
+from .ops.inplace import inplace
+from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
+from .ops.views import changed, check_writable, view_of
+from .tensor import Tensor
+from .types import Array
+
+__all__ = [
+    "ARRAYS",
+    "TENSORS",
+    "AccumulateGrad",
+    "Array",
+    "Edge",
+    "GraphTask",
+    "Node",
+    "OpNode",
+    "RemovableHandle",
+    "Row",
+    "Tensor",
+    "attach",
+    "binary",
+    "changed",
+    "check_writable",
+    "comparison",
+    "gradient_edge",
+    "inplace",
+    "is_grad_enabled",
+    "keep",
+    "keep_result",
+    "record",
+    "records",
+    "unary",
+    "view_of",
+]

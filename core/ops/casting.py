@@ -1,0 +1,69 @@
+"""Copies and conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ..tensor import Tensor
+from .table import Row, record, records
+
+_CLONE = Row("clone", lambda xp, g: g)
+_CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype))
+
+
+def clone(a: Tensor) -> Tensor:
+    """A copy, through which gradients flow."""
+    result = Tensor(np.array(a._array, order="C"))
+    return record(_CLONE, result, (a,), ()) if records(a) else result
+
+
+def to(a: Tensor, *args: Any, dtype: npt.DTypeLike | None = None, copy: bool = False, **ignored: Any) -> Tensor:
+    """``a`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+
+    Raises:
+        ValueError: a device other than the CPU.
+    """
+    for argument in (*args, ignored.get("device")):
+        if isinstance(argument, Tensor):
+            dtype = argument.dtype
+        elif isinstance(argument, str) and argument.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta"):
+            if argument.split(":")[0] != "cpu":
+                raise ValueError(f"there is no device {argument!r}; tensors live on the cpu")
+        elif argument is not None and not isinstance(argument, (type(True))):
+            dtype = argument
+    wanted = a.dtype if dtype is None else np.dtype(dtype)
+    if wanted == a.dtype:
+        return clone(a) if copy else a
+    result = Tensor(a._array.astype(wanted))
+    if records(a) and wanted.kind in "fc":
+        record(_CAST, result, (a,), (), a.dtype)
+    return result
+
+
+def type_as(a: Tensor, other: Tensor) -> Tensor:
+    """``a`` in the dtype of ``other``."""
+    return to(a, other.dtype)
+
+
+def _converter(name: str, dtype: Any) -> Any:
+    def convert(a: Tensor) -> Tensor:
+        return to(a, dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"``to({dtype.name})``."
+    return convert
+
+
+half = _converter("half", float16)
+float = _converter("float", float32)
+double = _converter("double", float64)
+bool = _converter("bool", bool_)
+byte = _converter("byte", uint8)
+char = _converter("char", int8)
+short = _converter("short", int16)
+int = _converter("int", int32)
+long = _converter("long", int64)

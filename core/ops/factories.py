@@ -1,0 +1,165 @@
+"""From a NumPy function and gradient rules to an operation on tensors: the path that every element-wise call takes.
+
+These closures are the library's hottest code: one Python frame for the call, one each for the new tensor and node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..autograd.grad_mode import is_grad_enabled
+from ..dtypes import get_default_dtype, result_type
+from ..tensor import Tensor
+from ..types import Array, Counter, Operand
+from .table import BroadcastNode, OpNode, Row, Rule, Saved, gradient_edge_of
+
+Unary: TypeAlias = Callable[[Tensor], Tensor]
+Binary: TypeAlias = Callable[[Operand, Operand], Tensor]
+
+_ndarray = np.ndarray
+_NUMBERS = (float, int, bool)
+_CONSTANT: Counter = [0]  # the version counter of operands that cannot change
+
+
+def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str, doc: str) -> Unary:
+    """An operation on one tensor that computes in floating point.
+
+    ``saves`` is ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither.
+    """
+    row = Row(name, rule)
+    saves_input, saves_result = "a" in saves, "o" in saves
+
+    def operation(a: Tensor) -> Tensor:
+        try:
+            x = a._array
+        except AttributeError:
+            raise TypeError(f"{name}() takes a tensor, not {type(a).__name__}") from None
+        if x.dtype.kind not in "fc":
+            x = x.astype(get_default_dtype())
+        result = Tensor(forward(x))
+        if a._requires_grad and is_grad_enabled():
+            saved: tuple[Saved, ...] = ()
+            if saves_input:
+                counter = a._counter
+                saved = ((x, a, counter, counter[0]),)
+            elif saves_result:
+                saved = ((result._array, None, result._counter, 0),)
+            result._edge = (OpNode(row, (a._edge or gradient_edge_of(a),), saved), 0)
+            result._requires_grad = True
+        return result
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def binary(
+    name: str, forward: Callable[[Any, Any], Any], rule_a: Rule, rule_b: Rule, *, saves: tuple[str, str], doc: str
+) -> Binary:
+    """An operation on two operands that are broadcast together; at least one is a tensor.
+
+    ``saves`` says for each rule which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all
+    that either takes, in this order, and ``None`` for what only the other one needs.
+    """
+    row = Row(name, rule_a, rule_b)
+    letters = [letter for letter in "abo" if letter in saves[0] + saves[1]]
+    # Indexed by (a requires grad) + 2 * (b requires grad).
+    plans = [
+        tuple(letter if letter in needed else "" for letter in letters)
+        for needed in ("", saves[0], saves[1], saves[0] + saves[1])
+    ]
+
+    def operation(a: Operand, b: Operand) -> Tensor:
+        x: Any = a
+        y: Any = b
+        needs = 0
+        if isinstance(a, Tensor):
+            x = a._array
+            if a._requires_grad:
+                needs = 1
+        if isinstance(b, Tensor):
+            y = b._array
+            if b._requires_grad:
+                needs += 2
+        if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
+            x, y = coerce(name, x, y)
+        result = Tensor(forward(x, y))
+        if needs and is_grad_enabled():
+            _link(row, plans[needs], result, (a, b), (x, y))
+        return result
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def _link(row: Row, plan: tuple[str, ...], result: Tensor, operands: tuple[Any, Any], arrays: tuple[Any, Any]) -> None:
+    a, b = operands
+    x, y = arrays
+    saved: list[Saved] = []
+    for letter in plan:
+        if letter == "a":
+            saved.append((x, a, a._counter, a._counter[0]) if isinstance(a, Tensor) else (x, x, _CONSTANT, 0))
+        elif letter == "b":
+            saved.append((y, b, b._counter, b._counter[0]) if isinstance(b, Tensor) else (y, y, _CONSTANT, 0))
+        else:
+            saved.append((result._array, None, result._counter, 0) if letter else None)
+    shape = result._array.shape
+    edge_a = edge_b = target_a = target_b = None
+    if isinstance(a, Tensor) and a._requires_grad:
+        edge_a = a._edge or gradient_edge_of(a)
+        if x is not a._array or x.shape != shape:
+            target_a = (a._array.shape, a._array.dtype)
+    if isinstance(b, Tensor) and b._requires_grad:
+        edge_b = b._edge or gradient_edge_of(b)
+        if y is not b._array or y.shape != shape:
+            target_b = (b._array.shape, b._array.dtype)
+    node = (OpNode if target_a is target_b else BroadcastNode)(row, (edge_a, edge_b), tuple(saved))
+    if target_a is not target_b:  # not both None
+        node.targets = (target_a, target_b)  # type: ignore[attr-defined]
+    result._edge = (node, 0)
+    result._requires_grad = True
+
+
+def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binary:
+    """An operation on two broadcast operands whose result is never differentiable."""
+
+    def operation(a: Operand, b: Operand) -> Tensor:
+        x: Any = a._array if isinstance(a, Tensor) else a
+        y: Any = b._array if isinstance(b, Tensor) else b
+        if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
+            x, y = coerce(name, x, y)
+        return Tensor(forward(x, y))
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def coerce(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it."""
+    if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
+        return x, y
+    x, y = _plain(name, x), _plain(name, y)
+    dtype = result_type(x, y)
+    if type(x) is _ndarray:
+        x = x.astype(dtype, copy=False)
+    if type(y) is _ndarray:
+        y = y.astype(dtype, copy=False)
+    elif type(x) is not _ndarray:
+        raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
+    return x, y
+
+
+def _plain(name: str, operand: Any) -> Any:
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, np.ndarray):
+        return np.asarray(operand)
+    if isinstance(operand, (bool, int, float, complex)):
+        return operand
+    raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
+
+
+def named(operation: Any, name: str, doc: str) -> Any:
+    """Give a closure the name and docstring that users see."""
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = doc
+    return operation

@@ -1,0 +1,59 @@
+"""In-place forms, made from the out-of-place ones: ``add_`` from ``add``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd.grad_mode import is_grad_enabled
+from ..tensor import Tensor
+from .factories import named
+from .views import changed, check_writable
+
+
+def inplace(operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
+    """The in-place form of ``operation``: the result is written into the first argument, which is returned.
+
+    ``ufunc`` computes it straight into the memory when both operands are of one dtype and nothing is recorded.
+    """
+    name = operation.__name__ + "_"
+
+    def in_place(target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        recording = is_grad_enabled()
+        array = target._array
+        if ufunc is not None and len(args) == 1 and not (recording and _requires_grad(target, args[0])):
+            other = args[0]._array if isinstance(args[0], Tensor) else args[0]
+            plain = isinstance(other, (int, float))
+            if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
+                ufunc(array, other, out=array, casting="same_kind")
+                return changed(target)
+        if recording and target._requires_grad:
+            check_writable(target)
+        result = operation(target, *args, **kwargs)
+        if recording and result._requires_grad:
+            check_writable(target)
+        write(name, target, result)
+        return changed(target, result._edge)
+
+    return named(in_place, name, f"``{operation.__name__}``, written into the first argument.")  # type: ignore[no-any-return]
+
+
+def write(name: str, target: Tensor, value: Tensor) -> None:
+    """Copy ``value`` into the array of ``target``, broadcasting it.
+
+    Raises:
+        TypeError: the dtype of ``value`` is of a higher category (floating point into integers).
+        ValueError: its shape does not fit.
+    """
+    into, source = target._array, value._array
+    if (into.dtype.kind in "biu" and source.dtype.kind in "fc") or (
+        into.dtype.kind == "b" and source.dtype.kind != "b"
+    ):
+        raise TypeError(f"{name}() cannot write {source.dtype} results into a tensor of {into.dtype}; convert it first")
+    if source.shape != into.shape:
+        raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")
+    into[...] = source
+
+
+def _requires_grad(target: Tensor, other: Any) -> bool:
+    return target._requires_grad or (isinstance(other, Tensor) and other._requires_grad)

@@ -1,0 +1,168 @@
+"""Losses, with PyTorch's reductions: ``"mean"``, ``"sum"`` and ``"none"``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..types import Array
+from .elementwise import abs as absolute
+from .elementwise import mul
+from .reductions import mean
+from .reductions import sum as total
+from .softmax import log_softmax
+from .table import Row, record, records
+
+
+def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
+    return xp.scatter(shape, index, -(g * weights))
+
+
+_NLL = Row("nll_loss", _nll_rule)
+
+
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """Apply ``reduction``.
+
+    Raises:
+        ValueError: it is not "mean", "sum" or "none".
+    """
+    if reduction == "mean":
+        return mean(losses)
+    if reduction == "sum":
+        return total(losses)
+    if reduction == "none":
+        return losses
+    raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The squared differences, reduced.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    _same_shape("mse_loss", input, target)
+    difference = input - target
+    return reduced(mul(difference, difference), reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The absolute differences, reduced.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    _same_shape("l1_loss", input, target)
+    return reduced(absolute(input - target), reduction)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of the classes ``target`` under the log-probabilities ``input``.
+
+    Args:
+        input: shape ``(N, C)``, ``(C,)`` or ``(N, C, d1, ...)``.
+        target: class indices, shape ``(N,)``, ``()`` or ``(N, d1, ...)``.
+        weight: of each class, shape ``(C,)``; the mean is a weighted one.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        IndexError: a class is out of range.
+        ValueError: the shapes do not fit.
+    """
+    x, classes = input._array, target._array
+    axis = 0 if x.ndim == 1 else 1
+    _check_classes(x, classes, axis, ignore_index)
+    counted = classes != ignore_index
+    safe = np.where(counted, classes, 0)
+    index = _class_index(safe, axis)
+    weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
+    if reduction == "mean":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weights = np.asarray(weights / weights.sum(), x.dtype)
+    elif reduction not in ("sum", "none"):
+        reduced(input, reduction)  # raises
+    # Zero weights silence what they weigh, also where a log-probability is -inf.
+    losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
+    result = Tensor(losses if reduction == "none" else losses.sum())
+    return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of ``softmax(input)`` and ``target``: class indices, or probabilities of the input's shape.
+
+    Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
+    """
+    axis = 0 if input.ndim == 1 else 1
+    scores = log_softmax(input, axis)
+    if target.dtype.kind == "f":
+        return _soft_cross_entropy(scores, target, weight, reduction, label_smoothing, axis)
+    hard = nll_loss(scores, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return hard
+    uniform = _uniform_cross_entropy(scores, target, weight, ignore_index, reduction, axis)
+    return hard * (1 - label_smoothing) + uniform * label_smoothing
+
+
+def _soft_cross_entropy(
+    scores: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
+) -> Tensor:
+    _same_shape("cross_entropy", scores, target)
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / scores.shape[axis]
+    if weight is not None:
+        target = target * weight.reshape(-1, *(1,) * (scores.ndim - axis - 1))
+    losses = -total(scores * target, axis)
+    return total(losses) / max(losses.numel(), 1) if reduction == "mean" else reduced(losses, reduction)
+
+
+def _uniform_cross_entropy(
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
+) -> Tensor:
+    classes = target._array
+    counted = (classes != ignore_index).astype(scores.dtype)
+    per_class = np.ones(scores.shape[axis], scores.dtype) if weight is None else weight._array
+    shaped = Tensor(per_class.reshape(-1, *(1,) * (scores.ndim - axis - 1)))
+    losses = total(scores * shaped, axis) * Tensor(-counted / scores.shape[axis])
+    if reduction != "mean":
+        return reduced(losses, reduction)
+    return total(losses) / float((counted * per_class[np.where(counted > 0, classes, 0)]).sum())
+
+
+def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> None:
+    if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
+        raise ValueError(
+            f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
+        )
+    if classes.dtype.kind not in "iu":
+        raise TypeError(f"class indices must be integers, not {classes.dtype}")
+    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[axis]))
+    if wrong.any():
+        raise IndexError(f"target {classes[wrong].flat[0]} is not a class: there are {x.shape[axis]}, counted from 0")
+
+
+def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
+    where: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
+    where.insert(axis, classes)
+    return tuple(where)
+
+
+def _same_shape(name: str, a: Tensor, b: Tensor) -> None:
+    if a.shape != b.shape:
+        raise ValueError(f"{name}() needs an input and a target of one shape, and you gave {a.shape} and {b.shape}")

@@ -1,0 +1,117 @@
+"""``ARRAYS``: what gradient rules call when they run on arrays. ``TENSORS`` has the same names; ``ops`` fills it in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..types import Array, DType
+from .table import ARRAYS
+
+
+def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Undo broadcasting and conversion: ``grad`` summed to ``shape`` and converted to ``dtype``."""
+    if grad.shape != shape:
+        extra = grad.ndim - len(shape)
+        axes = tuple(range(extra)) + tuple(
+            axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
+        )
+        grad = grad.sum(axis=axes).reshape(shape)
+    return grad if grad.dtype == dtype else grad.astype(dtype)
+
+
+def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
+    """Zeros of ``shape`` with ``grad`` added at ``index``; an element that is named twice gets both."""
+    result = np.zeros(shape, grad.dtype)
+    if is_basic(index):
+        result[index] = grad
+    else:
+        np.add.at(result, index, grad)
+    return result
+
+
+def is_basic(index: Any) -> bool:
+    """Whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        part is None or part is Ellipsis or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
+
+
+def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
+    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names.
+
+    A one-hot product would cost the whole table and ``np.add.at`` a Python-speed loop; sorting brings equal rows
+    together, and ``reduceat`` adds them at NumPy's speed.
+    """
+    result = np.zeros(shape, grad.dtype)
+    flat = rows.reshape(-1)
+    if flat.size:
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        result[ordered[starts]] = np.add.reduceat(grad.reshape(-1, *shape[1:])[order], starts, axis=0)
+    return result
+
+
+def masked(grad: Array, index: Any) -> Array:
+    """``grad`` with zeros at ``index``."""
+    result = grad.copy()
+    result[index] = 0
+    return result
+
+
+def get(array: Array, index: Any) -> Array:
+    """``array[index]``."""
+    return np.asarray(array[index])
+
+
+def reshape(array: Array, shape: tuple[int, ...]) -> Array:
+    """``array`` in another shape."""
+    return array.reshape(shape)
+
+
+def cast(array: Array, dtype: DType) -> Array:
+    """``array`` in another dtype."""
+    return array.astype(dtype, copy=False)
+
+
+def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
+    """The sum over ``dims``."""
+    return np.asarray(array.sum(axis=dims, keepdims=keepdim))
+
+
+def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
+    """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
+    result = np.zeros(shape, grad.dtype)
+    where = list(np.indices(index.shape, sparse=True))
+    where[dim] = index
+    np.add.at(result, tuple(where), grad)
+    return result
+
+
+ARRAYS.__dict__.update(
+    {
+        "add_rows": add_rows,
+        "broadcast_to": np.broadcast_to,
+        "cast": cast,
+        "concatenate": np.concatenate,
+        "cos": np.cos,
+        "exp": np.exp,
+        "fit": fit,
+        "get": get,
+        "log": np.log,
+        "masked": masked,
+        "matmul": np.matmul,
+        "put_along": put_along,
+        "reshape": reshape,
+        "scatter": scatter,
+        "sign": np.sign,
+        "sin": np.sin,
+        "sum_dims": sum_dims,
+        "transpose": np.transpose,
+        "where": np.where,
+    }
+)

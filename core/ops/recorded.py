@@ -1,0 +1,84 @@
+"""``TENSORS``: the functions of ``ARRAYS`` on tensors, for passes that are themselves recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..types import DType
+from . import elementwise, indexing, linalg, namespaces, reductions, shaping
+from .casting import to
+from .joining import cat
+from .table import TENSORS, Row, record, records
+
+_SCATTER = Row("scatter", lambda xp, g, index: xp.get(g, index))
+_PUT = Row("put_along", lambda xp, g, index: xp.get(g, index))
+_ADD_ROWS = Row("add_rows", lambda xp, g, rows: xp.get(g, rows))
+
+
+def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    if grad.shape != shape:
+        extra = grad.ndim - len(shape)
+        dims = tuple(range(extra)) + tuple(
+            axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
+        )
+        grad = shaping.reshape(reductions.sum(grad, dims) if dims else grad, shape)
+    return to(grad, dtype)
+
+
+def _masked(grad: Tensor, index: Any) -> Tensor:
+    mask = np.ones(grad.shape, grad.dtype)
+    mask[index] = 0
+    return grad * Tensor(mask)
+
+
+def _scatter(shape: tuple[int, ...], index: Any, grad: Tensor) -> Tensor:
+    result = Tensor(namespaces.scatter(shape, index, grad._array))
+    return record(_SCATTER, result, (grad,), (), index) if records(grad) else result
+
+
+def _add_rows(shape: tuple[int, ...], rows: Any, grad: Tensor) -> Tensor:
+    result = Tensor(namespaces.add_rows(shape, rows, grad._array))
+    return record(_ADD_ROWS, result, (grad,), (), rows) if records(grad) else result
+
+
+def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Tensor:
+    result = Tensor(namespaces.put_along(shape, dim, index, grad._array))
+    where = indexing.along(index, dim) if index.ndim else ()
+    return record(_PUT, result, (grad,), (), where) if records(grad) else result
+
+
+def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:
+    # No dimensions to sum over is not the same as all of them.
+    return a if dims == () else reductions.sum(a, dims, keepdim)
+
+
+def _cast(a: Any, dtype: DType) -> Any:
+    return to(a, dtype) if isinstance(a, Tensor) else np.asarray(a).astype(dtype)
+
+
+TENSORS.__dict__.update(
+    {
+        "add_rows": _add_rows,
+        "broadcast_to": shaping.broadcast_to,
+        "cast": _cast,
+        "concatenate": cat,
+        "cos": elementwise.cos,
+        "exp": elementwise.exp,
+        "fit": _fit,
+        "get": indexing.getitem,
+        "log": elementwise.log,
+        "masked": _masked,
+        "matmul": linalg.matmul,
+        "put_along": _put_along,
+        "reshape": shaping.reshape,
+        "scatter": _scatter,
+        "sign": elementwise.sign,
+        "sin": elementwise.sin,
+        "sum_dims": _sum_dims,
+        "transpose": shaping.permute,
+        "where": indexing.where,
+    }
+)

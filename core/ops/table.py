@@ -1,0 +1,182 @@
+"""Rows of the operation table, and the one node class that runs their gradient rules.
+
+A row has a rule for each differentiable input. A rule is called ``rule(xp, grad, *saved, *params)`` and returns that
+input's gradient; ``saved`` are arrays from the forward pass (``None`` where no needed rule uses it) and ``params`` are
+plain values. In an ordinary pass ``xp`` is ``ARRAYS``, functions on arrays; when the pass itself is recorded it is
+``TENSORS``, the same names on tensors. So one rule serves first and higher derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.node import Edge, Edges, Node, accumulator_of
+from ..errors import AutogradError
+from ..tensor import Tensor
+from ..types import Array, Counter, DType
+
+Rule: TypeAlias = Callable[..., Any]
+# (array as the forward pass saw it, its tensor or None for a result of the node itself, counter, version then)
+# or (number, the same number, anything, anything) for an operand that is a plain number; None: not needed.
+Saved: TypeAlias = "tuple[Any, Any, Counter, int] | None"
+
+ARRAYS = SimpleNamespace()
+TENSORS = SimpleNamespace()
+
+
+class Row:
+    """An operation of the table: its name and one gradient rule for each input (``None``: not differentiable)."""
+
+    __slots__ = ("name", "rules", "view")
+
+    def __init__(self, name: str, *rules: Rule | None, view: Callable[..., Array] | None = None) -> None:
+        self.name = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward"
+        self.rules = rules
+        self.view = view  # for views: the forward function on arrays, to record them anew
+
+
+class OpNode(Node):
+    """The node of one row. ``num_inputs`` is 1, and the rules then get that gradient; else they get the tuple."""
+
+    __slots__ = ("params", "row", "saved")
+
+    num_inputs = 1
+    tape = True
+
+    def __init__(
+        self, row: Row, next_edges: Edges, saved: tuple[Saved, ...] | None = (), params: tuple[Any, ...] = ()
+    ) -> None:
+        self.row = row
+        self.next_edges = next_edges
+        self.saved = saved
+        self.params = params
+        self._hooks = None
+        self._metadata = None
+
+    def apply(self, grads: tuple[Any, ...]) -> list[Any]:
+        saved = self.saved
+        if saved is None:
+            raise freed(self.name())
+        values: list[Any] = []
+        for entry in saved:
+            if entry is None:
+                values.append(None)
+            elif entry[2][0] == entry[3]:
+                values.append(entry[0])
+            else:
+                raise modified(self.name(), entry)
+        return self._call_rules(ARRAYS, grads, values)
+
+    def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
+        if self.saved is None:
+            raise freed(self.name())
+        return self._call_rules(TENSORS, grads, [self._saved_tensor(index) for index in range(len(self.saved))])
+
+    def _call_rules(self, xp: SimpleNamespace, grads: tuple[Any, ...], saved: list[Any]) -> list[Any]:
+        grad = grads[0] if self.num_inputs == 1 else grads
+        results = []
+        for rule, edge in zip(self.row.rules, self.next_edges):
+            results.append(None if edge is None or rule is None else rule(xp, grad, *saved, *self.params))
+        return results
+
+    def _saved_tensor(self, index: int) -> Any:
+        entry = (self.saved or ())[index]
+        if entry is None:
+            return None
+        array, tensor, counter, number = entry
+        if tensor is array:
+            return array  # a plain number
+        if counter[0] != number:
+            raise modified(self.name(), entry)
+        if tensor is None:
+            return Tensor(array, True, (self, 0))
+        if tensor._array is array:
+            return tensor
+        # Replaced or converted since: the value of then, at the place in the graph of now.
+        edge = gradient_edge_of(tensor)
+        return Tensor(array, edge is not None, edge)
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = None
+
+    def name(self) -> str:
+        return self.row.name
+
+
+class MultiNode(OpNode):
+    """The node of a row with several outputs: its rules get the tuple of gradients, with ``None`` for missing ones."""
+
+    __slots__ = ("num_inputs",)
+
+    num_inputs: int
+
+
+class BroadcastNode(OpNode):
+    """A node whose inputs were stretched or converted: each gradient is brought back to its input's shape and dtype."""
+
+    __slots__ = ("targets",)
+
+    targets: tuple[tuple[tuple[int, ...], DType] | None, ...]
+
+    def _call_rules(self, xp: SimpleNamespace, grads: tuple[Any, ...], saved: list[Any]) -> list[Any]:
+        results = super()._call_rules(xp, grads, saved)
+        for index, (grad, target) in enumerate(zip(results, self.targets)):
+            if grad is not None and target is not None:
+                results[index] = xp.fit(grad, *target)
+        return results
+
+
+def gradient_edge_of(tensor: Tensor) -> Edge | None:
+    """The tensor's place in the graph (``autograd.gradient_edge``, here for the operations themselves)."""
+    if tensor._edge is not None:
+        return tensor._edge
+    return (accumulator_of(tensor), 0) if tensor._requires_grad else None
+
+
+def keep(tensor: Tensor, array: Array | None = None) -> Saved:
+    """An entry for ``saved``: an input of the operation, as it is now (``array``: what it was converted to)."""
+    counter = tensor._counter
+    return (tensor._array if array is None else array, tensor, counter, counter[0])
+
+
+def keep_result(result: Tensor) -> Saved:
+    """An entry for ``saved``: the operation's own result. Its tensor is left out, or it would keep itself alive."""
+    counter = result._counter
+    return (result._array, None, counter, counter[0])
+
+
+def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
+    """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
+    edges = tuple(None if tensor is None else gradient_edge_of(tensor) for tensor in inputs)
+    result._edge = (OpNode(row, edges, saved, params), 0)
+    result._requires_grad = True
+    return result
+
+
+def records(*tensors: Tensor) -> bool:
+    """Whether an operation on these tensors is to be recorded."""
+    return is_grad_enabled() and any(tensor._requires_grad for tensor in tensors)
+
+
+def freed(name: str) -> AutogradError:
+    """The error of a second pass over a graph that was not kept."""
+    return AutogradError(
+        f"{name} needs values that an earlier backward pass freed; to go over a graph twice, "
+        "pass retain_graph=True to the first backward() or grad()"
+    )
+
+
+def modified(name: str, entry: Saved) -> AutogradError:
+    """The error of a saved value that was changed in place."""
+    assert entry is not None
+    array, tensor, counter, number = entry
+    which = "its result" if tensor is None else "an input"
+    return AutogradError(
+        f"{name} needs {which} (shape {array.shape}, {array.dtype}) as it was at version {number}, but it was modified "
+        f"in place and is at version {counter[0]}; use the out-of-place form of the operation that changed it, or "
+        "clone() before you change it"
+    )

@@ -1,0 +1,113 @@
+"""New tensors of random numbers, and the in-place fills that weights are initialised with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .creation import to_shape
+from .dtypes import get_default_dtype
+from .ops.views import changed, check_writable
+from .random import Generator, default_generator
+from .tensor import Tensor
+from .types import Array
+
+
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform in [0, 1), of shape ``size``."""
+    return _finish(_floats("random", to_shape(size), generator, dtype), requires_grad)
+
+
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal with mean 0 and variance 1, of shape ``size``."""
+    return _finish(_floats("standard_normal", to_shape(size), generator, dtype), requires_grad)
+
+
+def randint(
+    low: int,
+    high: int | Sequence[int],
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
+    """Integers from ``low`` to below ``high``; ``randint(high, size)`` starts at 0.
+
+    Raises:
+        ValueError: ``high`` is not above ``low``.
+    """
+    if size is None:
+        low, high, size = 0, low, high  # type: ignore[assignment]
+    assert size is not None
+    if not isinstance(high, int) or high <= low:
+        raise ValueError(f"randint() needs low < high, and you gave {low} and {high}")
+    drawn = (generator or default_generator).draw("integers", low, high, to_shape((size,)))
+    return Tensor(drawn.astype(dtype or np.int64, copy=False))
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
+    """The integers below ``n`` in random order."""
+    return Tensor((generator or default_generator).draw("permutation", n).astype(dtype or np.int64, copy=False))
+
+
+def rand_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+    """``rand`` in the shape and dtype of ``input``."""
+    return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+    """``randn`` in the shape and dtype of ``input``."""
+    return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers uniform in [``low``, ``high``)."""
+    drawn = _floats("random", self.shape, generator, self.dtype)
+    return _fill(self, drawn * (high - low) + low)
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers of that mean and standard deviation."""
+    drawn = _floats("standard_normal", self.shape, generator, self.dtype)
+    return _fill(self, drawn * std + mean)
+
+
+def _fill(target: Tensor, array: Array) -> Tensor:
+    if target._requires_grad:
+        check_writable(target)
+    target._array[...] = array
+    return changed(target)
+
+
+def _floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
+    wanted = np.dtype(dtype or get_default_dtype())
+    native = wanted if wanted in (np.float32, np.float64) else np.dtype(np.float64)
+    drawn = (generator or default_generator).draw(method, shape, dtype=native)
+    return np.asarray(drawn).astype(wanted, copy=False)
+
+
+def _finish(array: Array, requires_grad: bool) -> Tensor:
+    result = Tensor(array)
+    return result.requires_grad_() if requires_grad else result

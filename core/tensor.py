@@ -1,0 +1,405 @@
+"""``Tensor``: a NumPy array, what autograd must know about it, and nothing else.
+
+The operations are functions in ``ops/``; ``ops/methods.py`` hangs them on this class (so ``a + b`` is one Python call)
+and ``signatures.py`` declares them for type checkers.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .autograd.hooks import Hook, NodeHooks, RemovableHandle
+from .autograd.node import AccumulateGrad, Edge, Node
+from .dtypes import get_default_dtype
+from .errors import AutogradError
+from .printing import describe
+from .types import Array, Counter, DType
+
+if TYPE_CHECKING:
+    from .signatures import TensorMethods
+else:
+    TensorMethods = object
+
+
+class Lent:
+    """A leaf's first gradient: an array that others may hold too, until somebody looks at ``.grad``."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+
+class Tensor(TensorMethods):
+    """An n-dimensional array that can record how it was computed (``torch.Tensor``).
+
+    Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
+    nested sequences of numbers, which become the default dtype.
+    """
+
+    # _edge        the node that produced this tensor, and which output of it; None for a leaf
+    # _counter     version counter, shared by all tensors over the same memory
+    # _view        for views made while recording: (parent, row, arguments, rule's arguments), to record them anew
+    # _views       weak references to the views made so
+    # _accumulator weak reference to the leaf's AccumulateGrad
+    # _hooks       hooks of a leaf; those of other tensors are on their node
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_accumulator",
+        "_array",
+        "_counter",
+        "_edge",
+        "_grad",
+        "_hooks",
+        "_requires_grad",
+        "_view",
+        "_views",
+    )
+
+    # NumPy then leaves `array * tensor` to Tensor.__rmul__.
+    __array_priority__ = 1000
+
+    def __init__(self, array: Any, requires_grad: bool = False, edge: Edge | None = None) -> None:
+        if type(array) is not np.ndarray:
+            array = _as_array(array)
+        self._array: Array = array
+        self._requires_grad = requires_grad
+        self._edge = edge
+        self._counter: Counter = [0]
+        self._view: tuple[Any, ...] | None = None
+        self._views: list[weakref.ref[Tensor]] | None = None
+        self._grad: Tensor | Lent | None = None
+        self._accumulator: weakref.ref[AccumulateGrad] | None = None
+        self._hooks: NodeHooks | None = None
+
+    # -- what autograd knows
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set ``requires_grad`` in place.
+
+        Raises:
+            AutogradError: the tensor is a result of a recorded operation, or does not hold floating-point numbers.
+        """
+        if requires_grad and self._array.dtype.kind not in "fc":
+            raise AutogradError(f"only floating-point tensors can require grad, and this one is {self._array.dtype}")
+        if not requires_grad and self._edge is not None:
+            raise AutogradError(
+                "this tensor is the result of a recorded operation; use detach() for one that requires no grad"
+            )
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that produced this tensor; ``None`` for a leaf."""
+        return None if self._edge is None else self._edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` it is."""
+        return 0 if self._edge is None else self._edge[1]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation produced it."""
+        return self._edge is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, of the same shape and dtype."""
+        grad = self._grad
+        if type(grad) is Lent:
+            grad = self._grad = Tensor(grad._array.copy())
+        return grad  # type: ignore[return-value]
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad must be a tensor or None, not {type(value).__name__}")
+            if value._array.shape != self._array.shape:
+                raise AutogradError(f"grad of shape {value._array.shape} does not fit a tensor of {self._array.shape}")
+        self._grad = value
+
+    @property
+    def _version(self) -> int:
+        return self._counter[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        tensor: Tensor | None = None
+        view = self._view
+        while view is not None:
+            tensor = view[0]
+            view = view[0]._view
+        return tensor
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | Sequence[Tensor] | None = None,
+    ) -> None:
+        """Add the gradients of this tensor to the ``.grad`` of the leaves below it; see ``autograd.backward``."""
+        from .autograd.passes import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def detach(self) -> Tensor:
+        """The same memory and version counter, outside the graph."""
+        result = Tensor(self._array)
+        result._counter = self._counter
+        return result
+
+    def detach_(self) -> Tensor:
+        """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
+        if self._view is not None:
+            raise AutogradError("a view cannot be detached in place; use detach()")
+        self._edge, self._requires_grad = None, False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, outside the graph and with a version counter of its own. Assigning replaces the array."""
+        return Tensor(self._array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data must be a tensor, not {type(value).__name__}")
+        self._replace(value._array)
+
+    def _replace(self, array: Array) -> None:
+        # Graphs that saved the former array keep it and its counter: they neither see this nor complain.
+        self._array = array
+        self._counter = [0]
+        self._view = None
+
+    def retain_grad(self) -> None:
+        """Let ``.grad`` of this non-leaf tensor keep its gradient.
+
+        Raises:
+            AutogradError: it requires no grad.
+        """
+        if not self._requires_grad:
+            raise AutogradError("this tensor does not require grad, so it will have no gradient to retain")
+        if self._edge is not None:
+            node, slot = self._edge
+            node._hook_tables().retained[slot] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether ``retain_grad`` is in effect."""
+        if self._edge is None or self._edge[0]._hooks is None:
+            return False
+        reference = self._edge[0]._hooks.retained.get(self._edge[1])
+        return reference is not None and reference() is self
+
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(grad)`` with this tensor's gradient in every backward pass; a returned tensor replaces it.
+
+        Raises:
+            AutogradError: the tensor requires no grad.
+        """
+        if not self._requires_grad:
+            raise AutogradError("this tensor does not require grad, so a hook on it would never be called")
+        if self._edge is None:
+            return self._leaf_hooks().tensor.add((0, hook))
+        node, slot = self._edge
+        return node._hook_tables().tensor.add((slot, hook))
+
+    def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(self)`` after a gradient was added to this leaf's ``.grad``.
+
+        Raises:
+            AutogradError: not a leaf that requires grad.
+        """
+        if not self._requires_grad or self._edge is not None:
+            raise AutogradError("only a leaf that requires grad accumulates gradients; use register_hook here")
+        return self._leaf_hooks().after.add(hook)
+
+    def _leaf_hooks(self) -> NodeHooks:
+        if self._hooks is None:
+            self._hooks = NodeHooks()
+        return self._hooks
+
+    # -- the array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type: a NumPy dtype."""
+        return self._array.dtype
+
+    @property
+    def device(self) -> str:
+        """Where it lives: always ``"cpu"``."""
+        return "cpu"
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return self._array.ndim
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._array.nbytes
+
+    def numpy(self, *, force: bool = False) -> Array:
+        """The array itself, without a copy.
+
+        Raises:
+            AutogradError: the tensor requires grad; ``force=True`` gives the array all the same.
+        """
+        if self._requires_grad and not force:
+            raise AutogradError("this tensor requires grad; use tensor.detach().numpy()")
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self) -> Any:
+        """The only element, as a Python number.
+
+        Raises:
+            ValueError: there is not exactly one.
+        """
+        if self._array.size != 1:
+            raise ValueError(f"item() needs a tensor of one element, and this one has shape {self._array.shape}")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        return self._array.shape if dim is None else self._array.shape[dim]
+
+    def dim(self) -> int:
+        """How many dimensions it has."""
+        return self._array.ndim
+
+    def numel(self) -> int:
+        """How many elements it has."""
+        return self._array.size
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours of each dimension, in elements."""
+        steps = tuple(step // self._array.itemsize for step in self._array.strides)
+        return steps if dim is None else steps[dim]
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order, without gaps."""
+        return self._array.flags.c_contiguous
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._array.ctypes.data
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers."""
+        return self._array.dtype.kind == "f"
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("a 0-d tensor has no length")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError("the truth of a tensor of several elements is ambiguous; use any() or all()")
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iu":
+            raise TypeError(f"only an integer tensor can be an index, and this one is {self._array.dtype}")
+        return int(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._array == getattr(value, "_array", value)).any())
+
+    # __eq__ is elementwise, so a tensor is a dictionary key by identity.
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self._array.ndim else format(repr(self), spec)
+
+    # -- copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        if self._edge is not None:
+            raise AutogradError("only leaves can be deep-copied; use clone(), or detach() first")
+        from copy import deepcopy
+
+        result = rebuild(type(self), self._array.copy(), self._requires_grad, {})
+        memo[id(self)] = result
+        result._grad = deepcopy(self.grad, memo)
+        result.__dict__.update(deepcopy(self.__dict__, memo))
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return rebuild, (type(self), self._array, self._requires_grad, self.__dict__)
+
+
+def rebuild(kind: type[Tensor], array: Array, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
+    """A leaf of class ``kind``, as pickling and copying make it: without its class's own ``__init__``."""
+    result = kind.__new__(kind)
+    Tensor.__init__(result, array, requires_grad)
+    result.__dict__.update(attributes)
+    return result
+
+
+def _as_array(data: Any) -> Array:
+    if isinstance(data, (np.generic, np.ndarray)):
+        return np.asarray(data)
+    if isinstance(data, Tensor):
+        return data._array
+    return np.asarray(data, dtype=get_default_dtype())

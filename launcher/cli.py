@@ -1,0 +1,117 @@
+"""The command ``telegrad``: reads its arguments, runs a job, prints the summary, exits with the culprit's code."""
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from .errors import LogDirError
+from .job import launch
+from .report import summary
+from .spec import JobSpec, numbered, parse_count, parse_roles
+
+BAD_INPUT = 2
+DEMO = "telegrad.examples.parameter_server"
+
+app = typer.Typer(
+    help="Distributed training with RPC and remote references.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",  # flows paragraphs
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
+def run(
+    program: Annotated[str, typer.Argument(metavar="SCRIPT", help="The script that every worker runs.")],
+    args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Its arguments, unchanged.")] = None,
+    count: Annotated[str | None, typer.Option("-n", metavar="N", help="How many workers; one, if not given.")] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="The workers are called NAME0, NAME1, ...")] = "worker",
+    roles: Annotated[
+        str | None, typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1.")
+    ] = None,
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as after `python -m`.")] = False,
+    python: Annotated[
+        str, typer.Option(metavar="PATH", help="The interpreter; this one, if not given.", show_default=False)
+    ] = sys.executable,
+    log_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the logs go; telegrad_runs/TIME-SCRIPT, if not given.")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", help="From asking workers to end (TERM) to killing them (KILL).")
+    ] = 3.0,
+) -> None:
+    """Run SCRIPT in several worker processes of this machine.
+
+    Each finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and TELEGRAD_SECRET
+    in its environment, so that init_rpc needs no more than a name. The first that fails ends the others. Options of
+    `telegrad run` stand before SCRIPT; everything after it goes to the script.
+    """
+    try:
+        spec = JobSpec(program, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace)
+    except (ValueError, OSError, ImportError) as error:
+        _refuse(str(error))
+    _run(spec)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def demo(context: typer.Context) -> None:
+    """Watch a parameter server and two trainers learn handwritten digits.
+
+    Further options go to the example: `telegrad demo --out DIR`.
+    """
+    _run(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"telegrad {installed_version('telegrad')}")
+
+
+def main() -> None:
+    """The console script's entry."""
+    app(prog_name="telegrad")
+
+
+def _workers(count: str | None, name: str, roles: str | None) -> tuple[str, ...]:
+    size = None if count is None else parse_count(count)
+    if roles is None:
+        return numbered(name, size or 1)
+    workers = parse_roles(roles)
+    if size is not None and size != len(workers):
+        raise ValueError(
+            f"-n {size} and --roles {roles!r} disagree, the roles make {len(workers)} workers: leave -n out"
+        )
+    return workers
+
+
+def _run(spec: JobSpec) -> None:
+    try:
+        result = launch(spec)
+    except LogDirError as error:
+        _refuse(f"{error}. Name another folder with --log-dir DIR")
+    _say(summary(result))
+    _silence_broken_output()
+    raise typer.Exit(result.exit_code)
+
+
+def _refuse(why: str) -> NoReturn:
+    _say(why)
+    raise typer.Exit(BAD_INPUT)
+
+
+def _say(text: str) -> None:
+    print(f"telegrad: {text}", file=sys.stderr)
+
+
+def _silence_broken_output() -> None:
+    """Where the reader of our output is gone (``| head``), Python would complain at exit about what is not flushed."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,138 @@
+"""What a job is: which program, how many workers, what they are called, where their logs go."""
+
+import importlib.util
+import math
+import os
+import re
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_EXAMPLE = "for example `telegrad run -n 4 train.py`"
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job on this machine: one process per name in ``workers``, all running the same program.
+
+    ``program`` is a script's path, or a module's name if ``module`` is true; ``args`` are its arguments. A worker's
+    rank is its place in ``workers``. ``interpreter`` is the Python that runs the workers. ``log_dir`` receives one
+    ``<worker>.log`` each (``None``: a new folder under ``telegrad_runs/``). ``grace`` is how many seconds workers
+    have between being asked to end and being killed.
+
+    Raises ``ValueError`` or an ``OSError`` (``FileNotFoundError``, ...) that names what cannot be run and why.
+    """
+
+    program: str
+    args: tuple[str, ...] = ()
+    workers: tuple[str, ...] = ("worker0",)
+    module: bool = False
+    interpreter: str = sys.executable
+    log_dir: Path | None = None
+    grace: float = 3.0
+
+    def __post_init__(self) -> None:
+        _check_workers(self.workers)
+        _check_interpreter(self.interpreter)
+        if not (math.isfinite(self.grace) and self.grace >= 0):
+            raise ValueError(f"the grace must be a number of seconds, zero or more; you gave {self.grace}")
+        if self.module:
+            _check_module(self.program, ours=self.interpreter == sys.executable)
+        else:
+            _check_script(self.program)
+
+    @property
+    def command(self) -> list[str]:
+        """What a worker's process executes."""
+        return [self.interpreter, *(["-m"] if self.module else []), self.program, *self.args]
+
+    @property
+    def title(self) -> str:
+        """The program's short name, for folders and messages."""
+        return self.program.rpartition(".")[2] if self.module else Path(self.program).stem
+
+
+def numbered(name: str, count: int) -> tuple[str, ...]:
+    """``name0``, ``name1``, ...: the names of ``count`` like workers."""
+    return tuple(f"{name}{i}" for i in range(count))
+
+
+def parse_count(text: str) -> int:
+    """The number after ``-n``."""
+    try:
+        count = int(text)
+    except ValueError:
+        raise ValueError(f"-n takes a whole number of workers, you gave {text!r}: write {_EXAMPLE}") from None
+    if count < 1:
+        raise ValueError(f"-n {count} starts no worker at all: a job has at least one, {_EXAMPLE}")
+    return count
+
+
+def parse_roles(text: str) -> tuple[str, ...]:
+    """The workers that ``"ps,trainer=2"`` describes, in order of rank: ``ps``, ``trainer0``, ``trainer1``."""
+    workers: list[str] = []
+    for role in text.split(","):
+        name, equals, count = (part.strip() for part in role.partition("="))
+        if not name or (equals and not (count.isdecimal() and int(count) > 0)):
+            raise ValueError(
+                f"cannot read the role {role.strip()!r} in --roles {text!r}: write NAME for one worker or NAME=COUNT "
+                "for several, with commas between, for example --roles ps,trainer=2"
+            )
+        workers += numbered(name, int(count)) if equals else [name]
+    return tuple(workers)
+
+
+def _check_workers(workers: tuple[str, ...]) -> None:
+    if not workers:
+        raise ValueError("a job has at least one worker, and `workers` names none")
+    for name, times in Counter(workers).items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} cannot be a worker's name, because its log file is called so: "
+                "use letters, digits, `_`, `-` and `.`, and begin with a letter, a digit or `_`"
+            )
+        if times > 1:
+            raise ValueError(f"{times} workers would be called {name!r}: give each a name of its own")
+
+
+def _check_interpreter(interpreter: str) -> None:
+    if shutil.which(interpreter) is None:
+        raise FileNotFoundError(
+            f"there is no interpreter {interpreter!r} that you may execute: give the path of a python, "
+            f"or leave --python out to use {sys.executable}"
+        )
+
+
+def _check_script(script: str) -> None:
+    path = Path(script)
+    if path.is_dir():
+        if (path / "__main__.py").is_file():
+            return
+        raise IsADirectoryError(f"{script!r} is a directory and not a script: name the file in it that is to run")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no script {script!r} in {os.getcwd()}: check the path{_module_hint(script)}")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"you may not read the script {script!r}: check its permissions (`ls -l {script}`)")
+
+
+def _module_hint(script: str) -> str:
+    looks_like_module = re.fullmatch(r"\w+(\.\w+)*", script) and not script.endswith(".py")
+    return f", or write -m {script} if it is a module" if looks_like_module else ""
+
+
+def _check_module(module: str, ours: bool) -> None:
+    """Only the top-level name, because finding ``a.b`` imports ``a``; and only where we can look."""
+    top = module.partition(".")[0]
+    if module.endswith(".py") or "/" in module:
+        raise ValueError(f"-m takes a module's name, and {module!r} is a path: leave -m out to run it as a script")
+    if not top:
+        raise ValueError(f"-m takes a module's name like package.module, you gave {module!r}")
+    if ours and PathFinder.find_spec(top, [os.getcwd()]) is None and importlib.util.find_spec(top) is None:
+        raise ModuleNotFoundError(
+            f"there is no module {top!r} for {sys.executable}: install it, run from the folder that holds it, "
+            "or name another interpreter with --python"
+        )

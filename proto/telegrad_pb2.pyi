@@ -1,0 +1,146 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class WorkerRecord(_message.Message):
+    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "main_script")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    MAIN_SCRIPT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    rank: int
+    incarnation: int
+    identity: bytes
+    process_id: int
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    main_script: str
+    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., main_script: _Optional[str] = ...) -> None: ...
+
+class Hello(_message.Message):
+    __slots__ = ("protocol", "worker", "nonce", "expected_identity")
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    protocol: int
+    worker: WorkerRecord
+    nonce: bytes
+    expected_identity: bytes
+    def __init__(self, protocol: _Optional[int] = ..., worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., nonce: _Optional[bytes] = ..., expected_identity: _Optional[bytes] = ...) -> None: ...
+
+class Welcome(_message.Message):
+    __slots__ = ("worker", "nonce", "proof")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    worker: WorkerRecord
+    nonce: bytes
+    proof: bytes
+    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., nonce: _Optional[bytes] = ..., proof: _Optional[bytes] = ...) -> None: ...
+
+class Proof(_message.Message):
+    __slots__ = ("proof",)
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    proof: bytes
+    def __init__(self, proof: _Optional[bytes] = ...) -> None: ...
+
+class Admission(_message.Message):
+    __slots__ = ("refusal",)
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    refusal: str
+    def __init__(self, refusal: _Optional[str] = ...) -> None: ...
+
+class JoinRequest(_message.Message):
+    __slots__ = ("worker", "world_size", "timeout")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    worker: WorkerRecord
+    world_size: int
+    timeout: float
+    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., world_size: _Optional[int] = ..., timeout: _Optional[float] = ...) -> None: ...
+
+class JoinReply(_message.Message):
+    __slots__ = ("refusal", "workers")
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    refusal: str
+    workers: _containers.RepeatedCompositeFieldContainer[WorkerRecord]
+    def __init__(self, refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
+
+class GlobalId(_message.Message):
+    __slots__ = ("worker", "incarnation", "number")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    worker: int
+    incarnation: int
+    number: int
+    def __init__(self, worker: _Optional[int] = ..., incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+
+class OwnershipMessage(_message.Message):
+    __slots__ = ("kind", "rref", "fork", "carrier", "received", "reason")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RREF_FIELD_NUMBER: _ClassVar[int]
+    FORK_FIELD_NUMBER: _ClassVar[int]
+    CARRIER_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    rref: GlobalId
+    fork: GlobalId
+    carrier: int
+    received: bool
+    reason: str
+    def __init__(self, kind: _Optional[int] = ..., rref: _Optional[_Union[GlobalId, _Mapping]] = ..., fork: _Optional[_Union[GlobalId, _Mapping]] = ..., carrier: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ContextMessage(_message.Message):
+    __slots__ = ("kind", "context", "oldest")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    context: int
+    oldest: int
+    def __init__(self, kind: _Optional[int] = ..., context: _Optional[int] = ..., oldest: _Optional[int] = ...) -> None: ...
+
+class WorkerLost(_message.Message):
+    __slots__ = ("rank", "incarnation", "reason")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    incarnation: int
+    reason: str
+    def __init__(self, rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class QuiescenceMessage(_message.Message):
+    __slots__ = ("kind", "round", "counts", "open", "ranks")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    round: int
+    counts: _containers.RepeatedCompositeFieldContainer[PeerCount]
+    open: int
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[int] = ..., round: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PeerCount, _Mapping]]] = ..., open: _Optional[int] = ..., ranks: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class PeerCount(_message.Message):
+    __slots__ = ("rank", "sent", "received")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    sent: int
+    received: int
+    def __init__(self, rank: _Optional[int] = ..., sent: _Optional[int] = ..., received: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,438 @@
+"""``Agent``: one worker's end of everything. It joins calls, handlers, lanes, threads and time, and owns the threads.
+
+Clock, executor and lanes come from outside, so that a simulator can run many agents on one thread; every blocking function
+of the API is ``wait()`` on a future that one of these methods returned. Floors above add methods (``serve``), control topics
+(``on_control``), interceptors and handlers of loss; nothing of theirs is known here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar, cast
+
+from ..core.errors import AgentClosedError, RpcError
+from ..core.futures import Future, copy_outcome
+from ..proto.telegrad_pb2 import WorkerRecord
+from . import current
+from .courier import Courier
+from .dispatch import CallTable, PendingCall
+from .lanes.base import Connection, Lane
+from .lanes.inproc import InProcessLane, InProcessNetwork
+from .lanes.ioloop import LoopThread
+from .membership import Membership
+from .messages import Incoming, Interceptor, Kind, Outgoing
+from .options import GrpcRpcBackendOptions
+from .peers import Peer, Peers, WorkerInfo
+from .pool import Executor, ThreadPool
+from .replies import complete_call
+from .security import AcceptorHandshake, DialerHandshake, job_secret
+from .serving import Handler, ServerCall
+from .ticker import Ticker, Timers
+from .wire.control import goodbye, read_goodbye
+from .wire.frames import decode, encode
+from .wire.functions import main_script
+from .wire.payload import Labels, pack
+
+logger = logging.getLogger("telegrad.rpc")
+T = TypeVar("T")
+IDLE_TICK_SECONDS = 5.0
+Part = Callable[["Agent"], object]
+_parts: list[Part] = []
+
+
+def register_part(part: Part) -> None:
+    """Make every agent carry ``part(agent)`` (reference context, autograd contexts); ``agent.part(type)`` finds it."""
+    _parts.append(part)
+
+
+class Agent:
+    """One worker of a job.
+
+    Args:
+        name: the worker's name, unique in the job.
+        rank: its rank.
+        options: see ``GrpcRpcBackendOptions``.
+        lanes: transports; the first that both sides know is used.
+        executor: runs user functions; ``None`` makes a thread pool.
+        now: monotonic seconds.
+        secret: the job's secret; ``None`` takes the environment's or the user's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rank: int,
+        options: GrpcRpcBackendOptions | None = None,
+        *,
+        lanes: list[Lane],
+        executor: Executor | None = None,
+        now: Callable[[], float] = time.monotonic,
+        secret: bytes | None = None,
+    ) -> None:
+        self.options = options or GrpcRpcBackendOptions()
+        self.name = name
+        self.rank = rank
+        self.now = now
+        self.lanes = {lane.scheme: lane for lane in lanes}
+        self.closed = ""
+        self.process_id = os.getpid()
+        self.rpc_timeout = self.options.rpc_timeout
+        self.interceptors: list[Interceptor] = []
+        self.reference_types: tuple[type, ...] = ()
+        self.handlers: dict[int, Handler] = {}
+        self.debug_sections: dict[str, Callable[[], Any]] = {}
+        self.on_close: list[Callable[[], None]] = []
+        self.calls = CallTable()
+        self.record = self._make_record()
+        self.peers = Peers([], self.record)
+        self.serving: set[ServerCall] = set()
+        self.activity = 0  # requests sent or served so far: shows that something happened between two looks
+        self._secret = job_secret() if secret is None else secret
+        self._known: Future[Any] = Future()
+        self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
+        self._completions = executor or ThreadPool(4, f"telegrad-{name}-callbacks")
+        self._coroutines: LoopThread | None = None
+        self._ticker: Ticker | None = None
+        self._timers = Timers()
+        self.courier = Courier(self)
+        self.membership = Membership(self)
+        self.parts = [part(self) for part in _parts]
+
+    # -- life
+
+    def listen(self, address: str | None = None) -> None:
+        """Accept connections on every lane; ``address`` ("host:port") is for the first."""
+        for lane in self.lanes.values():
+            self.record.addresses.append(lane.listen(self, address))
+            address = None
+        own = InProcessLane(InProcessNetwork())
+        self.lanes["self"] = own
+        self._own_address = own.listen(self, None)
+
+    def start(self, records: list[WorkerRecord], *, with_ticker: bool = True) -> None:
+        """The workers of the job are known: begin to work."""
+        self.peers = Peers(records, self.record)
+        if with_ticker:
+            self._ticker = Ticker(self.tick, self.now, f"telegrad-{self.name}-ticker")
+        self._known.set_result(None)
+        current.register(self)
+
+    def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
+        """End everything at once: calls under way fail, handles are void, threads end. Saying it again does nothing."""
+        if self.closed:
+            return
+        self.closed = reason
+        current.unregister(self)
+        last = goodbye(reason) if farewell else None
+        for peer in self.peers:
+            for connection in peer.connections():
+                connection.close(last)
+        for call in self.calls.take_if(lambda call: True):
+            self.fail_call(call, AgentClosedError(f"worker {self.name!r} cannot finish {call.what}: {reason}"))
+        for action in self.on_close:
+            action()
+        self._stop_threads()
+
+    def _stop_threads(self) -> None:
+        if self._ticker is not None:
+            self._ticker.stop()
+        for lane in self.lanes.values():
+            lane.close()
+        if self._coroutines is not None:
+            self._coroutines.stop()
+        late = self._executor.close(2.0) + self._completions.close(2.0)
+        if late:
+            logger.warning("worker %r closed while user functions still run in %s", self.name, ", ".join(late))
+
+    def check_open(self) -> None:
+        """Raise if this agent cannot be used here.
+
+        Raises:
+            AgentClosedError: it was closed, or belongs to the process that this one was forked from.
+        """
+        if self.closed:
+            raise AgentClosedError(f"worker {self.name!r} cannot be used: {self.closed}; call rpc.init_rpc(...) again")
+        if self.process_id != os.getpid():
+            raise AgentClosedError(
+                f"worker {self.name!r} belongs to process {self.process_id}, not to this forked child; start a process "
+                f"with the spawn method and call rpc.init_rpc(...) there"
+            )
+
+    def tick(self) -> float:
+        """Do what time demands; returns when to come back."""
+        now = self.now()
+        for call in self.calls.expired(now):
+            self.fail_call(call, self.membership.timeout_error(call))
+        due = [self.calls.next_deadline(), self.membership.tick(now), self.courier.tick(now), self._timers.run(now)]
+        return min([when for when in due if when is not None], default=now + IDLE_TICK_SECONDS)
+
+    def wake_by(self, when: float) -> None:
+        """``tick`` must run at ``when``."""
+        if self._ticker is not None:
+            self._ticker.wake_by(when)
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Run ``action``, which is quick and no user code, after a while."""
+        self.wake_by(self._timers.add(self.now() + seconds, action))
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[Agent]:
+        """Calls inside the block go through this agent."""
+        token = current.agent_variable.set(self)
+        try:
+            yield self
+        finally:
+            current.agent_variable.reset(token)
+
+    def new_context(self) -> contextvars.Context:
+        """An empty context in which this agent is the current one."""
+        context = contextvars.Context()
+        context.run(current.agent_variable.set, self)
+        return context
+
+    # -- what floors above add
+
+    def serve(self, method: int, handler: Handler) -> None:
+        """Answer requests of ``method`` with ``handler(call)``."""
+        self.handlers[method] = handler
+
+    def part(self, kind: type[T]) -> T:
+        """This agent's part of that type (see ``register_part``)."""
+        return next(cast(T, part) for part in self.parts if isinstance(part, kind))
+
+    # -- requests
+
+    def request(
+        self,
+        peer: Peer,
+        method: int,
+        body: Any,
+        timeout: float,
+        what: str,
+        labels: Labels,
+        notes: dict[int, Any] | None = None,
+    ) -> Future[Any]:
+        """Send a request; the future holds the answer.
+
+        Args:
+            peer: whom to ask.
+            method: which handler answers.
+            body: what it gets; captured before this returns.
+            timeout: seconds; 0 for none.
+            what: names the request in error messages: "the call of f on 'b'".
+            labels: names the parts of the body in error messages.
+            notes: for interceptors (``Outgoing.notes``).
+
+        Raises:
+            SerializationError: the body cannot be sent.
+        """
+        self.check_open()
+        call = self._new_call(peer.info.id, timeout, what)
+        if peer.gone:
+            call.future.set_exception(peer.lost_error())
+            return call.future
+        message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
+        if notes:
+            message.notes.update(notes)
+        pack(message, body, self.reference_types, peer.same_main, labels)
+        self._run_sending(message)
+        self._dispatch(call, message, peer)
+        return call.future
+
+    def with_deadline(
+        self, source: Future[Any], seconds: float, what: str, then: Callable[[float], Future[Any]] | None = None
+    ) -> Future[Any]:
+        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``."""
+        if source.done() and then is None:
+            return source
+        call = self._new_call(-1, seconds, what)
+        self._await(call)
+        source.add_done_callback(lambda _: self._forward(call, source, then))
+        return call.future
+
+    def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
+        if self.calls.take(call.id) is None:
+            return
+        if (error := source.exception()) is not None:
+            call.future.set_exception(error)
+        elif then is None:
+            call.future.set_result(source.value())
+        else:
+            left = max(call.deadline - self.now(), 1e-3) if call.seconds else 0.0
+            then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
+
+    def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
+        return PendingCall(self.calls.new_id(), to, seconds, self.now() + seconds, what)
+
+    def _await(self, call: PendingCall) -> None:
+        self.calls.add(call)
+        if call.seconds > 0:
+            self.wake_by(call.deadline)
+
+    def _dispatch(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
+        self.activity += 1
+        self._await(call)
+        connection = call.connection = self.membership.route(peer)
+        sent = connection.send(encode(message))
+        message.let_go()
+        if peer.gone and self.calls.take(call.id):  # lost while we were sending
+            self.fail_call(call, peer.lost_error())
+        elif self.closed and self.calls.take(call.id):
+            self.fail_call(call, AgentClosedError(f"worker {self.name!r} was closed during {call.what}"))
+        elif not sent:
+            self.membership.unsent(call, peer)
+
+    def _run_sending(self, message: Outgoing) -> None:
+        for index, interceptor in enumerate(self.interceptors):
+            try:
+                interceptor.sending(message)
+            except BaseException:
+                for earlier in self.interceptors[:index]:
+                    earlier.not_delivered(message)
+                raise
+
+    def fail_calls(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
+        """Fail the calls under way that fulfil a condition."""
+        for call in self.calls.take_if(condition):
+            self.fail_call(call, error(call))
+
+    def fail_call(self, call: PendingCall, error: Exception) -> None:
+        """Fail a call that was taken out of the table."""
+        if call.message is not None:
+            for interceptor in self.interceptors:
+                interceptor.not_delivered(call.message)
+        self.run_later(lambda: call.future.set_exception(error))
+
+    def send_reply(self, connection: Connection, message: Outgoing) -> None:
+        """Send an answer on the connection of its request."""
+        self._run_sending(message)
+        if not connection.send(encode(message)):
+            for interceptor in self.interceptors:
+                interceptor.not_delivered(message)
+
+    def served(self, call: ServerCall) -> None:
+        """A request was answered, or dropped because its caller gave up."""
+        self.serving.discard(call)
+
+    # -- work in threads
+
+    def run_later(self, task: Callable[[], None]) -> None:
+        """Run what may call user code (callbacks, destructors, unpicklers) in a thread made for that."""
+        try:
+            self._completions.submit(task)
+        except RpcError:
+            task()  # closing: no thread is left, and whoever waits must not hang
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> None:
+        """Run a user's coroutine on this agent's event loop."""
+        if self._coroutines is None:
+            self._coroutines = LoopThread(f"telegrad-{self.name}-coroutines")
+        loop = self._coroutines.loop
+        loop.call_soon_threadsafe(loop.create_task, coroutine, context=context)
+
+    # -- what lanes ask (lanes.base.Host)
+
+    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
+        """A conversation with the worker of that identity."""
+        return DialerHandshake(self._secret, self.record, expected_identity)
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        """The answer to one."""
+        return AcceptorHandshake(self._secret, self.record)
+
+    def roster(self) -> Future[Any]:
+        """Completes when the workers of the job are known."""
+        return self._known
+
+    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+        """Whether a visitor belongs to the job."""
+        return self.membership.admit(handshake, connection)
+
+    def connected(self, connection: Connection) -> None:
+        """A dialed connection is open."""
+        self.membership.connected(connection)
+
+    def disconnected(self, connection: Connection, error: Exception) -> None:
+        """A connection ended."""
+        if not self.closed and connection.rank >= 0:
+            self.membership.disconnected(connection, error)
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        """A frame arrived. Runs in a reader's thread: quick, no user code."""
+        kind = frame[0]
+        if kind in (Kind.REQUEST, Kind.REPLY):
+            message = decode(frame, owned, connection.rank)
+            if not self._arrived(message):
+                return
+            if kind == Kind.REQUEST:
+                self._accept(message, connection)
+            else:
+                complete_call(self, message)
+        elif kind == Kind.CONTROL:
+            self.courier.received(connection, frame)
+        elif kind == Kind.ACKNOWLEDGE:
+            self.courier.acknowledged(connection, frame)
+        elif kind == Kind.GOODBYE:
+            self.membership.left(connection, read_goodbye(frame))
+
+    def _arrived(self, message: Incoming) -> bool:
+        valid = True
+        for interceptor in self.interceptors:
+            valid = interceptor.arrived(message) and valid
+        return valid
+
+    def _accept(self, message: Incoming, connection: Connection) -> None:
+        deadline = self.now() + message.timeout if message.timeout else 0.0
+        call = ServerCall(self, message, connection, deadline)
+        self.activity += 1
+        self.serving.add(call)
+        try:
+            self._executor.submit(call.run)
+        except RpcError as error:
+            call.fail(error)
+
+    # -- looking
+
+    def info(self) -> WorkerInfo:
+        """This worker."""
+        return WorkerInfo(self.name, self.rank)
+
+    def open_work(self) -> int:
+        """How much is under way here: calls, requests being served, callbacks, unacknowledged control messages."""
+        return len(self.calls) + len(self.serving) + self.courier.open() + self._completions.busy()
+
+    def debug_info(self) -> dict[str, Any]:
+        """What goes on here, for people and tests."""
+        info: dict[str, Any] = {
+            "worker": self.name,
+            "rank": self.rank,
+            "pending_calls": len(self.calls),
+            "pending": self.calls.descriptions(),
+            "serving": len(self.serving),
+            "control_unacknowledged": self.courier.open(),
+            "peers": {peer.info.name: self.membership.describe(peer) for peer in self.peers},
+        }
+        if isinstance(self._executor, ThreadPool):
+            info["threads"] = self._executor.counts()
+        for name, section in self.debug_sections.items():
+            info[name] = section()
+        return info
+
+    def _make_record(self) -> WorkerRecord:
+        return WorkerRecord(
+            name=self.name,
+            rank=self.rank,
+            identity=secrets.token_bytes(16),
+            process_id=self.process_id,
+            main_script=main_script(),
+        )
+
+    def own_address(self) -> str:
+        """Where this agent reaches itself."""
+        return self._own_address

@@ -1,0 +1,121 @@
+"""What users call. Everything finds its agent through ``current_agent`` and is ``wait()`` on a future where it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import RpcError
+from ..core.futures import Future
+from . import backend_registry
+from .calling import call_function
+from .current import agents, current_agent
+from .options import UNSET_RPC_TIMEOUT, BackendType, RpcBackendOptions
+from .peers import WorkerInfo
+from .shutdown import shut_down
+
+
+def init_rpc(
+    name: str,
+    backend: BackendType | None = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: RpcBackendOptions | None = None,
+) -> None:
+    """Start this process's agent and wait until all workers of the job have met.
+
+    Args:
+        name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128.
+        backend: which agent; ``BackendType.GRPC`` is the default.
+        rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment.
+        world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment.
+        rpc_backend_options: see ``GrpcRpcBackendOptions``.
+
+    Raises:
+        RendezvousError: the workers did not come together; the message says who is missing or what contradicts.
+        RpcError: this process has an agent already.
+    """
+    if open_agents := agents():
+        raise RpcError(
+            f"this process is worker {open_agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
+        )
+    backend_registry.start(backend or BackendType.GRPC, name, rank, world_size, rpc_backend_options)
+
+
+def shutdown(graceful: bool = True, timeout: float = 0) -> None:
+    """End this process's agent.
+
+    Args:
+        graceful: wait until every live worker has called ``shutdown`` and no work is left anywhere; otherwise end now.
+        timeout: seconds to wait for the others; 0 waits as long as they live.
+
+    Raises:
+        RpcTimeoutError: some workers did not call ``shutdown`` in time; the message names them. The agent is closed.
+    """
+    shut_down(current_agent(), graceful, timeout)
+
+
+def rpc_async(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: tuple[Any, ...] | list[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    timeout: float = UNSET_RPC_TIMEOUT,
+) -> Future[Any]:
+    """Run ``func(*args, **kwargs)`` on the worker ``to`` and return a future of its result, at once.
+
+    Arguments are captured before this returns. Received arrays and tensors belong to the receiver alone.
+
+    Args:
+        to: name, rank or ``WorkerInfo``; this worker itself is allowed.
+        func: a function that the callee can import, a function of the common main script, or a lambda or closure, which
+            travels by value. It may be ``async def``, or return a future if ``functions.async_execution`` marks it.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
+
+    Raises:
+        UnknownWorkerError: there is no worker ``to``.
+        SerializationError: an argument cannot be sent; the message names it.
+
+    The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
+    """
+    return call_function(current_agent(), to, func, args, kwargs, timeout)
+
+
+def rpc_sync(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: tuple[Any, ...] | list[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    timeout: float = UNSET_RPC_TIMEOUT,
+) -> Any:
+    """``rpc_async(...).wait()``: run a function on another worker and return its result."""
+    return call_function(current_agent(), to, func, args, kwargs, timeout).wait()
+
+
+def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
+    """The worker of that name; this worker without one.
+
+    Raises:
+        UnknownWorkerError: there is none.
+    """
+    agent = current_agent()
+    return agent.info() if worker_name is None else agent.peers.find(worker_name).info
+
+
+def get_rpc_timeout() -> float:
+    """Seconds that a call without a time-out of its own may take; 0 is for ever."""
+    return current_agent().rpc_timeout
+
+
+def _set_rpc_timeout(seconds: float) -> None:
+    """Change ``get_rpc_timeout`` on this worker."""
+    if not isinstance(seconds, (int, float)) or seconds < 0:
+        raise ValueError(f"the timeout must be a number of seconds, 0 for none; you gave {seconds!r}")
+    current_agent().rpc_timeout = float(seconds)
+
+
+def debug_info() -> dict[str, Any]:
+    """What goes on at this worker: calls under way, references, contexts, peers, threads."""
+    return current_agent().debug_info()

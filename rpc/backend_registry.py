@@ -1,0 +1,62 @@
+"""Which agents ``init_rpc`` can start, by backend name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .agent import Agent
+from .lanes.base import make_lane
+from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
+from .rendezvous import plan_meeting
+
+Starter = Callable[[str, int, "int | None", "RpcBackendOptions | None"], Agent]
+_starters: dict[Any, Starter] = {}
+DEFAULT_LANES = ("grpc",)
+NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
+
+
+def register_backend(backend: Any, starter: Starter) -> None:
+    """Make ``init_rpc(backend=backend)`` call ``starter(name, rank, world_size, options)``.
+
+    Raises:
+        ValueError: the backend is registered already.
+    """
+    if backend in _starters:
+        raise ValueError(f"backend {backend!r} is registered already; choose another name")
+    _starters[backend] = starter
+
+
+def start(backend: Any, name: str, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
+    """Start an agent.
+
+    Raises:
+        ValueError: there is no such backend, or the name will not do.
+    """
+    if backend not in _starters:
+        raise ValueError(f"backend must be one of {list(_starters)}; you gave {backend!r}")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"a worker's name is 1 to 128 letters, digits, '_', '-', ':' or '.'; you gave {name!r}")
+    return _starters[backend](name, rank, world_size, options)
+
+
+def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
+    """Start the gRPC agent: listen, meet the others, begin to work."""
+    if options is None:
+        options = GrpcRpcBackendOptions()
+    if not isinstance(options, GrpcRpcBackendOptions):
+        raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
+    meeting = plan_meeting(options.init_method, rank, world_size)
+    lanes = [make_lane(scheme) for scheme in options.lanes or DEFAULT_LANES]
+    agent = Agent(name, meeting.rank, options, lanes=lanes)
+    try:
+        agent.listen(meeting.rendezvous.prepare(lanes, meeting.rank))
+        agent.start(meeting.rendezvous.meet(agent, meeting.world_size, options.init_timeout))
+    except BaseException:
+        agent.close("its rendezvous failed", farewell=False)
+        raise
+    return agent
+
+
+register_backend(BackendType.GRPC, start_grpc)

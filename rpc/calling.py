@@ -1,0 +1,103 @@
+"""Calls of user functions: how they are asked for and how they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..core.futures import Future
+from .agent import Agent, register_part
+from .messages import Method
+from .options import UNSET_RPC_TIMEOUT
+from .peers import Peer
+from .serving import ServerCall
+from .wire.functions import reference, resolve
+
+F = TypeVar("F", bound=Callable[..., Any])
+MARK = "_telegrad_async_execution"
+
+
+def async_execution(function: F) -> F:
+    """Mark a function that returns a ``Future``: the caller gets the future's value once somebody completes it.
+
+    No thread of the callee is held meanwhile. Put it above ``@staticmethod`` or ``@classmethod`` where there is one.
+    """
+    target = getattr(function, "__func__", function)
+    setattr(target, MARK, True)
+    return function
+
+
+def is_async_execution(function: Any) -> bool:
+    """Whether ``async_execution`` marked it."""
+    return bool(getattr(function, MARK, False))
+
+
+def call_function(
+    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, verb: str = "the call of"
+) -> Future[Any]:
+    """Ask the worker ``to`` to run a function; the future holds its result."""
+    peer = agent.peers.find(to)
+    body, name = request_body(peer, function, args, kwargs)
+    what = f"{verb} {name} on worker {peer.info.name!r}"
+    return agent.request(peer, Method.CALL, body, resolve_timeout(agent, timeout), what, label_parts)
+
+
+def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
+    """What a request to run a function carries (it, by name where possible, and its arguments), and its name for people.
+
+    Raises:
+        TypeError: ``function`` cannot be called, or the arguments are no tuple and dict.
+    """
+    if not callable(function):
+        raise TypeError(f"func must be something to call; you gave {function!r}")
+    if args is not None and not isinstance(args, (tuple, list)):
+        raise TypeError(f"args must be a tuple; you gave {args!r}. For one argument write args=(x,)")
+    if kwargs is not None and not isinstance(kwargs, dict):
+        raise TypeError(f"kwargs must be a dict; you gave {kwargs!r}")
+    named = reference(function, peer.same_main)
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return (named if named is not None else function, tuple(args or ()), kwargs or {}), name
+
+
+def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:
+    """Names for the parts of a request, for error messages."""
+    function, args, kwargs = body
+    parts = [] if isinstance(function, str) else [("the function", function)]
+    parts += [(f"argument {index}", value) for index, value in enumerate(args)]
+    return parts + [(f"argument {name}=", value) for name, value in kwargs.items()]
+
+
+def resolve_timeout(agent: Agent, timeout: float) -> float:
+    """Seconds for one call: its own, or the agent's.
+
+    Raises:
+        ValueError: it is negative, or no number.
+    """
+    if timeout == UNSET_RPC_TIMEOUT:
+        return agent.rpc_timeout
+    if not isinstance(timeout, (int, float)) or timeout < 0:
+        raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
+    return float(timeout)
+
+
+def open_request(body: tuple[Any, Any, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """The function and arguments of a request that arrived."""
+    function, args, kwargs = body
+    return resolve(function) if isinstance(function, str) else function, args, kwargs
+
+
+def serve_call(call: ServerCall) -> None:
+    """Answer ``Method.CALL``."""
+    function, args, kwargs = open_request(call.open())
+    call.what = getattr(function, "__qualname__", repr(function))
+    result = function(*args, **kwargs)
+    del args, kwargs
+    call.reply_with(result, is_async_execution(function))
+
+
+def install(agent: Agent) -> None:
+    """Let an agent answer calls."""
+    agent.serve(Method.CALL, serve_call)
+
+
+register_part(install)

@@ -1,0 +1,163 @@
+"""The control queue: small messages reach one peer exactly once, whatever the carrier beneath loses or repeats.
+
+Each side of a pair of workers has one. It is a pure state machine: the driver hands it the time, what arrived and
+what was acknowledged, and transmits what it returns. Messages are delivered in *any* order: a queue in order would
+let one lost frame hold up all that follow it, and no protocol here needs the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from heapq import heapify, heappop, heappush
+
+from .intervals import IntervalSet
+
+
+class ControlMessage:
+    """One message: ``id`` counts up per queue, ``payload`` is opaque, ``topic`` names the protocol it belongs to."""
+
+    __slots__ = ("attempts", "id", "payload", "topic")
+
+    def __init__(self, id: int, payload: bytes, topic: int) -> None:  # noqa: A002
+        self.id = id
+        self.payload = payload
+        self.topic = topic
+        self.attempts = 0
+
+    def __repr__(self) -> str:
+        return f"ControlMessage(id={self.id}, topic={self.topic}, {len(self.payload)} bytes, sent {self.attempts}x)"
+
+
+class ControlQueue:
+    """Reliable delivery to and from one peer.
+
+    ``resend_after``: seconds until the first repetition; the pause doubles with each, up to ``resend_cap`` seconds.
+    ``uncounted``: topics left out of ``sent``, ``received`` and ``open`` (the shutdown protocol must not count itself).
+    """
+
+    __slots__ = (
+        "_acks", "_cap", "_due", "_fresh", "_kept", "_lost", "_next_id", "_pause", "_seen", "_uncounted", "_unfinished",
+        "received", "sent",
+    )  # fmt: skip
+
+    def __init__(self, resend_after: float = 1.0, resend_cap: float = 15.0, uncounted: Collection[int] = ()) -> None:
+        if not 0 < resend_after <= resend_cap:
+            raise ValueError(
+                f"resend_after must be positive and at most resend_cap: you gave {resend_after} and {resend_cap}"
+            )
+        self._pause = resend_after
+        self._cap = resend_cap
+        self._uncounted = frozenset(uncounted)
+        self._next_id = 0
+        self._kept: dict[int, ControlMessage] = {}  # every message that is not acknowledged yet
+        self._fresh: dict[int, ControlMessage] = {}  # of these, the ones never sent
+        self._due: list[tuple[float, int]] = []  # a heap of (when, id) for the others; an entry may outlive its message
+        self._seen = IntervalSet()
+        self._acks: list[int] = []
+        self._lost = False
+        self._unfinished = 0
+        self.sent = 0
+        self.received = 0
+
+    @property
+    def open(self) -> int:
+        """How many counted messages the peer has not acknowledged."""
+        return self._unfinished
+
+    def post(self, payload: bytes, topic: int) -> ControlMessage:
+        """Take a message for the peer; it is dropped silently when the peer is lost."""
+        message = ControlMessage(self._next_id, payload, topic)
+        if self._lost:
+            return message
+        self._next_id += 1
+        self._kept[message.id] = message
+        self._fresh[message.id] = message
+        if topic not in self._uncounted:
+            self.sent += 1
+            self._unfinished += 1
+        return message
+
+    def unsent(self, now: float) -> list[ControlMessage]:
+        """The messages that were never transmitted, to transmit now; they count as sent from here on."""
+        fresh = list(self._fresh.values())
+        self._fresh.clear()
+        for message in fresh:
+            self._schedule(message, now)
+        return fresh
+
+    def due(self, now: float) -> list[ControlMessage]:
+        """All messages to transmit now, for the first time or again; they count as sent from here on."""
+        ready = self.unsent(now)
+        while self._due and self._due[0][0] <= now:
+            message = self._kept.get(heappop(self._due)[1])
+            if message is not None:
+                self._schedule(message, now)
+                ready.append(message)
+        return ready
+
+    def _schedule(self, message: ControlMessage, now: float) -> None:
+        # The exponent is bounded: a float overflows long before a patient peer gives up.
+        pause = min(self._cap, self._pause * 2.0 ** min(message.attempts, 60))
+        message.attempts += 1
+        heappush(self._due, (now + pause, message.id))
+
+    def next_due(self) -> float | None:
+        """When ``due`` will have something next: 0.0 is at once, None is never unless something is posted."""
+        if self._fresh:
+            return 0.0
+        while self._due and self._due[0][1] not in self._kept:
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def reconnected(self) -> None:
+        """Start again over a new connection: all that is not acknowledged is due at once, with the shortest pause."""
+        self._fresh = dict(self._kept)
+        self._due.clear()
+        for message in self._fresh.values():
+            message.attempts = 0
+
+    def acknowledge(self, ids: Iterable[int]) -> None:
+        """The peer has these; unknown and repeated ids are harmless."""
+        for id in ids:  # noqa: A001
+            message = self._kept.pop(id, None)
+            if message is None:
+                continue
+            self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
+            if message.topic not in self._uncounted:
+                self._unfinished -= 1
+        self._trim()
+
+    def _trim(self) -> None:
+        # Entries of acknowledged messages stay until their time comes; a burst must not keep them all that long.
+        if len(self._due) > 64 and len(self._due) > 2 * len(self._kept):
+            self._due = [entry for entry in self._due if entry[1] in self._kept]
+            heapify(self._due)
+
+    def receive(self, id: int, topic: int | None = None) -> bool:  # noqa: A002
+        """A message arrived: True the first time (deliver it), False for a repetition. Either way it is acknowledged.
+
+        Nothing is delivered, nor acknowledged, from a peer that is lost.
+        """
+        if self._lost:
+            return False
+        self._acks.append(id)
+        first = self._seen.add(id)
+        if first and topic not in self._uncounted:
+            self.received += 1
+        return first
+
+    def take_acks(self) -> list[int]:
+        """The ids to acknowledge to the peer; losing them is harmless, the peer repeats and they come again."""
+        acks, self._acks = self._acks, []
+        return acks
+
+    def peer_lost(self) -> list[ControlMessage]:
+        """The peer is gone for good: forget everything, and return what it never acknowledged."""
+        unacknowledged = list(self._kept.values())
+        self._lost = True
+        self._kept.clear()
+        self._fresh.clear()
+        self._due.clear()
+        self._acks.clear()
+        self._unfinished = 0
+        return unacknowledged

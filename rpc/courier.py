@@ -1,0 +1,109 @@
+"""Drives the control queues: transmits what is due, delivers what arrives, acknowledges.
+
+Control messages never wait behind user functions: they are delivered in the reader's thread, on whichever connection to the
+peer is there, and repeated until acknowledged or the peer is lost. Nothing else in the package retries.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..core.futures import Future
+from .control import ControlMessage
+from .lanes.base import Connection
+from .messages import Topic
+from .peers import Peer
+from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+logger = logging.getLogger("telegrad.rpc")
+ControlHandler = Callable[[Peer, bytes], None]
+
+
+class Courier:
+    """The control queues of one agent."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._handlers: dict[int, ControlHandler] = {}
+        self._drained: Future[None] | None = None
+
+    def on(self, topic: Topic, handler: ControlHandler) -> None:
+        """Deliver messages of ``topic`` to ``handler(peer, payload)``: in a reader's thread, quick, no user code."""
+        self._handlers[topic] = handler
+
+    def post(self, peer: Peer, topic: Topic, payload: bytes) -> None:
+        """Send a message to ``peer``; it arrives exactly once, or the peer is lost."""
+        with peer.lock:
+            peer.control.post(payload, topic)
+            messages = peer.control.unsent(self._agent.now())
+        self._transmit(peer, messages)
+
+    def flush(self, peer: Peer) -> None:
+        """Transmit what is due."""
+        with peer.lock:
+            messages = peer.control.due(self._agent.now())
+        self._transmit(peer, messages)
+
+    def tick(self, now: float) -> float | None:
+        """Repeat what was not acknowledged in time; returns when to come back."""
+        for peer in self._agent.peers:
+            due = peer.control.next_due()
+            if due is not None and due <= now:
+                self.flush(peer)
+        times = [due for peer in self._agent.peers if (due := peer.control.next_due()) is not None]
+        return max(min(times), now + 0.01) if times else None
+
+    def received(self, connection: Connection, frame: Any) -> None:
+        """A batch of control messages arrived."""
+        peer = self._agent.peers.at(connection.rank)
+        for number, topic, payload in decode_control(frame):
+            with peer.lock:
+                fresh = peer.control.receive(number, topic)
+            if fresh:
+                self._deliver(peer, topic, payload)
+        with peer.lock:
+            acknowledgements = peer.control.take_acks()
+        if acknowledgements:
+            connection.send(encode_acknowledgement(acknowledgements))
+
+    def acknowledged(self, connection: Connection, frame: Any) -> None:
+        """The peer has received some of ours."""
+        peer = self._agent.peers.at(connection.rank)
+        with peer.lock:
+            peer.control.acknowledge(decode_acknowledgement(frame))
+        self.flush_drained()
+
+    def drain(self) -> Future[None]:
+        """Completes when everything that was posted is acknowledged, or its receiver gone."""
+        self._drained = Future()
+        drained = self._drained
+        self.flush_drained()
+        return drained
+
+    def flush_drained(self) -> None:
+        """Complete ``drain`` if nothing is left to acknowledge."""
+        drained = self._drained
+        if drained is None or any(peer.control.next_due() is not None for peer in self._agent.peers):
+            return
+        self._drained = None
+        drained.set_result(None)
+
+    def open(self) -> int:
+        """How many messages were not acknowledged yet."""
+        return sum(peer.control.open for peer in self._agent.peers)
+
+    def _transmit(self, peer: Peer, messages: list[ControlMessage]) -> None:
+        if messages and not peer.gone:
+            self._agent.membership.any_route(peer).send(encode_control(messages))
+            self._agent.wake_by(self._agent.now() + 1.0)
+
+    def _deliver(self, peer: Peer, topic: int, payload: bytes) -> None:
+        try:
+            self._handlers[topic](peer, payload)
+        except Exception:
+            logger.exception("a control message of topic %d from worker %r could not be handled", topic, peer.info.name)

@@ -1,0 +1,56 @@
+"""A set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs."""
+
+from bisect import bisect_right
+
+
+class IntervalSet:
+    """A set of non-negative integers, kept as disjoint intervals that do not touch.
+
+    Finding is O(log n) in the number of intervals. Counters arrive almost in order, so gaps close and one interval
+    is the usual state; numbers cannot be taken out again.
+    """
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []  # exclusive
+
+    def add(self, number: int) -> bool:
+        """Add ``number``; False if it was there already. Raises ``ValueError`` for a negative one."""
+        if number < 0:
+            raise ValueError(f"an interval set holds counters: you gave {number}, give a number that is not negative")
+        at = bisect_right(self._starts, number)
+        if at and number < self._ends[at - 1]:
+            return False
+        joins_left = at > 0 and self._ends[at - 1] == number
+        joins_right = at < len(self._starts) and self._starts[at] == number + 1
+        self._insert(at, number, joins_left, joins_right)
+        return True
+
+    def _insert(self, at: int, number: int, joins_left: bool, joins_right: bool) -> None:
+        if joins_left and joins_right:
+            self._ends[at - 1] = self._ends.pop(at)
+            del self._starts[at]
+        elif joins_left:
+            self._ends[at - 1] = number + 1
+        elif joins_right:
+            self._starts[at] = number
+        else:
+            self._starts.insert(at, number)
+            self._ends.insert(at, number + 1)
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._starts, number)
+        return at > 0 and number < self._ends[at - 1]
+
+    def __len__(self) -> int:
+        """How many integers, not how many intervals."""
+        return sum(self._ends) - sum(self._starts)
+
+    def intervals(self) -> list[tuple[int, int]]:
+        """The intervals in rising order, each as (first, one past the last)."""
+        return list(zip(self._starts, self._ends))
+
+    def __repr__(self) -> str:
+        return f"IntervalSet({', '.join(f'{first}..{end - 1}' for first, end in self.intervals())})"

@@ -1,0 +1,114 @@
+"""The seam between agent and transport: how frames travel, and what a lane may ask of its agent.
+
+Lanes are directional: the caller dials, the reply returns on the connection of its request. So there is no tie between
+two connections to break and no order to keep between lanes. A lane never looks into a frame.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...core.futures import Future
+from ...proto.telegrad_pb2 import WorkerRecord
+from ..security import AcceptorHandshake, DialerHandshake
+
+
+class Connection(ABC):
+    """A way to one peer. ``rank`` is -1 until the peer has proven who it is."""
+
+    rank: int = -1
+    scheme: str = ""
+
+    def start(self) -> None:
+        """Begin to connect; for a dialed connection, once. Its host hears of the outcome later, or from inside this call."""
+
+    @abstractmethod
+    def send(self, parts: list[Any]) -> bool:
+        """Queue one frame, given as bytes-like parts. Any thread; never blocks; the memory may change afterwards.
+
+        Returns:
+            False if the connection is closed. True promises nothing: it may still break.
+        """
+
+    @abstractmethod
+    def close(self, last: list[Any] | None = None) -> None:
+        """Send what is queued, then ``last`` as a final frame, then close. Any thread; returns at once."""
+
+
+class Host(Protocol):
+    """What a lane asks of the agent that it serves. All of it is quick, runs no user code, and may come from any thread."""
+
+    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
+        """Open a conversation with the worker of that identity (empty: whoever listens)."""
+        ...
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        """Answer a conversation."""
+        ...
+
+    def roster(self) -> Future[Any]:
+        """Completes when the workers of the job are known: before that no visitor can be told from a stranger."""
+        ...
+
+    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+        """Whether a visitor who proved the secret belongs here: a reason to refuse, or empty; sets the connection's rank."""
+        ...
+
+    def connected(self, connection: Connection) -> None:
+        """A dialed connection is open: its peer proved itself."""
+        ...
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        """A frame arrived. ``owned``: its memory is writable and nobody else's."""
+        ...
+
+    def disconnected(self, connection: Connection, error: Exception) -> None:
+        """The connection broke, was refused, or was closed; told once. ``ConnectionRefusedError``: nobody listens there."""
+        ...
+
+
+class Lane(ABC):
+    """One transport. The agent listens on every lane that it has and dials the first one that both sides know."""
+
+    scheme: str
+
+    @abstractmethod
+    def listen(self, host: Host, address: str | None) -> str:
+        """Accept connections, at ``address`` ("host:port") if given.
+
+        Returns:
+            The address for others, with the scheme: ``grpc://127.0.0.1:4711``.
+
+        Raises:
+            RendezvousError: the address is taken or not ours.
+        """
+
+    @abstractmethod
+    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+        """A connection that ``start`` opens; frames may be sent before."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop listening and free every resource; the agent has closed the connections."""
+
+
+LaneFactory = Callable[[], Lane]
+_factories: dict[str, LaneFactory] = {}
+
+
+def register_lane(scheme: str, factory: LaneFactory) -> None:
+    """Make a lane known under its scheme; ``GrpcRpcBackendOptions(lanes=[scheme])`` then uses it."""
+    _factories[scheme] = factory
+
+
+def make_lane(scheme: str) -> Lane:
+    """A new lane of that scheme.
+
+    Raises:
+        ValueError: none is registered.
+    """
+    if scheme not in _factories:
+        raise ValueError(f"lanes= names {scheme!r}, which is not a lane; choose from {sorted(_factories)}")
+    return _factories[scheme]()

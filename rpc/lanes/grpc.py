@@ -1,0 +1,336 @@
+"""The gRPC lane: makes first connections, proves who is who, carries everything across hosts.
+
+A connection is one bidirectional stream for small frames, several per write, and one for bulk data in chunks, so that a
+small call never waits behind a tensor. Both belong to one handshake: the second is tied to it by a token that only its
+two ends can compute. Silence is found by gRPC's keepalive, which needs no GIL.
+
+asyncio streams on one loop, not threads: the latency is the same, and grpc's synchronous streams need about five threads
+per pair of workers, several of which wake ten times a second even when idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import grpc
+
+from ...core.errors import AuthenticationError, RendezvousError
+from ...proto.telegrad_pb2 import Admission, WorkerRecord
+from .base import Connection, Host, Lane, register_lane
+from .ioloop import acquire_loop, release_loop
+from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
+
+FRAMES = "/telegrad.Lane/Frames"
+BULK = "/telegrad.Lane/Bulk"
+TOKEN = "telegrad-session"
+HANDSHAKE_SECONDS = 20.0
+CLOSE_SECONDS = 2.0
+OPTIONS = [
+    ("grpc.so_reuseport", 0),  # with it, two servers would share a port and neither would notice
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
+]
+Read = Callable[[], Awaitable[Any]]
+Write = Callable[[bytes], Awaitable[Any]]
+Finish = Callable[[], Awaitable[Any]]
+
+
+class GrpcConnection(Connection):
+    """What both ends share: two outboxes, and the coroutines that move frames between them and two streams."""
+
+    scheme = "grpc"
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: Host) -> None:
+        self.host = host
+        self.closed = False
+        self._frames = Outbox(loop)
+        self._bulk = Outbox(loop)
+        self._transfers = itertools.count()
+
+    def send(self, parts: list[Any]) -> bool:
+        if self.closed:
+            return False
+        if sum(map(len, parts)) > BULK_BYTES:
+            # Chunk by chunk, so that the first is on its way while the next is copied.
+            for chunk in chunks(next(self._transfers), parts):
+                self._bulk.put(chunk)
+        else:
+            self._frames.put(b"".join(parts))
+        return True
+
+    def close(self, last: list[Any] | None = None) -> None:
+        if last is not None:
+            self.send(last)
+        self.closed = True
+        self._bulk.put(None)
+        self._frames.put(None)
+
+    async def _pump_frames(self, read: Read, write: Write, done_writing: Finish | None = None) -> None:
+        await _first_of(self._write_frames(write, done_writing), self._read_frames(read))
+
+    async def _pump_bulk(self, read: Read, write: Write) -> None:
+        await _first_of(self._write_bulk(write), self._read_bulk(read))
+
+    async def _write_frames(self, write: Write, done_writing: Finish | None) -> None:
+        closing = False
+        while not closing:
+            batch, closing = await next_batch(self._frames)
+            if batch:
+                await write(batch)
+        if done_writing is not None:
+            await done_writing()
+            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor answers by ending the stream, which ends the reading
+
+    async def _read_frames(self, read: Read) -> None:
+        while (batch := await read()) is not grpc.aio.EOF:
+            for frame in split_batch(batch):
+                self.host.received(self, frame, False)
+
+    async def _write_bulk(self, write: Write) -> None:
+        while (chunk := await self._bulk.get()) is not None:
+            await write(chunk)
+        await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
+
+    async def _read_bulk(self, read: Read) -> None:
+        assembly = Assembly()
+        while (message := await read()) is not grpc.aio.EOF:
+            frame = assembly.add(message)
+            if frame is not None:
+                self.host.received(self, frame, True)
+
+
+class DialedConnection(GrpcConnection):
+    """The end that opened the connection."""
+
+    def __init__(self, lane: GrpcLane, host: Host, peer: WorkerRecord, address: str) -> None:
+        super().__init__(lane.loop, host)
+        self._lane = lane
+        self.rank = peer.rank
+        self._identity = peer.identity
+        self._target = address.removeprefix("grpc://")
+
+    def start(self) -> None:
+        self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
+
+    async def run(self) -> None:
+        """Connect, move frames until the connection ends, and tell the host."""
+        error: Exception = ConnectionError("the connection was closed")
+        channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+        try:
+            await probe(self._target)
+            await self._converse(channel)
+        except grpc.aio.AioRpcError as problem:
+            error = translate(problem, self._target)
+        except (OSError, AuthenticationError) as problem:
+            error = problem
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self.closed = True
+            await channel.close()
+            self.host.disconnected(self, error)
+
+    async def _converse(self, channel: grpc.aio.Channel) -> None:
+        stream = channel.stream_stream(FRAMES)()
+        handshake = self.host.dialer_handshake(self._identity)
+        await asyncio.wait_for(introduce(stream, handshake), HANDSHAKE_SECONDS)
+        self.rank = handshake.peer.rank
+        self.host.connected(self)
+        bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
+        await _first_of(
+            self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
+        )
+
+
+class AcceptedConnection(GrpcConnection):
+    """The end that listened."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: Host) -> None:
+        super().__init__(loop, host)
+        self.over = loop.create_future()
+
+    async def run(self, context: Any) -> None:
+        """Move frames until the connection ends, and tell the host."""
+        try:
+            await self._pump_frames(context.read, context.write)
+        finally:
+            self.closed = True
+            if not self.over.done():
+                self.over.set_result(None)
+            self.host.disconnected(self, ConnectionResetError("the peer closed the connection"))
+
+    async def run_bulk(self, context: Any) -> None:
+        """Move bulk data until the connection ends."""
+        await _first_of(self._pump_bulk(context.read, context.write), _wait(self.over))
+
+
+class GrpcLane(Lane):
+    """A gRPC server and the connections dialed from here."""
+
+    scheme = "grpc"
+
+    def __init__(self) -> None:
+        self._thread = acquire_loop()
+        self._server: Any = None
+        self._sessions: dict[str, AcceptedConnection] = {}
+        self._services: list[Any] = []
+        self._dialed: set[asyncio.Task[None]] = set()
+
+    def add_service(self, handler: Any) -> None:
+        """Serve a further generic handler (the rendezvous) beside the lane's own; before ``listen``."""
+        self._services.append(handler)
+
+    def listen(self, host: Host, address: str | None) -> str:
+        return self._thread.run(self._listen(host, address or "127.0.0.1:0"))
+
+    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+        return DialedConnection(self, host, peer, address)
+
+    def close(self) -> None:
+        try:
+            self._thread.run(self._close())
+        finally:
+            release_loop()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where everything of this lane runs."""
+        return self._thread.loop
+
+    def run_dialed(self, connection: DialedConnection) -> None:
+        """Start a dialed connection's life. On the loop."""
+        task = self.loop.create_task(connection.run())
+        self._dialed.add(task)
+        task.add_done_callback(self._dialed.discard)
+
+    async def _listen(self, host: Host, address: str) -> str:
+        methods = {
+            FRAMES.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(partial(self._accept, host)),
+            BULK.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(self._accept_bulk),
+        }
+        own = grpc.method_handlers_generic_handler(FRAMES.split("/")[1], methods)
+        self._server = grpc.aio.server(options=OPTIONS, handlers=(own, *self._services))
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            port = 0
+            reason = str(error)
+        else:
+            reason = "it is taken"
+        if port == 0:
+            raise RendezvousError(
+                f"this worker cannot listen at {address} ({reason}); is another job running there? choose another port"
+            )
+        await self._server.start()
+        return f"grpc://{address.rpartition(':')[0]}:{port}"
+
+    async def _accept(self, host: Host, _: Any, context: Any) -> None:
+        handshake = host.acceptor_handshake()
+        connection = AcceptedConnection(self._thread.loop, host)
+        try:
+            await context.write(handshake.welcome(await context.read()))
+            handshake.check(await context.read())
+        except AuthenticationError as error:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        await host.roster()
+        token = handshake.session_token()
+        self._sessions[token] = connection
+        try:
+            refusal = host.admit(handshake, connection)
+            await context.write(Admission(refusal=refusal).SerializeToString())
+            if not refusal:
+                await connection.run(context)
+        finally:
+            del self._sessions[token]
+
+    async def _accept_bulk(self, _: Any, context: Any) -> None:
+        token = dict(context.invocation_metadata()).get(TOKEN, "")
+        connection = self._sessions.get(token)
+        if connection is None:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no handshake belongs to this stream")
+        else:
+            await connection.run_bulk(context)
+
+    async def _close(self) -> None:
+        if self._dialed:
+            _, late = await asyncio.wait(self._dialed, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if self._server is not None:
+            await self._server.stop(CLOSE_SECONDS)
+
+
+async def introduce(stream: Any, handshake: Any) -> None:
+    """The dialer's side of the handshake on an open stream.
+
+    Raises:
+        AuthenticationError: the acceptor does not know the secret.
+        ConnectionAbortedError: it knows us, and refuses.
+    """
+    await stream.write(handshake.hello())
+    welcome = await stream.read()
+    if welcome is grpc.aio.EOF:
+        raise ConnectionResetError("the peer hung up during the handshake")
+    await stream.write(handshake.prove(welcome))
+    admission = await stream.read()
+    if admission is grpc.aio.EOF:
+        code, details = await stream.code(), await stream.details()
+        if code == grpc.StatusCode.UNAUTHENTICATED:
+            raise AuthenticationError(details)
+        raise ConnectionResetError(f"the peer hung up during the handshake: {details}")
+    if refusal := Admission.FromString(admission).refusal:
+        raise ConnectionAbortedError(refusal)
+
+
+async def probe(target: str) -> None:
+    """Fail like a socket does if nobody listens at ``target``: gRPC tells a refusal only in words.
+
+    Raises:
+        ConnectionRefusedError: nobody listens there.
+        OSError: it cannot be reached.
+    """
+    host, _, port = target.rpartition(":")
+    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), HANDSHAKE_SECONDS)
+    writer.close()
+    await writer.wait_closed()
+
+
+def translate(error: grpc.aio.AioRpcError, target: str) -> Exception:
+    """gRPC's error as one of ours."""
+    details = error.details() or str(error.code())
+    if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+        return AuthenticationError(details)
+    return ConnectionResetError(f"the connection to {target} broke: {details}")
+
+
+async def _wait(future: asyncio.Future[None]) -> None:
+    await asyncio.wait([future])
+
+
+async def _first_of(*coroutines: Any) -> None:
+    """Run coroutines side by side until the first ends; the others are cancelled, its exception is raised."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+register_lane("grpc", GrpcLane)

@@ -1,0 +1,160 @@
+"""The in-process lane: several agents in one process, and every agent's calls to itself.
+
+The semantics are those of every lane: a frame is copied, the receiver owns what it gets. Frames are handed over in the
+sender's thread unless the network is given another way (a simulator's queue).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ...core.errors import RendezvousError
+from ...core.futures import Future
+from ...proto.telegrad_pb2 import WorkerRecord
+from ..security import AcceptorHandshake
+from .base import Connection, Host, Lane, register_lane
+
+Deliver = Callable[[Callable[[], None]], None]
+
+
+def at_once(delivery: Callable[[], None]) -> None:
+    """Deliver in the sender's thread."""
+    delivery()
+
+
+class InProcessNetwork:
+    """Which agents of this process listen where."""
+
+    def __init__(self, deliver: Deliver = at_once) -> None:
+        self.deliver = deliver
+        self.listeners: dict[str, Host] = {}
+        self._numbers = itertools.count()
+
+    def listen(self, host: Host, address: str | None) -> str:
+        """Register a listener under an address of its own, or the given one."""
+        address = f"inproc://{address or next(self._numbers)}"
+        if address in self.listeners:
+            raise RendezvousError(f"address {address} is in use by another agent of this process")
+        self.listeners[address] = host
+        return address
+
+
+class InProcessConnection(Connection):
+    """One end; ``other`` is the end at the peer."""
+
+    scheme = "inproc"
+
+    def __init__(self, network: InProcessNetwork, host: Host) -> None:
+        self.network = network
+        self.host = host
+        self.other: InProcessConnection | None = None
+        self.connect: Callable[[], None] | None = None
+        self._waiting: list[bytearray] | None = []  # frames sent before the connection was open
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        if self.connect is not None:
+            self.network.deliver(self.connect)
+
+    def send(self, parts: list[Any]) -> bool:
+        frame = bytearray().join(parts)
+        with self._lock:
+            if self._closed:
+                return False
+            if self._waiting is not None:
+                self._waiting.append(frame)
+                return True
+        self._deliver(frame)
+        return True
+
+    def close(self, last: list[Any] | None = None) -> None:
+        if last is not None:
+            self.send(last)
+        self.fail(ConnectionError("closed by this worker"))
+        if self.other is not None:
+            other = self.other
+            self.network.deliver(lambda: other.fail(ConnectionResetError("closed by the peer")))
+
+    def fail(self, error: Exception) -> None:
+        """Close this end and tell its host, once."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.host.disconnected(self, error)
+
+    def open(self, other: InProcessConnection) -> None:
+        """Connect the two ends and send what waited."""
+        with self._lock:
+            self.other = other
+            waiting, self._waiting = self._waiting or [], None
+        for frame in waiting:
+            self._deliver(frame)
+
+    def _deliver(self, frame: bytearray) -> None:
+        other = self.other
+        assert other is not None
+        self.network.deliver(lambda: other.take(frame))
+
+    def take(self, frame: bytearray) -> None:
+        """A frame arrived at this end."""
+        if not self._closed:
+            self.host.received(self, frame, True)
+
+
+class InProcessLane(Lane):
+    """Agents of one process; they find one another through the network object that they share."""
+
+    scheme = "inproc"
+
+    def __init__(self, network: InProcessNetwork) -> None:
+        self.network = network
+        self.addresses: list[str] = []
+
+    def listen(self, host: Host, address: str | None) -> str:
+        self.addresses.append(self.network.listen(host, address))
+        return self.addresses[-1]
+
+    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+        mine = InProcessConnection(self.network, host)
+        mine.rank = peer.rank
+        mine.connect = lambda: self._connect(mine, peer, address)
+        return mine
+
+    def close(self) -> None:
+        for address in self.addresses:
+            self.network.listeners.pop(address, None)
+        self.addresses.clear()
+
+    def _connect(self, mine: InProcessConnection, peer: WorkerRecord, address: str) -> None:
+        listener = self.network.listeners.get(address)
+        if listener is None:
+            mine.fail(ConnectionRefusedError(f"no agent listens at {address}"))
+            return
+        dialer, acceptor = mine.host.dialer_handshake(peer.identity), listener.acceptor_handshake()
+        try:
+            acceptor.check(dialer.prove(acceptor.welcome(dialer.hello())))
+        except Exception as error:
+            mine.fail(error)
+            return
+        listener.roster().add_done_callback(lambda roster: self._admit(mine, listener, acceptor, roster))
+
+    def _admit(
+        self, mine: InProcessConnection, listener: Host, handshake: AcceptorHandshake, roster: Future[Any]
+    ) -> None:
+        theirs = InProcessConnection(self.network, listener)
+        refusal = listener.admit(handshake, theirs)
+        if refusal:
+            mine.fail(ConnectionAbortedError(refusal))
+            return
+        theirs.open(mine)
+        mine.host.connected(mine)
+        mine.open(theirs)
+
+
+_default_network = InProcessNetwork()
+register_lane("inproc", lambda: InProcessLane(_default_network))

@@ -1,0 +1,115 @@
+"""The process's one event loop for gRPC, in a thread of its own, alive while any lane uses it.
+
+One, not one per agent: grpc.aio wakes every loop of a process through the same socket, and loops beside one another
+steal each other's wake-ups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn, TypeVar
+
+from ...core.futures import thread_role
+
+T = TypeVar("T")
+
+
+class RefusesToBlock:
+    """The blocker of an event loop's thread: waiting there would stop what is waited for."""
+
+    def block(self, acquire: Callable[[float], bool], timeout: float) -> NoReturn:
+        """Refuse."""
+        raise RuntimeError(
+            "you called wait() on an event loop's own thread, which would wait for itself; await it instead"
+        )
+
+
+class LoopThread:
+    """An asyncio loop running in a daemon thread."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run a coroutine as a task of the loop, from another thread; waits only until the task exists."""
+        made: list[asyncio.Task[T]] = []
+        ready = threading.Event()
+
+        def start() -> None:
+            made.append(self.loop.create_task(coroutine))
+            ready.set()
+
+        self.loop.call_soon_threadsafe(start)
+        ready.wait()
+        return made[0]
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run a coroutine to its end, from another thread."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result(timeout)
+        finally:
+            future.cancel()
+
+    def stop(self) -> None:
+        """Cancel what is left, end the loop and join its thread."""
+        if self.loop.is_closed():
+            return
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        thread_role.blocker = RefusesToBlock()
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            self._drain()
+        finally:
+            asyncio.set_event_loop(None)
+            self.loop.close()
+
+    def _drain(self) -> None:
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+
+
+_lock = threading.Lock()
+_shared: LoopThread | None = None
+_users = 0
+
+
+def acquire_loop() -> LoopThread:
+    """The shared loop; every call is matched by one of ``release_loop``."""
+    global _shared, _users
+    with _lock:
+        if _shared is None:
+            _shared = LoopThread("telegrad-grpc")
+        _users += 1
+        return _shared
+
+
+def release_loop() -> None:
+    """Give the shared loop back; the last one stops it."""
+    global _shared, _users
+    with _lock:
+        _users -= 1
+        if _users:
+            return
+        last, _shared = _shared, None
+    if last is not None:
+        last.stop()
+
+
+def abandon_loop() -> None:
+    """In a forked child: the loop's thread does not exist here; forget it without touching it."""
+    global _shared, _users, _lock
+    _lock = threading.Lock()
+    _shared, _users = None, 0

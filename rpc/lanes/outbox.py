@@ -1,0 +1,114 @@
+"""What waits for a stream: filled from any thread without blocking, emptied in batches by one coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
+BULK_BYTES = 128 * 1024  # larger frames travel in chunks on a stream of their own
+CHUNK_BYTES = 1024 * 1024
+LENGTH = struct.Struct("<I")
+CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
+
+
+class Outbox:
+    """A queue of items from many threads to one coroutine."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._items: deque[Any] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._wake_pending = False
+
+    def put(self, item: Any) -> None:
+        """Add an item; wakes the coroutine unless a wake-up is on its way."""
+        self._items.append(item)
+        if not self._wake_pending:
+            self._wake_pending = True
+            try:
+                self._loop.call_soon_threadsafe(self._wake)
+            except RuntimeError:
+                pass  # the loop is closed, and the connection with it
+
+    async def get(self) -> Any:
+        """The next item, as soon as there is one."""
+        while not self._items:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._items.popleft()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _wake(self) -> None:
+        self._wake_pending = False
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
+    """Every small frame that waits now, up to a limit, as one stream message; and whether the outbox was closed."""
+    pieces: list[bytes] = []
+    size = 0
+    frame = await outbox.get()
+    while frame is not None:
+        pieces += (LENGTH.pack(len(frame)), frame)
+        size += len(frame)
+        if size > BATCH_BYTES or not len(outbox):
+            break
+        frame = await outbox.get()
+    return b"".join(pieces), frame is None
+
+
+def split_batch(batch: bytes) -> Iterator[bytes]:
+    """The frames of one stream message."""
+    position = 0
+    while position < len(batch):
+        (length,) = LENGTH.unpack_from(batch, position)
+        position += LENGTH.size
+        yield batch[position : position + length]
+        position += length
+
+
+def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
+    """The bytes of ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
+    head = CHUNK.pack(transfer, sum(map(len, parts)))
+    pending: list[Any] = [head]
+    room = CHUNK_BYTES
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            piece, view = view[:room], view[room:]
+            pending.append(piece)
+            room -= len(piece)
+            if not room:
+                yield b"".join(pending)
+                pending, room = [head], CHUNK_BYTES
+    if len(pending) > 1:
+        yield b"".join(pending)
+
+
+class Assembly:
+    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[int, tuple[memoryview, int]] = {}
+
+    def add(self, message: bytes) -> memoryview | None:
+        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's."""
+        transfer, total = CHUNK.unpack_from(message)
+        # Not zeroed: it is about to be written.
+        frame, position = self._under_way.get(transfer) or (memoryview(np.empty(total, np.uint8)), 0)
+        end = position + len(message) - CHUNK.size
+        frame[position:end] = memoryview(message)[CHUNK.size :]
+        if end < total:
+            self._under_way[transfer] = (frame, end)
+            return None
+        self._under_way.pop(transfer, None)
+        return frame

@@ -1,0 +1,69 @@
+"""The meeting in a file: each worker appends its record under a lock and reads until everybody is there.
+
+A file serves one meeting: a leftover of an earlier run is seen by its full list and refused, because a worker of that run
+might still be about to read it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+
+from google.protobuf import json_format
+
+from ..core.errors import RendezvousError
+from ..proto.telegrad_pb2 import WorkerRecord
+from .roster import Roster
+
+POLL_SECONDS = 0.02
+
+
+def meet_in_file(path: str, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
+    """Write ``me`` into the file and wait until all ``world_size`` workers did.
+
+    Raises:
+        RendezvousError: the file cannot be used, somebody did not come, or two workers contradict each other.
+    """
+    deadline = time.monotonic() + timeout
+    _append(path, me, world_size)
+    while True:
+        roster = _read(path, world_size)
+        if roster.failure:
+            raise RendezvousError(roster.failure)
+        if roster.complete:
+            return roster.workers()
+        if time.monotonic() > deadline:
+            raise RendezvousError(f"the rendezvous did not fill within {timeout:g} s: {roster.missing()} ({path})")
+        time.sleep(POLL_SECONDS)
+
+
+def _append(path: str, me: WorkerRecord, world_size: int) -> None:
+    line = json.dumps({"world_size": world_size, "worker": json_format.MessageToDict(me)})
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise RendezvousError(f"the rendezvous file {path} cannot be opened: {error.strerror}") from error
+    with os.fdopen(descriptor, "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if _parse(file.read().splitlines(), world_size).complete:
+            raise RendezvousError(f"the rendezvous file {path} holds a finished meeting; delete it, or name a new file")
+        file.write(line + "\n")
+
+
+def _read(path: str, world_size: int) -> Roster:
+    with open(path) as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        return _parse(file.read().splitlines(), world_size)
+
+
+def _parse(lines: list[str], world_size: int) -> Roster:
+    roster = Roster(world_size)
+    for line in lines:
+        entry = json.loads(line)
+        try:
+            roster.join(json_format.ParseDict(entry["worker"], WorkerRecord()), entry["world_size"])
+        except RendezvousError:
+            break
+    return roster

@@ -1,0 +1,163 @@
+"""What travels between workers, one small slotted class per kind, before it is bytes (``wire/``) or has a lane (``lanes/``).
+
+A request carries a method number: whoever registered a handler for it (``agent.serve``) answers. Calls are one such method;
+creating and fetching remote references, feeding a distributed backward are others, registered by the floors above.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Any
+
+from ..core.extend import Tensor
+
+
+class Kind(IntEnum):
+    """First byte of a frame."""
+
+    REQUEST = 1
+    REPLY = 2
+    CONTROL = 3
+    ACKNOWLEDGE = 4
+    GOODBYE = 5
+
+
+class Flag(IntFlag):
+    """Second byte of a frame."""
+
+    NONE = 0
+    ERROR = 1  # a reply that holds an exception
+    PLAIN = 2  # unpickling it runs no code but ours and NumPy's, so a reader thread may do it
+    TABLES = 4  # tensors, references, buffers or extras follow the header
+    EMPTY = 8  # there is no pickle: the body is None
+
+
+class Method(IntEnum):
+    """What a request asks for. Numbers below 16 are rpc/'s, from 16 rref/'s, from 32 autograd_dist/'s, from 128 anyone's."""
+
+    CALL = 1
+    CREATE = 16
+    FETCH = 17
+    PROPAGATE = 32
+    DISCOVER = 33
+    CONTEXT = 34
+    USER = 128
+
+
+class Topic(IntEnum):
+    """What a control message is about: the same ranges as ``Method``."""
+
+    MEMBERSHIP = 1
+    QUIESCENCE = 2
+    OWNERSHIP = 16
+    CONTEXT = 32
+
+
+class Outgoing:
+    """A request or a reply on its way out: the pickle and the tables that interceptors work on.
+
+    ``tensors`` and ``references`` are the objects that the pickle replaced by an index; ``buffers`` the raw memory of
+    arrays inside it; ``extras`` what interceptors want to say to their other half, by their number,
+    ``notes`` what they keep for themselves.
+    """
+
+    __slots__ = (
+        "buffers",
+        "call_id",
+        "extras",
+        "flags",
+        "kind",
+        "method",
+        "notes",
+        "pickled",
+        "references",
+        "tensors",
+        "timeout",
+        "to",
+    )
+
+    def __init__(self, kind: Kind, method: int, call_id: int, timeout: float, to: int) -> None:
+        self.kind = kind
+        self.method = method
+        self.call_id = call_id
+        self.timeout = timeout
+        self.to = to
+        self.flags: int = 0
+        self.pickled: bytes = b""
+        self.tensors: list[Tensor] = []
+        self.references: list[Any] = []
+        self.buffers: list[Any] = []
+        self.extras: dict[int, bytes] = {}
+        self.notes: dict[int, Any] = {}
+
+    def let_go(self) -> None:
+        """The frame is made: keep only what ``delivered`` and ``not_delivered`` need."""
+        self.pickled = b""
+        self.tensors, self.references, self.buffers = [], [], []
+
+
+class Incoming:
+    """A request or a reply that arrived: parsed, not unpickled.
+
+    ``arrays`` are the tensors' arrays and ``requires_grad`` their flags; ``tensors`` is filled when the body is opened,
+    ``references`` by the interceptor that understands them.
+    """
+
+    __slots__ = (
+        "arrays",
+        "buffers",
+        "call_id",
+        "extras",
+        "flags",
+        "kind",
+        "method",
+        "pickled",
+        "references",
+        "requires_grad",
+        "sender",
+        "tensors",
+        "timeout",
+    )
+
+    def __init__(self, kind: int, flags: int, method: int, call_id: int, timeout: float, sender: int) -> None:
+        self.kind = kind
+        self.flags = flags
+        self.method = method
+        self.call_id = call_id
+        self.timeout = timeout
+        self.sender = sender
+        self.pickled: Any = b""
+        self.arrays: list[Any] = []
+        self.requires_grad: list[int] = []
+        self.tensors: list[Tensor] = []
+        self.references: list[Any] = []
+        self.buffers: list[Any] = []
+        self.extras: dict[int, bytes] = {}
+
+
+class Interceptor:
+    """Sees every request and reply that leaves or arrives; the ordered list of them is the agent's.
+
+    What ``sending`` writes into ``message.extras[number]`` the interceptor of the same number reads on the other side.
+    """
+
+    number: int = 0
+
+    def sending(self, message: Outgoing) -> None:
+        """In the sending thread, after pickling; an exception here stops the message."""
+
+    def arrived(self, message: Incoming) -> bool:
+        """In the reader's thread, before anything is unpickled: quick, runs no user code, cannot fail.
+
+        False: the message is void, and is ignored.
+        """
+        return True
+
+    def opening(self, message: Incoming) -> None:
+        """In the thread and context that will use the body, after its tensors are made and before it is unpickled."""
+
+    def delivered(self, message: Outgoing) -> None:
+        """The answer to this request arrived, so it did."""
+
+    def not_delivered(self, message: Outgoing) -> None:
+        """``sending`` was called, but the message did not go out, or nobody knows whether it arrived."""

@@ -1,0 +1,59 @@
+"""What can be chosen when an agent starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+DEFAULT_RPC_TIMEOUT = 60.0
+DEFAULT_INIT_METHOD = "env://"
+UNSET_RPC_TIMEOUT = -1.0
+
+
+@dataclass
+class RpcBackendOptions:
+    """Options of every backend (``torch.distributed.rpc.RpcBackendOptions``).
+
+    Attributes:
+        rpc_timeout: seconds until a call without a time-out of its own fails; 0 means never.
+        init_method: where the workers meet: ``env://``, ``tcp://host:port`` or ``file:///path``.
+    """
+
+    rpc_timeout: float = DEFAULT_RPC_TIMEOUT
+    init_method: str = DEFAULT_INIT_METHOD
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rpc_timeout, (int, float)) or self.rpc_timeout < 0:
+            raise ValueError(f"rpc_timeout must be a number of seconds, 0 for none; you gave {self.rpc_timeout!r}")
+
+
+@dataclass
+class GrpcRpcBackendOptions(RpcBackendOptions):
+    """Options of the gRPC agent.
+
+    Attributes:
+        num_worker_threads: how many user functions run at a time on this worker.
+        rpc_timeout: see ``RpcBackendOptions``.
+        init_method: see ``RpcBackendOptions``.
+        lanes: names of the lanes to use, the preferred first; ``None`` for all.
+        init_timeout: seconds in which all workers must have met.
+        reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
+    """
+
+    num_worker_threads: int = 16
+    rpc_timeout: float = DEFAULT_RPC_TIMEOUT
+    init_method: str = DEFAULT_INIT_METHOD
+    lanes: list[str] | None = field(default=None, kw_only=True)
+    init_timeout: float = field(default=60.0, kw_only=True)
+    reconnect_timeout: float = field(default=10.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
+            raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
+
+
+class BackendType(Enum):
+    """Which agent ``init_rpc`` starts."""
+
+    GRPC = "grpc"

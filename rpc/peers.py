@@ -1,0 +1,164 @@
+"""The other workers: who they are, the connections to them, and the verdict that one is lost.
+
+Gone is not the same as cut off. When a connection breaks, its dialer dials again: if the same life of the worker answers, it
+was only cut off. If nobody listens there, somebody else answers, or nothing answers within ``reconnect_timeout``, that
+life of the worker is *lost*: final, and told to everybody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..core.errors import AuthenticationError, UnknownWorkerError, WorkerLostError
+from ..proto.telegrad_pb2 import WorkerRecord
+from .control import ControlQueue
+from .lanes.base import Connection
+from .messages import Topic
+
+REDIAL_SECONDS = 0.1
+REDIAL_CAP_SECONDS = 2.0
+# What a failed dial proves: nobody is there (refused), or somebody else is (a stranger, or another life that refuses us).
+FINAL = (ConnectionRefusedError, ConnectionAbortedError, AuthenticationError)
+
+
+class WorkerInfo(NamedTuple):
+    """A worker of the job (``torch.distributed.rpc.WorkerInfo``): its name and its rank."""
+
+    name: str
+    id: int
+
+
+class Peer:
+    """One life of one worker, as this worker sees it."""
+
+    def __init__(self, record: WorkerRecord, same_main: bool) -> None:
+        self.record = record
+        self.info = WorkerInfo(record.name, record.rank)
+        self.same_main = same_main
+        self.lock = threading.Lock()  # guards what follows; never held while a frame is sent
+        self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
+        self.dialed: Connection | None = None
+        self.open = False  # the dialed connection has proven itself
+        self.accepted: list[Connection] = []
+        self.broken_since: float | None = None
+        self.redial_at: float | None = None
+        self.redials = 0
+        self.gone: str = ""  # why it is lost, or that it left
+
+    def check_present(self) -> None:
+        """Raise if it is gone.
+
+        Raises:
+            WorkerLostError: it is.
+        """
+        if self.gone:
+            raise self.lost_error()
+
+    def lost_error(self) -> WorkerLostError:
+        """The error that everything that waits for it gets."""
+        return WorkerLostError(
+            f"worker {self.info.name!r} (rank {self.info.id}) is gone: {self.gone}; calls to it fail from now on, and so "
+            f"do references that it owned",
+            self.info.name,
+        )
+
+    def connected(self) -> None:
+        """The dialed connection is open."""
+        with self.lock:
+            self.open = True
+            self.broken_since = self.redial_at = None
+            self.redials = 0
+            self.control.reconnected()
+
+    def disconnected(self, connection: Connection, error: Exception, now: float, patience: float) -> str:
+        """A connection ended. Returns why the peer is lost, or empty while there is hope; then ``redial_at`` is set."""
+        with self.lock:
+            if connection in self.accepted:
+                self.accepted.remove(connection)
+            if connection is self.dialed:
+                self.dialed, self.open = None, False
+            elif self.dialed is not None:
+                return ""  # ours stands, or its dialing will tell
+            if isinstance(error, FINAL):
+                return _verdict(error)
+            if self.broken_since is None:
+                self.broken_since = now
+            if now - self.broken_since >= patience:
+                return f"no connection within {patience:g} s ({error})"
+            self.redial_at = now + self._pause()
+            return ""
+
+    def _pause(self) -> float:
+        pause = 0.0 if self.redials == 0 else min(REDIAL_SECONDS * 2.0**self.redials, REDIAL_CAP_SECONDS)
+        self.redials += 1
+        return pause
+
+    def leave(self, reason: str) -> bool:
+        """Mark it gone; False if it already was."""
+        with self.lock:
+            if self.gone:
+                return False
+            self.gone = reason
+            self.redial_at = None
+            self.control.peer_lost()
+            return True
+
+    def connections(self) -> list[Connection]:
+        """Every connection to and from it."""
+        with self.lock:
+            return ([self.dialed] if self.dialed else []) + self.accepted
+
+
+def _verdict(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "its process died or closed (connection refused)"
+    return f"another process answers at its address ({error})"
+
+
+class Peers:
+    """The workers of the job, by rank and by name."""
+
+    def __init__(self, records: Iterable[WorkerRecord], me: WorkerRecord) -> None:
+        self.me = me
+        self._by_rank: dict[int, Peer] = {}
+        self._by_name: dict[str, Peer] = {}
+        for record in records:
+            same_main = bool(me.main_script) and record.main_script == me.main_script
+            peer = Peer(record, same_main or record.identity == me.identity)
+            self._by_rank[record.rank] = self._by_name[record.name] = peer
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(list(self._by_rank.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_rank)
+
+    def others(self) -> list[Peer]:
+        """Every live worker but this one."""
+        return [peer for peer in self if not peer.gone and peer.info.id != self.me.rank]
+
+    def at(self, rank: int) -> Peer:
+        """The worker of a rank that came in a message or a handle."""
+        return self._by_rank[rank]
+
+    def find(self, to: Any) -> Peer:
+        """The worker that a user named: by name, rank or ``WorkerInfo``.
+
+        Raises:
+            UnknownWorkerError: there is none.
+            TypeError: it is none of these.
+        """
+        if isinstance(to, WorkerInfo):
+            to = to.name
+        if isinstance(to, str):
+            peer = self._by_name.get(to)
+        elif isinstance(to, int) and not isinstance(to, bool):
+            peer = self._by_rank.get(to)
+        else:
+            raise TypeError(f"you named a worker by {to!r}; use its name, its rank or its WorkerInfo")
+        if peer is None:
+            known = ", ".join(f"{p.info.name!r} ({p.info.id})" for p in self)
+            raise UnknownWorkerError(f"there is no worker {to!r} in this job; its workers are {known}")
+        return peer

@@ -1,0 +1,143 @@
+"""The threads that run user functions.
+
+At most ``size`` of them *run* at a time. One that blocks in ``Future.wait`` gives its place to another and does not queue
+to come back, so nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Protocol
+
+from ..core.errors import RpcError
+from ..core.futures import thread_role
+
+logger = logging.getLogger("telegrad.rpc")
+Task = Callable[[], None]
+CEILING = 4096
+
+
+class Executor(Protocol):
+    """What the agent needs of its threads; a simulator brings one without threads."""
+
+    def submit(self, task: Task) -> None:
+        """Run ``task`` soon. Raises ``RpcError`` if there will never be a thread for it."""
+        ...
+
+    def busy(self) -> int:
+        """How many tasks run, block or wait."""
+        ...
+
+    def close(self, timeout: float) -> list[str]:
+        """Take no more tasks, wait for those that run; returns the names of threads that did not end in time."""
+        ...
+
+
+class ThreadPool:
+    """Threads made when needed, ``size`` running at a time."""
+
+    def __init__(self, size: int, name: str, ceiling: int = CEILING) -> None:
+        self.size = size
+        self.name = name
+        self.ceiling = ceiling
+        self._lock = threading.Lock()
+        self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle thread that was claimed
+        self._backlog: deque[Task] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+        self._running = 0  # threads that hold a place
+        self._made = 0
+        self._closed = False
+
+    def submit(self, task: Task) -> None:
+        with self._lock:
+            if self._closed:
+                raise RpcError(f"the thread pool {self.name!r} is closed")
+            if self._running >= self.size:
+                self._backlog.append(task)
+                return
+            if not self._idle and len(self._threads) >= self.ceiling:
+                raise RpcError(
+                    f"all {self.ceiling} threads of {self.name!r} are blocked in nested calls; nest less deeply, or return "
+                    f"futures (async_execution) instead of waiting for them"
+                )
+            self._start(task)
+
+    def block(self, acquire: Callable[[float], bool], timeout: float) -> bool:
+        """Block this thread, with its place given away meanwhile (``core.futures.Blocker``)."""
+        with self._lock:
+            self._running -= 1
+            self._fill_places()
+        try:
+            return acquire(timeout)
+        finally:
+            with self._lock:
+                self._running += 1
+
+    def close(self, timeout: float) -> list[str]:
+        with self._lock:
+            self._closed = True
+            self._backlog.clear()
+            for _ in range(self._idle):
+                self._ready.put(None)
+            threads = [thread for thread in self._threads if thread is not threading.current_thread()]
+        for thread in threads:
+            thread.join(timeout)
+            if thread.is_alive():
+                timeout = 0.0
+        return [thread.name for thread in threads if thread.is_alive()]
+
+    def counts(self) -> dict[str, int]:
+        """For ``debug_info``: how many threads run, are idle or blocked, and how many tasks wait."""
+        with self._lock:
+            blocked = len(self._threads) - self._running - self._idle
+            return {"running": self._running, "idle": self._idle, "blocked": blocked, "waiting": len(self._backlog)}
+
+    def busy(self) -> int:
+        with self._lock:
+            return len(self._threads) - self._idle + len(self._backlog)
+
+    def _start(self, task: Task) -> None:
+        # lock held, and there is a free place
+        self._running += 1
+        if self._idle:
+            self._idle -= 1
+            self._ready.put(task)
+            return
+        self._made += 1
+        thread = threading.Thread(target=self._work, args=(task,), name=f"{self.name}-{self._made}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _fill_places(self) -> None:
+        # lock held
+        while self._backlog and self._running < self.size and (self._idle or len(self._threads) < self.ceiling):
+            self._start(self._backlog.popleft())
+
+    def _work(self, first: Task | None) -> None:
+        thread_role.blocker = self
+        task = first
+        while task is not None:
+            try:
+                task()
+            except BaseException:
+                logger.exception("a task of %s raised", self.name)
+            task = None  # the task's objects must not outlive it while the thread idles
+            task = self._next()
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+    def _next(self) -> Task | None:
+        with self._lock:
+            surplus = self._running > self.size
+            if self._backlog and not surplus:
+                return self._backlog.popleft()
+            self._running -= 1
+            if surplus or self._closed or self._idle >= self.size:
+                return None
+            self._idle += 1
+        return self._ready.get()

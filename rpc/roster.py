@@ -1,0 +1,63 @@
+"""Who has come to the rendezvous: a pure state machine, whatever carries the words (a gRPC service, a file).
+
+The first contradiction (two workers of one name or rank, two world sizes) fails the whole meeting, because it can never be
+complete: everyone who waits is told why, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.errors import RendezvousError
+from ..proto.telegrad_pb2 import WorkerRecord
+
+
+class Roster:
+    """The workers that have joined so far."""
+
+    def __init__(self, world_size: int) -> None:
+        self.world_size = world_size
+        self.failure = ""
+        self._by_rank: dict[int, WorkerRecord] = {}
+
+    def join(self, worker: WorkerRecord, world_size: int) -> None:
+        """A worker came.
+
+        Raises:
+            RendezvousError: it contradicts the others; from now on everybody gets this error.
+        """
+        self.failure = self.failure or self._contradiction(worker, world_size)
+        if self.failure:
+            raise RendezvousError(self.failure)
+        self._by_rank[worker.rank] = worker
+
+    @property
+    def complete(self) -> bool:
+        """Whether everyone is there."""
+        return len(self._by_rank) == self.world_size
+
+    def workers(self) -> list[WorkerRecord]:
+        """Everyone, by rank."""
+        return [self._by_rank[rank] for rank in sorted(self._by_rank)]
+
+    def missing(self) -> str:
+        """Who is not there yet, for people."""
+        absent = [str(rank) for rank in range(self.world_size) if rank not in self._by_rank]
+        shown = ", ".join(absent[:16]) + (", ..." if len(absent) > 16 else "")
+        return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"
+
+    def _contradiction(self, worker: WorkerRecord, world_size: int) -> str:
+        who = f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id})"
+        if world_size != self.world_size:
+            return f"{who} says world_size={world_size}, others say {self.world_size}; give every worker the same"
+        if worker.rank >= self.world_size:
+            return f"{who} has a rank beyond world_size={self.world_size}; ranks go from 0 to {self.world_size - 1}"
+        if (other := self._by_rank.get(worker.rank)) is not None:
+            return f"{who} and worker {other.name!r} (process {other.process_id}) both have rank {worker.rank}"
+        return self._same_name(worker, who, self._by_rank.values())
+
+    def _same_name(self, worker: WorkerRecord, who: str, others: Iterable[WorkerRecord]) -> str:
+        for other in others:
+            if other.name == worker.name:
+                return f"{who} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
+        return ""

@@ -1,0 +1,130 @@
+"""One request at the callee: run its handler, answer once."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import SerializationError
+from ..core.futures import Future
+from .lanes.base import Connection
+from .messages import Flag, Incoming, Kind, Outgoing
+from .wire.failures import describe_failure
+from .wire.payload import make_tensors, pack, unpack
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+logger = logging.getLogger("telegrad.rpc")
+Handler = Callable[["ServerCall"], None]
+
+
+class ServerCall:
+    """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later."""
+
+    __slots__ = ("_answered", "agent", "connection", "deadline", "message", "sender", "what")
+
+    def __init__(self, agent: Agent, message: Incoming, connection: Connection, deadline: float) -> None:
+        self.agent = agent
+        self.message: Incoming | None = message
+        self.sender = message.sender
+        self.connection = connection
+        self.deadline = deadline
+        self.what = ""
+        self._answered = False
+
+    def run(self) -> None:
+        """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
+        message = self.message
+        assert message is not None
+        if self.deadline and self.agent.now() > self.deadline:
+            self.agent.served(self)
+            return
+        self.agent.new_context().run(self._serve, message)
+
+    def _serve(self, message: Incoming) -> None:
+        try:
+            self.agent.handlers[message.method](self)
+        except BaseException as error:
+            self.fail(error)
+
+    def open(self) -> Any:
+        """The body, unpickled. Once: the message is let go, so that what it carried lives no longer than it is used."""
+        message, self.message = self.message, _answerable(self.message)
+        make_tensors(message)
+        for interceptor in self.agent.interceptors:
+            interceptor.opening(message)
+        return unpack(message)
+
+    def reply_with(self, result: Any, is_future: bool = False) -> None:
+        """Answer with what a user function returned: a value, a coroutine, or (``is_future``) a future."""
+        if is_future:
+            self._reply_later(result)
+        elif inspect.iscoroutine(result):
+            self.agent.run_coroutine(self._reply_when_awaited(result), copy_context())
+        else:
+            self.reply(result)
+
+    def _reply_later(self, future: Any) -> None:
+        if not isinstance(future, Future):
+            raise TypeError(
+                f"a function marked with async_execution must return a Future; it returned {type(future).__name__}"
+            )
+        future.add_done_callback(self._reply_from)
+
+    def _reply_from(self, future: Future[Any]) -> None:
+        error = future.exception()
+        if error is not None:
+            self.fail(error)
+            return
+        try:
+            self.reply(future.value())
+        except BaseException as problem:
+            self.fail(problem)
+
+    async def _reply_when_awaited(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        try:
+            self.reply(await coroutine)
+        except BaseException as error:
+            self.fail(error)
+
+    def reply(self, value: Any) -> None:
+        """Answer with a value.
+
+        Raises:
+            SerializationError: it cannot be sent; nothing was.
+        """
+        message = self._outgoing()
+        same_main = self.agent.peers.at(self.sender).same_main
+        pack(message, value, self.agent.reference_types, same_main, lambda body: [("the result", body)])
+        self._send(message)
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with an exception."""
+        message = self._outgoing()
+        message.flags |= Flag.ERROR
+        description = describe_failure(error, self.agent.name)
+        pack(message, description, (), True, lambda body: [("the exception", body)])
+        message.flags &= ~Flag.PLAIN
+        self._send(message)
+
+    def _outgoing(self) -> Outgoing:
+        assert self.message is not None
+        return Outgoing(Kind.REPLY, self.message.method, self.message.call_id, 0.0, self.sender)
+
+    def _send(self, message: Outgoing) -> None:
+        if self._answered:
+            logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
+            return
+        self.agent.send_reply(self.connection, message)
+        self._answered = True
+        self.agent.served(self)
+
+
+def _answerable(message: Incoming | None) -> Incoming:
+    if message is None:
+        raise SerializationError("the body of a request can be opened once")
+    return Incoming(message.kind, message.flags, message.method, message.call_id, message.timeout, message.sender)

@@ -1,0 +1,165 @@
+"""Drives the graceful shutdown of one agent, and ends agents that nobody shut down when their process exits."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from ..core.errors import RpcTimeoutError
+from ..core.futures import Future
+from ..proto.telegrad_pb2 import QuiescenceMessage
+from . import current
+from . import quiescence as q
+from .agent import Agent, register_part
+from .messages import Topic
+from .peers import Peer
+
+logger = logging.getLogger("telegrad.rpc")
+PAUSE_SECONDS = 0.02
+DRAIN_SECONDS = 5.0
+NOTICE_SECONDS = 60.0
+INQUIRY_SECONDS = 1.0
+
+
+class Shutdown:
+    """The shutdown of one agent: feeds the quiescence machine under a lock, carries its instructions out outside of it."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.finished: Future[None] = Future()
+        self._lock = threading.Lock()
+        self._made: q.Quiescence | None = None
+        agent.courier.on(Topic.QUIESCENCE, self._told)
+        agent.membership.on_lost.append(lambda peer: self._step(lambda machine: machine.worker_lost(peer.info.id)))
+
+    def begin(self) -> None:
+        """User code here is done."""
+        self._step(lambda machine: machine.shutdown_called(self._counts))
+
+    def inquire(self) -> None:
+        """Find out whom we wait for."""
+        self._step(q.Quiescence.inquire)
+
+    def missing(self) -> str:
+        """Whom we wait for, by name."""
+        with self._lock:
+            ranks = self._machine().missing()
+        return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "nobody"
+
+    def _machine(self) -> q.Quiescence:
+        # lock held; made when first needed, because the workers are not known before
+        if self._made is None:
+            self._made = q.Quiescence(self.agent.rank, [peer.info.id for peer in self.agent.peers])
+        return self._made
+
+    def _step(self, event: Callable[[q.Quiescence], None]) -> None:
+        with self._lock:
+            machine = self._machine()
+            event(machine)
+            instructions = machine.take()
+        for instruction in instructions:
+            self._carry_out(instruction)
+
+    def _carry_out(self, instruction: q.Instruction) -> None:
+        if isinstance(instruction, q.Send):
+            peer = self.agent.peers.at(instruction.to)
+            self.agent.courier.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
+        elif isinstance(instruction, q.Pause):
+            self.agent.call_later(PAUSE_SECONDS, lambda: self._step(q.Quiescence.resume))
+        else:
+            self.agent.run_later(lambda: self.finished.set_result(None))
+
+    def _told(self, peer: Peer, payload: bytes) -> None:
+        message = decode_message(payload)
+        self._step(lambda machine: machine.receive(peer.info.id, message))
+
+    def _counts(self) -> q.Counts:
+        peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in self.agent.peers}
+        # Requests are no messages that surely arrive, so they are not matched; that any were made or served between two
+        # rounds shows as a message to oneself.
+        peers[self.agent.rank] = (self.agent.activity, self.agent.activity)
+        return q.Counts(peers, self.agent.open_work())
+
+
+def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
+    """``rpc.shutdown`` of a given agent."""
+    agent.check_open()
+    if not isinstance(timeout, (int, float)) or timeout < 0:
+        raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
+    try:
+        if graceful:
+            _wait_for_all(agent, agent.part(Shutdown), timeout)
+    finally:
+        agent.close()
+
+
+def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
+    shutdown.begin()
+    if timeout == 0:
+        _wait_patiently(shutdown)
+    elif not _completes(shutdown, timeout):
+        shutdown.inquire()
+        if not _completes(shutdown, INQUIRY_SECONDS):
+            raise RpcTimeoutError(
+                f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
+                f"rpc.shutdown() when it has no more to do, or give it longer"
+            )
+    agent.courier.drain().wait(DRAIN_SECONDS)
+
+
+def _wait_patiently(shutdown: Shutdown) -> None:
+    while not _completes(shutdown, NOTICE_SECONDS):
+        shutdown.inquire()
+        logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
+
+
+def _completes(shutdown: Shutdown, seconds: float) -> bool:
+    try:
+        shutdown.finished.wait(seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def encode_message(message: q.Message) -> bytes:
+    """A message of the shutdown protocol as protobuf."""
+    out = QuiescenceMessage(kind=message.kind)
+    if isinstance(message, (q.Ask, q.Report)):
+        out.round = message.round
+    if isinstance(message, q.Ask):
+        out.ranks.extend(message.lost)
+    if isinstance(message, q.Missing):
+        out.ranks.extend(message.ranks)
+    if isinstance(message, q.Report):
+        out.open = message.counts.open
+        for rank, (sent, received) in message.counts.peers.items():
+            out.counts.add(rank=rank, sent=sent, received=received)
+    return out.SerializeToString()
+
+
+def decode_message(data: bytes) -> q.Message:
+    """The reverse of ``encode_message``."""
+    given = QuiescenceMessage.FromString(data)
+    peers = {count.rank: (count.sent, count.received) for count in given.counts}
+    messages: dict[int, q.Message] = {
+        q.Ready.kind: q.Ready(),
+        q.Ask.kind: q.Ask(given.round, list(given.ranks)),
+        q.Report.kind: q.Report(given.round, q.Counts(peers, given.open)),
+        q.Go.kind: q.Go(),
+        q.Inquiry.kind: q.Inquiry(),
+        q.Missing.kind: q.Missing(list(given.ranks)),
+    }
+    return messages[given.kind]
+
+
+@atexit.register
+def _close_forgotten() -> None:
+    for agent in current.agents():
+        agent.close("its process ended without rpc.shutdown()")
+
+
+os.register_at_fork(after_in_child=current.abandon)
+register_part(Shutdown)

@@ -1,0 +1,54 @@
+"""Finds the part of an object that will not pickle, so that the error can name it: ``argument 0 .model .lock``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+DEPTH = 12
+
+
+def find_culprit(parts: list[tuple[str, Any]], attempt: Callable[[Any], object]) -> str:
+    """The path to the innermost part on which ``attempt`` raises, starting from the labelled ``parts``."""
+    for label, part in parts:
+        if _fails(part, attempt):
+            return _descend(label, part, attempt)
+    return " and ".join(label for label, _ in parts) or "the message"
+
+
+def _descend(path: str, obj: Any, attempt: Callable[[Any], object]) -> str:
+    for _ in range(DEPTH):
+        for step, child in _children(obj):
+            if _fails(child, attempt):
+                path, obj = path + step, child
+                break
+        else:
+            break
+    return f"{path} ({type(obj).__module__}.{type(obj).__qualname__})"
+
+
+def _children(obj: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(obj, dict):
+        yield from ((f"[{key!r}]", value) for key, value in obj.items())
+    elif isinstance(obj, (list, tuple, set, frozenset)):
+        yield from ((f"[{index}]", value) for index, value in enumerate(obj))
+    else:
+        attributes = getattr(obj, "__dict__", None)
+        if isinstance(attributes, dict):
+            yield from ((f".{name}", value) for name, value in attributes.items())
+        yield from _closure(obj)
+
+
+def _closure(function: Any) -> Iterator[tuple[str, Any]]:
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(names, cells):
+        yield f" (its variable {name!r})", cell.cell_contents
+
+
+def _fails(obj: Any, attempt: Callable[[Any], object]) -> bool:
+    try:
+        attempt(obj)
+    except Exception:
+        return True
+    return False

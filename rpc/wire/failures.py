@@ -1,0 +1,67 @@
+"""Exceptions across workers: the caller gets the callee's exception, its own type, with the callee's traceback as cause."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import traceback
+from typing import Any
+
+import cloudpickle
+
+from ...core.errors import RemoteError
+from .functions import Unpickler
+
+
+class RemoteTraceback(Exception):
+    """The cause of an exception that was raised on another worker: where it happened there, as text."""
+
+    def __init__(self, worker: str, text: str) -> None:
+        super().__init__(worker, text)
+        self.worker = worker
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\non worker {self.worker!r}:\n{self.text.rstrip()}\n"""'
+
+
+def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, str, str, str, str]:
+    """What a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
+    pickled = _pickle(error) if isinstance(error, Exception) else None
+    return pickled, name, str(error), text, worker
+
+
+def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exception:
+    """The exception that ``describe_failure`` described, or a ``RemoteError`` that says the same."""
+    pickled, name, message, text, worker = description
+    error = _unpickle(pickled)
+    if error is None:
+        error = RemoteError(f"{name} on worker {worker!r}: {message}")
+    error.__cause__ = RemoteTraceback(worker, text)
+    return error
+
+
+def _pickle(error: Exception) -> bytes | None:
+    """The pickle, if an equal exception comes out of it: constructors with arguments of their own often fail."""
+    for dumps in (pickle.dumps, cloudpickle.dumps):
+        try:
+            data: bytes = dumps(error)
+            copy: Any = pickle.loads(data)
+        except Exception:
+            continue
+        if type(copy).__qualname__ == type(error).__qualname__ and str(copy) == str(error):
+            return data
+    return None
+
+
+def _unpickle(pickled: bytes | None) -> Exception | None:
+    if pickled is None:
+        return None
+    try:
+        error = Unpickler(io.BytesIO(pickled)).load()
+    except Exception:
+        return None
+    return error if isinstance(error, Exception) else None

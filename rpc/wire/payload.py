@@ -1,0 +1,204 @@
+"""Python objects to the pickle and tables of a message, and back.
+
+Tensors and references never enter the pickle: wherever one stands, however deep, the pickle holds an index into the
+message's tables. Arrays leave through pickle protocol 5's out-of-band buffers. Functions and classes go by name; what has
+no importable name (lambdas, closures, classes of an interactive main) goes by value through cloudpickle.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import cloudpickle
+
+from ...core.errors import SerializationError
+from ...core.extend import Tensor
+from ..messages import Flag, Incoming, Outgoing
+from .blame import find_culprit
+from .functions import MAIN, MAIN_NAMES, Unpickler
+
+HERE = __name__
+NAMEABLE = (FunctionType, BuiltinFunctionType, type)
+
+# Names the parts of a body, for the message of an error.
+Labels = Callable[[Any], list[tuple[str, Any]]]
+
+
+def tensor_at(index: int) -> Tensor:
+    """Stands in a pickle for a tensor; the unpickler looks it up in the message's table instead of calling this."""
+    raise SerializationError(f"tensor {index} of a message was unpickled outside that message")
+
+
+def reference_at(index: int) -> Any:
+    """Stands in a pickle for a reference, like ``tensor_at``."""
+    raise SerializationError(f"reference {index} of a message was unpickled outside that message")
+
+
+def subclass_at(kind: type[Tensor], index: int) -> Any:
+    """Stands in a pickle for a tensor of a subclass (a parameter, say), like ``tensor_at``."""
+    raise SerializationError(f"{kind.__name__} {index} of a message was unpickled outside that message")
+
+
+class Tables:
+    """Collects what a pickler replaced. One per attempt to pickle."""
+
+    __slots__ = ("buffers", "plain", "reference_types", "references", "same_main", "tensors")
+
+    def __init__(self, reference_types: tuple[type, ...], same_main: bool) -> None:
+        self.reference_types = reference_types
+        self.same_main = same_main
+        self.tensors: list[Tensor] = []
+        self.references: list[Any] = []
+        self.buffers: list[memoryview] = []
+        self.plain = True
+
+    def replace(self, obj: Any) -> Any:
+        """The reduction of a tensor or reference; ``NotImplemented`` for everything else."""
+        if isinstance(obj, Tensor):
+            self.tensors.append(obj)
+            if type(obj) is Tensor:
+                return tensor_at, (len(self.tensors) - 1,)
+            self.plain = False
+            return subclass_at, (type(obj), len(self.tensors) - 1)
+        if isinstance(obj, self.reference_types):
+            self.references.append(obj)
+            return reference_at, (len(self.references) - 1,)
+        if self.plain and not _harmless(obj):
+            self.plain = False
+        return NotImplemented
+
+    def keep(self, buffer: pickle.PickleBuffer) -> None:
+        """Take a buffer out of band (pickle protocol 5)."""
+        self.buffers.append(buffer.raw())
+
+
+def _harmless(obj: Any) -> bool:
+    """Whether unpickling this kind of object runs no code but NumPy's and ours."""
+    named = isinstance(obj, NAMEABLE)
+    module = obj.__module__ if named else type(obj).__module__
+    root = (module or "").partition(".")[0]
+    return root == "numpy" or (named and (module == HERE or root == "builtins"))
+
+
+class ByName(pickle.Pickler):
+    """The fast pickler: functions and classes by name only."""
+
+    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
+        super().__init__(file, 5, buffer_callback=tables.keep)
+        self.tables = tables
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Replace tensors and references; refuse names of a ``__main__`` that the other side does not run."""
+        if not self.tables.same_main and isinstance(obj, NAMEABLE) and obj.__module__ in MAIN_NAMES:
+            raise pickle.PicklingError(f"{obj!r} is of a __main__ that the receiver does not run")
+        return self.tables.replace(obj)
+
+
+class ByValue(cloudpickle.Pickler):
+    """The slow pickler: what has no importable name is sent by value."""
+
+    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
+        super().__init__(file, 5, buffer_callback=tables.keep)
+        self.tables = tables
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Replace tensors and references, keep names that the other side knows, leave the rest to cloudpickle."""
+        reduced = self.tables.replace(obj)
+        if reduced is not NotImplemented:
+            return reduced
+        if isinstance(obj, NAMEABLE) and obj.__module__ in MAIN_NAMES and self.tables.same_main and _reachable(obj):
+            return NotImplemented
+        return super().reducer_override(obj)
+
+
+def _reachable(obj: Any) -> bool:
+    found: Any = sys.modules.get(MAIN)
+    for part in obj.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is obj
+
+
+def pack(message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels) -> None:
+    """Pickle ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
+
+    Args:
+        labels: names the parts of the body for an error message.
+
+    Raises:
+        SerializationError: something in it cannot be pickled; the message says where it sits.
+    """
+    if body is None:
+        message.flags |= Flag.EMPTY
+        return
+    try:
+        pickled, tables = _attempt(ByName, body, reference_types, same_main)
+    except Exception:
+        try:
+            pickled, tables = _attempt(ByValue, body, reference_types, same_main)
+        except Exception as error:
+            path = find_culprit(labels(body), lambda part: _attempt(ByValue, part, reference_types, same_main))
+            raise SerializationError(
+                f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; "
+                f"leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
+            ) from error
+    message.pickled = pickled
+    message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
+    if tables.plain:
+        message.flags |= Flag.PLAIN
+
+
+def _attempt(
+    pickler: type[ByName] | type[ByValue], body: Any, reference_types: tuple[type, ...], same_main: bool
+) -> tuple[bytes, Tables]:
+    file = io.BytesIO()
+    tables = Tables(reference_types, same_main)
+    pickler(file, tables).dump(body)
+    return file.getvalue(), tables
+
+
+class Opener(Unpickler):
+    """Unpickles a body; table entries come from the message."""
+
+    def __init__(self, message: Incoming) -> None:
+        super().__init__(io.BytesIO(message.pickled), buffers=message.buffers)
+        self.message = message
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Table entries by index, everything else by name."""
+        return getattr(self, "_" + name) if module == HERE else super().find_class(module, name)
+
+    def _tensor_at(self, index: int) -> Tensor:
+        return self.message.tensors[index]
+
+    def _reference_at(self, index: int) -> Any:
+        return self.message.references[index]
+
+    def _subclass_at(self, kind: type[Tensor], index: int) -> Any:
+        tensor = self.message.tensors[index]
+        return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
+
+
+def make_tensors(message: Incoming) -> None:
+    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise."""
+    message.tensors = [Tensor(array, bool(flag)) for array, flag in zip(message.arrays, message.requires_grad)]
+
+
+def unpack(message: Incoming) -> Any:
+    """The body of a message whose tensors and references are in place.
+
+    Raises:
+        SerializationError: it does not unpickle here; the message names the module or attribute that is missing.
+    """
+    if message.flags & Flag.EMPTY:
+        return None
+    try:
+        return Opener(message).load()
+    except (ImportError, AttributeError) as error:
+        raise SerializationError(
+            f"the receiver cannot find what a message names: {error}; define it in a module that every worker can import"
+        ) from error

@@ -1,0 +1,90 @@
+"""References in messages: forked when a message leaves, adopted when it arrives, before anything in it is unpickled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..rpc.extend import Incoming, Interceptor, Method, Outgoing
+from .context import Handle, RRefContext
+from .encoding import decode_carrier, encode_carrier
+from .ids import RRefId, WorkerKey
+from .protocol import Carrier, How
+
+if TYPE_CHECKING:
+    from .rref import RRef
+
+NUMBER = 1
+
+
+class Creation:
+    """What ``remote`` learns from the message that it sent: filled by the interceptor."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self) -> None:
+        self.handle: Handle | None = None
+
+
+class ReferenceInterceptor(Interceptor):
+    """Knows what the references in a message mean."""
+
+    number = NUMBER
+
+    def __init__(self, context: RRefContext) -> None:
+        self.context = context
+
+    def sending(self, message: Outgoing) -> None:
+        """Fork every reference in the message; a creating call also makes the new one."""
+        creates = message.method == Method.CREATE and NUMBER in message.notes
+        if not message.references and not creates:
+            return
+        to = self._key(message.to)
+        handles = [reference.sendable_handle(self.context) for reference in message.references]
+        if creates:
+            creation: Creation = message.notes[NUMBER]
+            creation.handle, carrier = self.context.create(to, handles)
+            message.timeout = (
+                0.0  # the owner must not drop it when it is late: others may know of the reference by then
+            )
+        else:
+            carrier = self.context.outgoing(to, handles)
+        message.notes[NUMBER] = carrier
+        message.extras[NUMBER] = encode_carrier(carrier)
+
+    def arrived(self, message: Incoming) -> bool:
+        """Adopt the references; a message that its sender has taken back is ignored."""
+        extra = message.extras.get(NUMBER)
+        if extra is None:
+            return True
+        number, entries = decode_carrier(extra)
+        handles = self.context.incoming(self._key(message.sender), number, entries)
+        if handles is None:
+            return False
+        message.references = [self._reference(handle) for handle in handles]
+        return True
+
+    def delivered(self, message: Outgoing) -> None:
+        """The receiver has adopted them."""
+        carrier = message.notes.pop(NUMBER, None)
+        if isinstance(carrier, Carrier):
+            self.context.delivered(carrier)
+
+    def not_delivered(self, message: Outgoing) -> None:
+        """Take them back, unless they arrived after all."""
+        carrier = message.notes.pop(NUMBER, None)
+        if isinstance(carrier, Carrier):
+            self.context.not_delivered(carrier)
+
+    def _reference(self, handle: Handle) -> RRef:
+        from .rref import RRef
+
+        return RRef._of(self.context, handle)
+
+    def _key(self, rank: int) -> WorkerKey:
+        return WorkerKey(rank, self.context.agent.peers.at(rank).record.incarnation)
+
+
+def created_by(message: Incoming) -> RRefId:
+    """The id that a creating call asks for."""
+    _, entries = decode_carrier(message.extras[NUMBER])
+    return next(entry.rref_id for entry in entries if entry.how is How.CREATED)

@@ -1,0 +1,153 @@
+"""``remote``: run a function on another worker and refer to its result; and what the owner does about it."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import RpcError
+from ..core.futures import Future, copy_outcome
+from ..rpc.extend import (
+    Agent,
+    Method,
+    ServerCall,
+    WorkerInfo,
+    current_agent,
+    is_async_execution,
+    label_parts,
+    open_request,
+    request_body,
+    resolve_timeout,
+)
+from .context import RRefContext
+from .ids import GlobalId, WorkerKey
+from .interceptor import NUMBER, Creation, created_by
+
+if TYPE_CHECKING:
+    from .rref import RRef
+
+
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: tuple[Any, ...] | list[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    timeout: float = -1.0,
+) -> RRef:
+    """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
+
+    What ``func`` raises is raised by ``to_here()``. The value lives on ``to`` until every reference to it is gone.
+
+    Args:
+        to: name, rank or ``WorkerInfo``; this worker itself is allowed.
+        func: as in ``rpc_async``.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        timeout: seconds within which the owner must have taken the call on; 0 is for ever.
+
+    Raises:
+        UnknownWorkerError: there is no worker ``to``.
+        SerializationError: an argument cannot be sent; the message names it.
+    """
+    return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
+
+
+def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
+    """``remote`` through a given agent."""
+    from .rref import RRef
+
+    agent = context.agent
+    peer = agent.peers.find(to)
+    peer.check_present()
+    body, name = request_body(peer, function, args, kwargs)
+    creation = Creation()
+    what = f"remote({name}) on worker {peer.info.name!r}"
+    seconds = resolve_timeout(agent, timeout)
+    answer = agent.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
+    handle = creation.handle
+    if handle is None:  # the worker was lost this instant
+        answer.wait()
+        raise RpcError(f"{what} was not sent")
+    answer.add_done_callback(lambda future: context.creation_answered(handle, future.exception()))
+    return RRef._of(context, handle)
+
+
+class Owner:
+    """Answers creating calls and fetches."""
+
+    def __init__(self, context: RRefContext) -> None:
+        self.context = context
+        agent = context.agent
+        agent.serve(Method.CREATE, self.serve_create)
+        agent.serve(Method.FETCH, self.serve_fetch)
+
+    def serve_create(self, call: ServerCall) -> None:
+        """Say that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
+        assert call.message is not None
+        rref_id = created_by(call.message)
+        request = _Opened(call)
+        call.reply(None)
+        if not self.context.is_owned(rref_id):
+            return  # nobody refers to it any more
+        value = self.context.value(rref_id, self.context.me)
+        try:
+            function, args, kwargs = request.result()
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            value.set_exception(_storable(error))
+        else:
+            _complete(self.context.agent, value, result, is_async_execution(function))
+
+    def serve_fetch(self, call: ServerCall) -> None:
+        """Answer with the value, as soon as it exists."""
+        rref_id = GlobalId(*call.open())
+        peer = self.context.agent.peers.at(call.sender)
+        asker = WorkerKey(call.sender, peer.record.incarnation)
+        call.what = f"to_here() of RRef {rref_id}"
+        call.reply_with(self.context.value(rref_id, asker), is_future=True)
+
+
+class _Opened:
+    """The opened body of a call, or the error of opening it: the creation is answered before either is used."""
+
+    def __init__(self, call: ServerCall) -> None:
+        self._request: Any = None
+        self._error: Exception | None = None
+        try:
+            self._request = open_request(call.open())
+        except Exception as error:
+            self._error = error
+
+    def result(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """The function and its arguments."""
+        if self._error is not None:
+            raise self._error
+        request, self._request = self._request, None
+        return request  # type: ignore[no-any-return]
+
+
+def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) -> None:
+    if is_future and isinstance(result, Future):
+        result.add_done_callback(lambda future: copy_outcome(future, value))
+    elif inspect.iscoroutine(result):
+        agent.run_coroutine(_await_into(value, result), copy_context())
+    else:
+        value.set_result(result)
+
+
+async def _await_into(value: Future[Any], coroutine: Any) -> None:
+    try:
+        result = await coroutine
+    except BaseException as error:
+        value.set_exception(_storable(error))
+    else:
+        value.set_result(result)
+
+
+def _storable(error: BaseException) -> BaseException:
+    """A stored exception keeps its traceback, but not the arguments in the frames: they would live as long as the reference."""
+    traceback.clear_frames(error.__traceback__)
+    return error

@@ -1,0 +1,207 @@
+"""``RRef``: a reference to a value that lives on one worker, its owner, for as long as anyone refers to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import AgentClosedError, RpcError
+from ..core.futures import Future
+from ..rpc.extend import Method, WorkerInfo, current_agent, resolve_timeout
+from .context import Handle, RRefContext
+from .proxy import Proxy, call_async, call_remote, call_sync
+
+UNSET = -1.0
+Backward = Callable[["RRef", int, bool], None]
+
+
+class RRef:
+    """A reference to ``value``, owned by this worker (``torch.distributed.rpc.RRef``).
+
+    Send it to others in arguments and results, as deep inside other objects as you like; the value stays here until the last
+    of them is gone. ``rpc.remote`` makes one whose owner is another worker.
+
+    Args:
+        value: what it refers to; ``local_value()`` on this worker returns the same object.
+        type_hint: accepted for compatibility, and ignored.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_drops", "_handle", "_released")
+
+    # Distributed autograd, a floor above, says how to differentiate from a reference.
+    _backward: Backward | None = None
+
+    def __init__(self, value: Any, type_hint: Any = None) -> None:
+        context = current_agent().part(RRefContext)
+        context.agent.check_open()
+        self._attach(context, context.own(value))
+
+    @classmethod
+    def _of(cls, context: RRefContext, handle: Handle) -> RRef:
+        reference = cls.__new__(cls)
+        reference._attach(context, handle)
+        return reference
+
+    def _attach(self, context: RRefContext, handle: Handle) -> None:
+        self._context = context
+        self._handle = handle
+        self._drops = context.drops
+        self._released = False
+
+    def __del__(self) -> None:
+        # A finalizer runs at any moment, in any thread, under any lock: it only leaves a note.
+        try:
+            if not self._released:
+                self._drops.put(self._handle.fork_id)
+        except AttributeError:
+            pass  # the constructor raised
+
+    # -- who and where
+
+    def owner(self) -> WorkerInfo:
+        """The worker where the value lives."""
+        return self._context.agent.peers.at(self._handle.owner.rank).info
+
+    def owner_name(self) -> str:
+        """Its name."""
+        return self.owner().name
+
+    def is_owner(self) -> bool:
+        """Whether the value lives on this worker."""
+        return self._handle.owner == self._context.me
+
+    def confirmed_by_owner(self) -> bool:
+        """Whether the owner knows of this reference: true at the owner; a user hears of it soon after creation."""
+        return self.is_owner() or (self._handle.confirmed.done() and self._handle.confirmed.exception() is None)
+
+    # -- the value
+
+    def to_here(self, timeout: float = UNSET) -> Any:
+        """A copy of the value, fetched from its owner; the value itself at the owner. Blocks until it exists.
+
+        Args:
+            timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
+
+        Raises:
+            RpcTimeoutError: it took longer.
+            WorkerLostError: the owner is lost, and the value with it.
+
+        If the call that should make the value raised, so does this.
+        """
+        return self._fetch(timeout).wait()
+
+    def local_value(self) -> Any:
+        """The value itself, at its owner. Blocks until it exists.
+
+        Raises:
+            RpcError: this worker is not the owner.
+        """
+        self._check()
+        if not self.is_owner():
+            raise RpcError(
+                f"local_value() works at the owner, {self.owner_name()!r}; this is {self._context.agent.name!r}. "
+                f"Fetch a copy with to_here(), or run a function there with rref.rpc_sync()"
+            )
+        return self._context.value(self._handle.rref_id, self._context.me).wait()
+
+    def _fetch(self, timeout: float = UNSET) -> Future[Any]:
+        self._check()
+        agent, handle = self._context.agent, self._handle
+        seconds = resolve_timeout(agent, timeout)
+        if self.is_owner():
+            return agent.with_deadline(
+                self._context.value(handle.rref_id, self._context.me), seconds, f"{self}.to_here()"
+            )
+        what = f"to_here() of {self} at worker {self.owner_name()!r}"
+        if handle.confirmed.done():
+            handle.confirmed.value()
+        elif not handle.creating:
+            return agent.with_deadline(handle.confirmed, seconds, what, lambda left: self._request_value(left, what))
+        return self._request_value(seconds, what)
+
+    def _request_value(self, seconds: float, what: str) -> Future[Any]:
+        agent = self._context.agent
+        peer = agent.peers.at(self._handle.owner.rank)
+        return agent.request(peer, Method.FETCH, tuple(self._handle.rref_id), seconds, what, lambda body: [])
+
+    def _get_future(self) -> Future[Any]:
+        """The future of the value at its owner; elsewhere the future of its creation."""
+        self._check()
+        if self.is_owner():
+            return self._context.value(self._handle.rref_id, self._context.me)
+        return self._handle.confirmed
+
+    def _get_type(self, timeout: float = UNSET, blocking: bool = True) -> Any:
+        """The type of the value, or a future of it if not ``blocking``."""
+        self._check()
+        future: Future[Any] = call_async(self, _type_of, (self,), timeout)
+        return future.wait() if blocking else future
+
+    # -- running methods of the value where it lives
+
+    def rpc_sync(self, timeout: float = UNSET) -> Proxy:
+        """``rref.rpc_sync().method(...)`` runs the value's method at its owner and returns the result."""
+        return Proxy(self, timeout, call_sync)
+
+    def rpc_async(self, timeout: float = UNSET) -> Proxy:
+        """``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future of the result."""
+        return Proxy(self, timeout, call_async)
+
+    def remote(self, timeout: float = UNSET) -> Proxy:
+        """``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef`` to the result."""
+        return Proxy(self, timeout, call_remote)
+
+    def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
+        """Differentiate from the value, a scalar tensor: in a distributed autograd context, or locally at the owner."""
+        self._check()
+        if RRef._backward is None:
+            raise RpcError("distributed autograd is not loaded; import telegrad.autograd_dist first")
+        RRef._backward(self, dist_autograd_ctx_id, retain_graph)
+
+    # -- the end
+
+    def release(self) -> None:
+        """Give the reference up now, not when it is collected; using it afterwards raises. Again does nothing."""
+        if not self._released:
+            self._released = True
+            self._drops.put(self._handle.fork_id)
+
+    def __enter__(self) -> RRef:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def sendable_handle(self, context: RRefContext) -> Handle:
+        """The handle, for a message of the agent that ``context`` belongs to.
+
+        Raises:
+            AgentClosedError: it belongs to another agent.
+        """
+        self._check()
+        if context is not self._context:
+            raise AgentClosedError(
+                f"{self} belongs to worker {self._context.agent.name!r} and cannot be sent by worker {context.agent.name!r}"
+            )
+        return self._handle
+
+    def _check(self) -> None:
+        if self._released:
+            raise RpcError(f"{self} was released; keep it longer, or create it again")
+        agent = self._context.agent
+        if agent.closed or agent.process_id != os.getpid():
+            agent.check_open()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "an RRef can be sent in rpc arguments and results only; it cannot be pickled or copied otherwise"
+        )
+
+    def __repr__(self) -> str:
+        kind = "OwnerRRef" if self.is_owner() else "UserRRef"
+        return f"{kind}({self._handle.rref_id} on {self.owner_name()!r})"
+
+
+def _type_of(reference: RRef) -> type:
+    return type(reference.local_value())

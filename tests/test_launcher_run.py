@@ -1,0 +1,394 @@
+"""``telegrad run`` with real processes: what workers get, what is shown, and that nothing is left when it ends."""
+
+import faulthandler
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.processes
+
+LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
+LIMIT = 10
+TOLD_WAITING = "print('waiting', flush=True)\nwhile True: signal.pause()\n"
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Starts `telegrad run` in an empty folder: job(source, *options, args=[...])."""
+    for name in ("FORCE_COLOR", "TELEGRAD_JOB", "PYTHONFAULTHANDLER", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    started = []
+
+    def start(source, *options, args=(), name="script.py", **popen):
+        (tmp_path / name).write_text("import os, signal, subprocess, sys\n" + source)
+        command = [*LAUNCHER, "run", *options, name, *args]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes, **popen)
+        started.append(process)
+        return process
+
+    with watchdog(started):
+        yield start
+    for process in started:
+        with process:
+            if process.poll() is None:
+                process.kill()  # its guardian ends the rest
+
+
+@contextmanager
+def watchdog(started):
+    """Ends jobs that hang; the fault handler prints their processes' stacks, which the failing test then shows."""
+
+    def end():
+        for launcher in started:
+            if launcher.poll() is None:
+                for process in [*psutil.Process(launcher.pid).children(recursive=True), launcher]:
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGABRT)
+
+    timer = threading.Timer(LIMIT, end)
+    timer.start()
+    faulthandler.dump_traceback_later(LIMIT + 30, exit=True)  # should the test itself hang
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        timer.cancel()
+        timer.join()
+
+
+def ended(process, code):
+    """Its output and summary, once it is over."""
+    out, err = process.communicate()
+    assert process.returncode == code, out + err
+    return out, err
+
+
+def read_until(process, count, word):
+    """Reads output up to the `count`-th line with the word; returns the lines."""
+    lines = []
+    while count:
+        line = process.stdout.readline()
+        assert line, f"ended before it said {word!r}: {lines} {process.stderr.read()}"
+        lines.append(line)
+        count -= word in line
+    return lines
+
+
+class Watched:
+    """Processes, children of ours or not, held by descriptor so that a number used again is no confusion."""
+
+    def __init__(self, pids):
+        self.descriptors = [os.pidfd_open(pid) for pid in pids]
+
+    def all_died(self):
+        for descriptor in self.descriptors:
+            died = bool(select.select([descriptor], [], [], LIMIT)[0])
+            os.close(descriptor)
+            if not died:
+                return False
+        return True
+
+
+def pids_in(lines):
+    return [int(pid) for line in lines for pid in re.findall(r"pid (\d+)", line)]
+
+
+# What a worker gets, and what is shown.
+
+
+def test_workers_find_their_place_in_the_environment(job, tmp_path):
+    out, err = ended(
+        job("import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))", "-n", "3", args=["--x", "-n"]), 0
+    )
+    lines = sorted(out.splitlines())
+    workers = [json.loads(line.split(" | ", 1)[1]) for line in lines]
+    assert [line.split(" | ")[0] for line in lines] == ["worker0", "worker1", "worker2"]
+    for rank, (environment, args) in enumerate(workers):
+        assert args == ["--x", "-n"]
+        expected = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
+        expected |= {"TELEGRAD_WORKER": f"worker{rank}", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+        assert expected.items() <= environment.items()
+    shared = {(w["MASTER_PORT"], w["TELEGRAD_SECRET"]) for w, _ in workers}
+    assert len(shared) == 1
+    port, secret = shared.pop()
+    assert 1024 <= int(port) < 65536 and re.fullmatch("[0-9a-f]{64}", secret)
+    log_dir = re.search(r"logs: (.*)/\n", err)[1]
+    assert err.startswith("telegrad: 3 workers finished in ")
+    assert sorted(path.name for path in (tmp_path / log_dir).iterdir()) == [f"worker{i}.log" for i in range(3)]
+
+
+def test_two_jobs_have_different_secrets_and_ports(job):
+    source = "print(os.environ['TELEGRAD_SECRET'], os.environ['MASTER_PORT'], flush=True); os.kill(os.getppid(), 0)\n"
+    first, second = job(source + TOLD_WAITING), job(source + TOLD_WAITING)
+    said = [read_until(process, 1, "waiting")[0].split()[2:] for process in (first, second)]
+    assert said[0][0] != said[1][0] and said[0][1] != said[1][1]
+    for process in (first, second):
+        process.terminate()
+        ended(process, 143)
+
+
+def test_what_the_user_set_for_blas_stays(job, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert "worker0 | 7\n" in ended(job("print(os.environ['OMP_NUM_THREADS'])"), 0)[0]
+
+
+def test_logs_hold_exactly_what_a_worker_wrote_in_order(job, tmp_path):
+    source = "for i in range(2000): os.write(1 + i % 2, b'%d\\n' % i)\nos.write(1, b'\\xff\\x00\\r\\x1b[2Jend')"
+    out, _ = ended(job(source, "-n", "2", "--log-dir", "logs/here"), 0)
+    numbers = "".join(f"{i}\n" for i in range(2000)).encode()
+    for name in ("worker0", "worker1"):
+        assert (tmp_path / "logs/here" / f"{name}.log").read_bytes() == numbers + b"\xff\x00\r\x1b[2Jend"
+        shown = [line.split(" | ")[1] for line in out.splitlines() if line.startswith(name)]
+        assert shown == [*map(str, range(2000)), "end"]
+
+
+def test_roles_name_the_workers_and_modules_run(job, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "module.py").write_text("import os, sys; print(os.environ['RANK'], sys.argv[1:])")
+    process = job("", "--roles", "ps,trainer=2", "-m", name="folder.module", args=["--verbose"])
+    assert sorted(ended(process, 0)[0].splitlines()) == [
+        "ps       | 0 ['--verbose']",
+        "trainer0 | 1 ['--verbose']",
+        "trainer1 | 2 ['--verbose']",
+    ]
+
+
+def test_the_port_is_kept_for_rank_0_which_can_listen_on_it_with_grpc(job):
+    source = """
+import grpc, socket
+from concurrent.futures import ThreadPoolExecutor
+port = int(os.environ["MASTER_PORT"])
+with socket.socket() as other:
+    try:
+        other.bind(("127.0.0.1", port))
+    except OSError as error:
+        print("refused to others:", error.strerror)
+server = grpc.server(ThreadPoolExecutor(1), options=[("grpc.so_reuseport", 0)])
+assert server.add_insecure_port(f"127.0.0.1:{port}") == port
+server.start()
+with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+    grpc.channel_ready_future(channel).result(30)
+server.stop(None).wait()
+print("served")
+"""
+    out, _ = ended(job(source), 0)
+    assert {"worker0 | refused to others: Address already in use", "worker0 | served"} <= set(out.splitlines())
+
+
+# Failures.
+
+
+def test_the_first_failure_ends_the_others_and_is_named_first(job):
+    source = f"""
+if os.environ["RANK"] == "1":
+    sys.stdin.read()
+    raise ValueError("no such luck")
+{TOLD_WAITING}"""
+    _, err = ended(job(source, "-n", "3"), 1)
+    lines = err.splitlines()
+    assert lines[0] == "telegrad: root cause: worker1 (rank 1) exited with code 1"
+    assert "    ValueError: no such luck" in lines
+    assert "    worker0, worker2: ended by the launcher with SIGTERM (15)" in lines
+    assert re.search(r"its log: \S+/worker1\.log", err)
+
+
+def test_exit_codes_are_handed_on(job):
+    _, err = ended(job("print('because', file=sys.stderr); sys.exit(42)"), 42)
+    assert "worker0 (rank 0) exited with code 42\n    last line: because" in err
+
+
+def test_a_killed_worker_is_the_cause_and_not_those_that_it_took_along(job, tmp_path):
+    os.mkfifo(tmp_path / "link")
+    source = """
+if os.environ["RANK"] == "0":
+    link = open("link", "w")
+    print("pid", os.getpid(), flush=True)
+elif os.environ["RANK"] == "1":
+    open("link").read()  # until worker 0 is gone
+    raise ConnectionError("worker0 is lost")
+signal.pause()
+"""
+    process = job(source, "-n", "3")
+    (pid,) = pids_in(read_until(process, 1, "pid"))
+    began = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    _, err = ended(process, 137)
+    assert time.monotonic() - began < 5
+    assert err.startswith(
+        "telegrad: root cause: worker0 (rank 0) died of SIGKILL (9): "
+        "killed, perhaps by the out-of-memory killer or kill -9\n"
+    )
+
+
+def test_deaths_that_the_launcher_sees_together_keep_their_order(job, tmp_path):
+    source = """
+os.mkfifo(f"go{os.environ['RANK']}")
+print("pid", os.getpid(), flush=True)
+open(f"go{os.environ['RANK']}").read()
+sys.exit(10 + int(os.environ["RANK"]))
+"""
+    process = job(source, "-n", "4")
+    lines = read_until(process, 4, "pid")
+    pids = {line[len("worker")]: pid for line, pid in zip(lines, pids_in(lines))}
+    process.send_signal(signal.SIGSTOP)
+    for rank in "2031":
+        watched = Watched([pids[rank]])
+        (tmp_path / f"go{rank}").write_text("")
+        assert watched.all_died()
+    process.send_signal(signal.SIGCONT)
+    _, err = ended(process, 12)
+    assert [line.split(":")[0].strip() for line in err.splitlines() if "exited with code" in line] == [
+        "telegrad",
+        *("worker0", "worker1", "worker3"),
+    ]
+
+
+def test_a_crash_shows_where_it_was(job):
+    _, err = ended(job("def deep(): os.kill(os.getpid(), signal.SIGSEGV)\ndeep()"), 139)
+    assert "died of SIGSEGV (11): a crash in native code" in err
+    assert "Fatal Python error: Segmentation fault" in err and "in deep" in err
+
+
+def test_an_interpreter_that_cannot_be_started_is_named(job, tmp_path):
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/nowhere/python\n")
+    interpreter.chmod(0o755)
+    _, err = ended(job("", "-n", "2", "--python", str(interpreter)), 127)
+    assert "worker0 (rank 0) exited with code 127\n    last line: could not be started: [Errno 2]" in err
+
+
+STUBBORN = """
+stubborn = '''import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.write(1, f"pid {os.getpid()}{os.linesep}".encode())  # at once, because they share a pipe
+'''
+for options in ({}, {"start_new_session": True}, {"env": {}}):
+    subprocess.Popen([sys.executable, "-c", stubborn + "signal.pause()"], **options)
+exec(stubborn)
+"""
+
+
+def test_workers_that_do_not_listen_are_killed_with_what_they_started(job, tmp_path):
+    os.mkfifo(tmp_path / "go")
+    source = f"if os.environ['RANK'] == '1': open('go').read(); sys.exit(3)\n{STUBBORN}\nwhile True: signal.pause()"
+    process = job(source, "-n", "2", "--grace", "0.2")
+    watched = Watched(pids_in(read_until(process, 4, "pid")))
+    began = time.monotonic()
+    (tmp_path / "go").write_text("")
+    _, err = ended(process, 3)
+    assert time.monotonic() - began < 5
+    assert watched.all_died()
+    assert "root cause: worker1 (rank 1) exited with code 3" in err
+    assert "    worker0: ended by the launcher with SIGKILL (9)" in err
+
+
+def test_what_workers_leave_running_is_ended_and_told(job):
+    source = """
+child = subprocess.Popen([sys.executable, "-u", "-c", "import os, signal; print('pid', os.getpid()); signal.pause()"],
+                         stdout=subprocess.PIPE, start_new_session=True)
+print(child.stdout.readline().decode(), end="")
+child.returncode = 0  # leave it running without a word
+"""
+    out, err = ended(job(source), 0)
+    (pid,) = pids_in(out.splitlines())
+    assert f"processes that the workers had left running were ended: {pid}\n" in err
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_helpers_that_clean_up_after_a_killed_worker_may_do_so(job):
+    """multiprocessing's resource tracker removes the shared memory of a worker that was killed."""
+    source = """
+from multiprocessing.shared_memory import SharedMemory
+memory = SharedMemory(create=True, size=8)
+print("segment", memory.name, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    out, _ = ended(job(source), 137)
+    name = re.search(r"segment (\S+)", out)[1]
+    assert not os.path.exists(f"/dev/shm/{name}")
+
+
+# Interruptions.
+
+
+@pytest.mark.parametrize("signum, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_an_interruption_reaches_each_worker_once_and_leaves_nothing(job, signum, code):
+    source = """
+def told(signum, frame):
+    print("told", signum, flush=True)
+    sys.exit(0)
+for signum in (signal.SIGINT, signal.SIGTERM): signal.signal(signum, told)
+print("pid", os.getpid(), flush=True)
+while True: signal.pause()
+"""
+    process = job(source, "-n", "2")
+    watched = Watched(pids_in(read_until(process, 2, "pid")))
+    os.killpg(process.pid, signum)  # as a terminal does
+    out, err = ended(process, code)
+    assert watched.all_died()
+    told = signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM
+    assert sorted(out.splitlines()) == [f"worker0 | told {told:d}", f"worker1 | told {told:d}"]
+    assert err.startswith(f"telegrad: interrupted by {signum.name} ({signum:d}) after ")
+    assert "Traceback" not in err
+
+
+def test_a_second_ctrl_c_kills_at_once(job):
+    source = """
+signal.signal(signal.SIGINT, lambda *_: print("not now", flush=True))
+print("waiting", flush=True)
+while True: signal.pause()
+"""
+    process = job(source, "--grace", "1000")
+    read_until(process, 1, "waiting")
+    process.send_signal(signal.SIGINT)
+    read_until(process, 1, "not now")
+    process.send_signal(signal.SIGINT)
+    _, err = ended(process, 130)
+    assert "worker0: ended by the launcher with SIGKILL (9)" in err
+
+
+def test_an_ignored_hangup_stays_ignored(job):
+    """As under `nohup`."""
+    process = job(TOLD_WAITING, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    read_until(process, 1, "waiting")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    ended(process, 143)
+
+
+def test_workers_and_what_they_started_die_with_a_killed_launcher(job):
+    process = job(STUBBORN + "while True: signal.pause()", "-n", "2")
+    watched = Watched(pids_in(read_until(process, 8, "pid")))
+    process.kill()
+    assert watched.all_died()
+    ended(process, -signal.SIGKILL)
+
+
+def test_a_job_inside_a_worker_dies_with_it(job, tmp_path):
+    (tmp_path / "inner.py").write_text("import os, signal\nprint('pid', os.getpid(), flush=True)\nsignal.pause()")
+    process = job(f"subprocess.run([*{LAUNCHER!r}, 'run', '-n', '2', 'inner.py'])")
+    watched = Watched(pids_in(read_until(process, 2, "pid")))
+    process.kill()
+    assert watched.all_died()
+    ended(process, -signal.SIGKILL)
+
+
+def test_a_job_whose_output_nobody_reads_any_more_ends(job):
+    process = job("while True: print('more')", "-n", "2")
+    read_until(process, 1, "more")
+    process.stdout.close()
+    assert process.wait(LIMIT) == 128 + signal.SIGPIPE
+    err = process.stderr.read()
+    assert err.startswith("telegrad: interrupted by SIGPIPE (13)") and "Broken" not in err

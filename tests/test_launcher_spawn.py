@@ -1,0 +1,241 @@
+"""``spawn``: a function in several processes, as with ``torch.multiprocessing.spawn``."""
+
+import faulthandler
+import importlib
+import multiprocessing
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import weakref
+
+import pytest
+from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
+
+pytestmark = pytest.mark.processes
+
+LIMIT = 60
+JOB_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET", "TELEGRAD_WORKER")
+
+FUNCTIONS = '''
+import os, signal, subprocess, sys
+
+def report(i, folder, *names):
+    with open(os.path.join(folder, str(i)), "w") as file:
+        file.write("\\n".join([str(os.getpid()), *(os.environ[name] for name in names)]))
+
+def fail_in_one(i, message):
+    if i == 1:
+        raise ValueError(message)
+    signal.pause()
+
+def exit_in_one(i, code):
+    if i == 1:
+        sys.exit(code)
+    signal.pause()
+
+def die_in_one(i, signum):
+    if i == 1:
+        os.kill(os.getpid(), signum)
+    signal.pause()
+
+def ignore_term(i, ready):
+    if i == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ready.set()
+        while True: signal.pause()
+    ready.wait()
+    raise ValueError("over")
+
+def wait_for(i, event):
+    event.wait()
+
+def say_and_wait(i):
+    """With a child that would outlive it; what they share holds the pipe of the test open."""
+    child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    os.write(1, f"pid {os.getpid()} pid {child.pid}{os.linesep}".encode())
+    while True: signal.pause()
+'''
+
+
+@pytest.fixture(autouse=True)
+def watchdog(monkeypatch):
+    for name in JOB_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    faulthandler.dump_traceback_later(LIMIT, exit=True)  # the processes die with us
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    assert multiprocessing.active_children() == []
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    """A module that the new processes can import, too."""
+    (tmp_path / "functions_to_spawn.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("functions_to_spawn")
+    del sys.modules["functions_to_spawn"]
+
+
+def reports(folder, count):
+    return [(folder / str(i)).read_text().split("\n") for i in range(count)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    return folder
+
+
+def test_each_process_has_its_number_and_finds_the_others(functions, folder):
+    assert spawn(functions.report, (str(folder), *JOB_VARIABLES), nprocs=3) is None
+    told = reports(folder, 3)
+    assert len({pid for pid, *_ in told}) == 3
+    for i, (_, rank, local_rank, size, host, _, _, name) in enumerate(told):
+        assert (rank, local_rank, size, host, name) == (str(i), str(i), "3", "127.0.0.1", f"worker{i}")
+    shared = {(port, secret) for *_, port, secret, _ in told}
+    assert len(shared) == 1
+    assert re.fullmatch(r"\d+ [0-9a-f]{64}", " ".join(shared.pop()))
+    assert not set(JOB_VARIABLES) & set(os.environ)
+
+
+def test_what_is_set_already_stays(functions, folder, monkeypatch):
+    monkeypatch.setenv("MASTER_PORT", "12345")
+    monkeypatch.setenv("TELEGRAD_SECRET", "abc")
+    spawn(functions.report, (str(folder), "MASTER_PORT", "TELEGRAD_SECRET", "RANK"), nprocs=2)
+    assert [told[1:] for told in reports(folder, 2)] == [["12345", "abc", "0"], ["12345", "abc", "1"]]
+
+
+def test_an_exception_ends_the_others_and_is_raised_here_with_its_traceback(functions):
+    with pytest.raises(ProcessRaisedException, match="ValueError: no such luck") as raised:
+        spawn(functions.fail_in_one, ("no such luck",), nprocs=3)
+    assert isinstance(raised.value, ProcessException)
+    assert raised.value.error_index == 1 and raised.value.error_pid == raised.value.pid > 0
+    assert str(raised.value).startswith(f"process 1 (pid {raised.value.pid}) raised an exception")
+    assert "in fail_in_one" in str(raised.value)
+
+
+def test_a_long_traceback_arrives_whole(functions):
+    with pytest.raises(ProcessRaisedException) as raised:
+        spawn(functions.fail_in_one, ("x" * 1_000_000,), nprocs=2)
+    assert "x" * 1_000_000 in str(raised.value)
+
+
+def test_an_exit_code_is_raised_here(functions):
+    with pytest.raises(ProcessExitedException, match="exited with code 7") as raised:
+        spawn(functions.exit_in_one, (7,), nprocs=2)
+    assert (raised.value.error_index, raised.value.exit_code, raised.value.signal_name) == (1, 7, None)
+
+
+def test_a_killed_process_is_named_with_its_signal(functions):
+    with pytest.raises(
+        ProcessExitedException, match=r"died of SIGKILL \(9\): killed, perhaps by the out-of-"
+    ) as raised:
+        spawn(functions.die_in_one, (signal.SIGKILL,), nprocs=2)
+    assert (raised.value.error_index, raised.value.exit_code, raised.value.signal_name) == (1, -9, "SIGKILL")
+
+
+def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
+    ready = multiprocessing.get_context("spawn").Event()
+    context = spawn(functions.ignore_term, (ready,), nprocs=2, join=False)
+    with pytest.raises(ProcessRaisedException, match="over"):
+        context.join(grace_period=0.1)
+    assert context.processes[0].exitcode == -signal.SIGKILL
+
+
+def test_join_waits_no_longer_than_it_is_told(functions):
+    event = multiprocessing.get_context("spawn").Event()
+    context = spawn(functions.wait_for, (event,), nprocs=2, join=False)
+    assert isinstance(context, ProcessContext)
+    assert len(set(context.pids())) == 2 and context.pids() == [process.pid for process in context.processes]
+    assert context.join(timeout=0) is False
+    assert context.join(0.01) is False
+    event.set()
+    assert context.join() is True
+    assert context.join() is True, "again, it is over"
+
+
+def test_a_failure_is_raised_by_every_join(functions):
+    context = spawn(functions.exit_in_one, (7,), nprocs=2, join=False)
+    for _ in range(2):
+        with pytest.raises(ProcessExitedException, match="exited with code 7"):
+            context.join(timeout=LIMIT)
+
+
+def test_a_context_may_be_dropped_without_being_joined(functions):
+    event = multiprocessing.get_context("spawn").Event()
+    context = spawn(functions.wait_for, (event,), nprocs=1, join=False)
+    (process,) = context.processes
+    descriptors, dropped = len(os.listdir("/proc/self/fd")), weakref.ref(context)
+    del context
+    assert dropped() is None and len(os.listdir("/proc/self/fd")) < descriptors
+    event.set()
+    process.join()
+    assert process.exitcode == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_forked_processes_need_no_pickling(folder):
+    (folder / "0").write_text("")
+    spawn(lambda i, path: path.write_text("done"), (folder / "0",), start_method="fork")
+    assert (folder / "0").read_text() == "done"
+
+
+@pytest.mark.parametrize(
+    "fn, args, said",
+    [
+        (
+            lambda i: None,
+            (),
+            r"`fn` <function <lambda> at .*> cannot be sent to a new process: .*top level of a module",
+        ),
+        (print, (lambda: None,), r"`args` cannot be sent to a new process: .*"),
+        (print, (sys,), r"`args` cannot be sent to a new process: .*module"),
+        (3, (), "`fn` must be a function that takes a process's number first, you gave 3"),
+        (print, [1], r"`args` must be a tuple, you gave \[1\]: write args=\(x,\)"),
+    ],
+)
+def test_what_cannot_be_called_or_sent_is_refused(fn, args, said):
+    with pytest.raises(TypeError, match=said):
+        spawn(fn, args, nprocs=2)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"nprocs": 0}, "`nprocs` must be at least 1, you gave 0"),
+        ({"start_method": "thread"}, "one of spawn, fork, fork"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        spawn(print, **options)
+
+
+PROGRAM = """
+import functions_to_spawn, os, signal, sys
+from telegrad.launcher import spawn
+if __name__ == "__main__":
+    spawn(functions_to_spawn.say_and_wait, nprocs=2)
+"""
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_processes_and_what_they_started_die_with_their_parent(functions, tmp_path, signum):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    program = [sys.executable, "program.py"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(program, cwd=tmp_path, text=True, start_new_session=True, **pipes) as process:
+        said = [process.stdout.readline() for _ in range(2)]
+        descriptors = [os.pidfd_open(int(pid)) for line in said for pid in re.findall(r"pid (\d+)", line)]
+        assert len(descriptors) == 4
+        os.killpg(process.pid, signum)  # SIGINT as from a terminal
+        for descriptor in descriptors:
+            assert select.select([descriptor], [], [], LIMIT)[0]
+            os.close(descriptor)
+        _, err = process.communicate()
+    assert process.returncode == -signum
+    assert ("KeyboardInterrupt" in err) == (signum == signal.SIGINT)

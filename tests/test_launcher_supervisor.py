@@ -1,0 +1,179 @@
+"""The supervisor as a pure machine: no process, no clock but the numbers written here."""
+
+import itertools
+import random
+import signal
+
+import pytest
+from telegrad.launcher.supervisor import (
+    SAME_INSTANT,
+    UNKILLABLE,
+    Begin,
+    Exited,
+    Interrupted,
+    Phase,
+    Signal,
+    Start,
+    Supervisor,
+    TimePassed,
+)
+
+TERM, KILL, INT, HUP = signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP
+
+
+def begun(size, grace=3.0):
+    supervisor = Supervisor(size, grace)
+    assert supervisor.handle(Begin(), 0.0) == [Start(rank) for rank in range(size)]
+    return supervisor
+
+
+def test_a_job_whose_workers_succeed_finishes_with_the_last():
+    supervisor = begun(2)
+    assert supervisor.handle(Exited(1, 0), 1.0) == []
+    assert supervisor.phase is Phase.RUNNING and supervisor.wake_at is None
+    assert supervisor.handle(Exited(0, 0), 2.0) == []
+    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.cause is None and supervisor.exit_code == 0
+    assert [death.rank for death in supervisor.deaths] == [1, 0]
+
+
+def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
+    supervisor = begun(4)
+    supervisor.handle(Exited(3, 0), 1.0)
+    assert supervisor.handle(Exited(1, 5), 2.0) == [Signal(0, TERM), Signal(2, TERM)]
+    assert supervisor.phase is Phase.ENDING and supervisor.wake_at == 5.0
+    assert supervisor.handle(TimePassed(), 4.9) == []
+    assert supervisor.handle(Exited(0, -TERM), 4.95) == []
+    assert supervisor.handle(TimePassed(), 5.0) == [Signal(2, KILL)]
+    assert supervisor.handle(Exited(2, -KILL), 5.1) == []
+    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.cause.rank == 1 and supervisor.exit_code == 5
+    assert [death.ours for death in supervisor.deaths] == [False, False, True, True]
+
+
+def test_a_second_failure_asks_nobody_again():
+    supervisor = begun(3)
+    supervisor.handle(Exited(0, 1), 1.0)
+    assert supervisor.handle(Exited(1, 1), 2.0) == []
+    assert supervisor.wake_at == 4.0, "the grace counts from the first failure"
+
+
+@pytest.mark.parametrize("code, exit_code", [(1, 1), (77, 77), (-KILL, 137), (-signal.SIGSEGV, 139), (-TERM, 143)])
+def test_the_exit_code_is_the_culprits(code, exit_code):
+    supervisor = begun(1)
+    supervisor.handle(Exited(0, code), 1.0)
+    assert supervisor.exit_code == exit_code
+
+
+def test_a_death_by_a_foreign_signal_outranks_an_error_that_was_seen_first():
+    supervisor = begun(3)
+    supervisor.handle(Exited(0, 1), 1.0)  # it lost worker 2, and says so before that one's death is seen
+    supervisor.handle(Exited(2, -KILL), 1.0 + SAME_INSTANT)
+    assert supervisor.cause.rank == 2 and supervisor.exit_code == 137
+
+
+def test_it_does_not_when_it_came_later():
+    supervisor = begun(3)
+    supervisor.handle(Exited(0, 1), 1.0)
+    supervisor.handle(Exited(2, -KILL), 1.01 + SAME_INSTANT)
+    assert supervisor.cause.rank == 0 and supervisor.exit_code == 1
+
+
+def test_a_signal_that_we_sent_is_never_the_cause_but_another_is():
+    supervisor = begun(3)
+    supervisor.handle(Exited(0, 1), 1.0)
+    supervisor.handle(Exited(1, -TERM), 1.1)
+    assert supervisor.cause.rank == 0
+    supervisor.handle(Exited(2, -signal.SIGSEGV), 1.2)
+    assert supervisor.cause.rank == 2
+
+
+def test_of_two_foreign_deaths_the_earlier_is_the_cause():
+    supervisor = begun(3)
+    for rank, at in ((2, 1.0), (0, 1.1)):
+        supervisor.handle(Exited(rank, -KILL), at)
+    assert supervisor.cause.rank == 2
+
+
+@pytest.mark.parametrize("signum, sent", [(INT, INT), (TERM, TERM), (HUP, TERM), (signal.SIGPIPE, TERM)])
+def test_an_interruption_is_passed_on_once_and_is_the_exit_code(signum, sent):
+    supervisor = begun(2)
+    assert supervisor.handle(Interrupted(signum), 1.0) == [Signal(0, sent), Signal(1, sent)]
+    assert supervisor.handle(Exited(0, 1), 1.1) == []
+    assert supervisor.handle(Exited(1, -sent), 1.2) == []
+    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.cause is None and supervisor.exit_code == 128 + signum
+
+
+def test_a_second_interruption_kills_at_once_and_a_third_does_nothing():
+    supervisor = begun(2)
+    supervisor.handle(Interrupted(INT), 1.0)
+    assert supervisor.handle(Interrupted(INT), 1.1) == [Signal(0, KILL), Signal(1, KILL)]
+    assert supervisor.handle(Interrupted(INT), 1.2) == []
+
+
+def test_an_interruption_after_a_failure_kills_at_once_and_the_failure_stays_the_cause():
+    supervisor = begun(2)
+    supervisor.handle(Exited(0, 4), 1.0)
+    assert supervisor.handle(Interrupted(INT), 1.1) == [Signal(1, KILL)]
+    supervisor.handle(Exited(1, -KILL), 1.2)
+    assert supervisor.cause.rank == 0 and supervisor.exit_code == 4 and supervisor.interrupted_by is None
+
+
+def test_a_worker_that_outlives_kill_is_given_up():
+    supervisor = begun(2, grace=0.0)
+    supervisor.handle(Exited(0, 1), 1.0)
+    assert supervisor.handle(TimePassed(), 1.0) == [Signal(1, KILL)]
+    assert supervisor.wake_at == 1.0 + UNKILLABLE
+    assert supervisor.handle(TimePassed(), supervisor.wake_at) == []
+    assert supervisor.phase is Phase.FINISHED and supervisor.wake_at is None and supervisor.exit_code == 1
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_in_every_order_of_deaths_the_killed_worker_is_the_cause(order):
+    supervisor = begun(4)
+    codes = {0: 1, 1: -KILL, 2: 1, 3: 0}
+    for i, rank in enumerate(order):
+        supervisor.handle(Exited(rank, codes[rank]), 1.0 + i / 10)
+    assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
+    """Workers die at random, some only of KILL and some not even of that."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    size, grace = rng.randint(1, 6), rng.choice([0.0, 1.0, 3.0])
+    supervisor, alive, dying, now = begun(size, grace), set(range(size)), {}, 0.0
+    stubborn, stuck = {r for r in alive if rng.random() < 0.3}, {r for r in alive if rng.random() < 0.1}
+    since = {}  # phase -> when it was entered
+    while supervisor.phase is not Phase.FINISHED:
+        now += rng.choice([0.01, 0.2, 0.7])
+        event = _next_event(rng, alive, dying, supervisor, now)
+        if isinstance(event, Exited):
+            alive.discard(event.rank)
+            dying.pop(event.rank, None)
+        for told in supervisor.handle(event, now):
+            assert told.rank in alive
+            if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
+                dying[told.rank] = -told.signum
+        since.setdefault(supervisor.phase, now)
+    assert {death.rank for death in supervisor.deaths} == set(range(size)) - alive
+    if alive:
+        assert now - since[Phase.KILLING] >= UNKILLABLE
+    if Phase.ENDING in since:
+        assert now - since[Phase.ENDING] <= grace + UNKILLABLE + 2 * 0.7, "each deadline is late by at most a step"
+    failed = any(death.failed for death in supervisor.deaths)
+    assert (supervisor.exit_code != 0) == (failed or supervisor.interrupted_by is not None)
+
+
+def _next_event(rng, alive, dying, supervisor, now):
+    """The clock has precedence, as in an engine whose loop looks at it every time."""
+    if supervisor.wake_at is not None and now >= supervisor.wake_at:
+        return TimePassed()
+    if dying and rng.random() < 0.7:
+        return Exited(*rng.choice(sorted(dying.items())))
+    chance = rng.random()
+    if supervisor.phase is Phase.RUNNING and alive and chance < 0.4:
+        return Exited(rng.choice(sorted(alive)), rng.choice([0, 0, 1, -KILL]))
+    return Interrupted(INT) if chance < 0.45 else TimePassed()

@@ -1,0 +1,398 @@
+"""Graceful shutdown: nobody leaves while there is work, everybody leaves afterwards, whoever is lost on the way."""
+
+import itertools
+import random
+import time
+
+import pytest
+from telegrad.rpc import quiescence as q
+from telegrad.rpc.quiescence import Counts, Quiescence
+from telegrad.testing.schedules import How, Mesh, every_order, replayable, seeds
+
+IDLE = Counts({}, 0)
+
+
+def sends(machine):
+    return [(said.to, said.message) for said in machine.take() if isinstance(said, q.Send)]
+
+
+class Group:
+    """Machines whose messages arrive at once, unless their receiver or sender is gone."""
+
+    def __init__(self, count):
+        self.machines = {rank: Quiescence(rank, range(count)) for rank in range(count)}
+        self.finished = []
+        self.pausing = []
+
+    def settle(self):
+        busy = True
+        while busy:
+            busy = False
+            for rank, machine in list(self.machines.items()):
+                for said in machine.take():
+                    busy = True
+                    self.carry_out(rank, said)
+
+    def carry_out(self, rank, said):
+        if isinstance(said, q.Finish):
+            self.finished.append(rank)
+        elif isinstance(said, q.Pause):
+            self.pausing.append(rank)
+        elif said.to in self.machines:
+            self.machines[said.to].receive(rank, said.message)
+
+    def shutdown(self, rank, counts=lambda: IDLE):
+        self.machines[rank].shutdown_called(counts)
+        self.settle()
+
+    def lose(self, rank):
+        del self.machines[rank]
+        for machine in self.machines.values():
+            machine.worker_lost(rank)
+        self.settle()
+
+
+def test_one_alone_leaves_at_once():
+    group = Group(1)
+    group.shutdown(0)
+    assert group.finished == [0]
+    assert group.machines[0].missing() == []
+
+
+def test_all_leave_when_the_last_one_is_ready():
+    group = Group(4)
+    for rank in (2, 0, 3):
+        group.shutdown(rank)
+        group.shutdown(rank)  # saying so twice changes nothing
+    assert group.finished == []
+    assert group.machines[0].missing() == [1]
+    group.shutdown(1)
+    assert sorted(group.finished) == [0, 1, 2, 3]
+
+
+def test_a_message_on_its_way_is_waited_for():
+    group = Group(2)
+    received = [0]
+    group.shutdown(0, lambda: Counts({1: (1, 0)}, 0))
+    group.shutdown(1, lambda: Counts({0: (0, received[0])}, 0))
+    assert group.finished == []
+    assert group.pausing == [0]
+    received[0] = 1
+    group.machines[0].resume()
+    group.settle()
+    assert sorted(group.finished) == [0, 1]
+
+
+def test_open_work_is_waited_for_and_named():
+    group = Group(3)
+    running = [1]
+    for rank in (0, 1):
+        group.shutdown(rank)
+    group.shutdown(2, lambda: Counts({}, running[0]))
+    assert group.finished == []
+    assert group.machines[0].missing() == [2]
+    running[0] = 0
+    group.machines[0].resume()
+    group.settle()
+    assert sorted(group.finished) == [0, 1, 2]
+
+
+def test_two_idle_rounds_must_be_equal():
+    """Each round's sums agree, but something moved between them: only rest between two rounds is rest."""
+    group = Group(2)
+    moved = {0: 0, 1: 0}
+
+    def counts(rank):
+        moved[rank] = min(moved[rank] + 1, 4)
+        return Counts({1 - rank: (moved[rank], moved[rank])}, 0)
+
+    group.shutdown(0, lambda: counts(0))
+    group.shutdown(1, lambda: counts(1))
+    assert group.machines[0]._round == 5
+    assert sorted(group.finished) == [0, 1]
+
+
+def test_messages_of_the_lost_are_left_out():
+    group = Group(3)
+    group.shutdown(0, lambda: Counts({1: (1, 0), 2: (5, 0)}, 0))
+    group.shutdown(1, lambda: Counts({0: (0, 1), 2: (0, 7)}, 0))
+    group.lose(2)
+    assert sorted(group.finished) == [0, 1]
+
+
+def test_the_next_lowest_leads_when_the_leader_is_lost():
+    group = Group(3)
+    for rank in (1, 2):
+        group.shutdown(rank)
+    assert group.machines[2].missing() == [0]
+    group.lose(0)
+    assert sorted(group.finished) == [1, 2]
+
+
+def test_a_led_worker_can_ask_who_is_missing():
+    group = Group(4)
+    group.shutdown(3)
+    group.machines[3].inquire()
+    group.settle()
+    assert group.machines[3].missing() == [0, 1, 2]
+    group.shutdown(0)
+    group.machines[0].inquire()  # the leader knows
+    group.machines[3].inquire()
+    group.settle()
+    assert group.machines[3].missing() == group.machines[0].missing() == [1, 2]
+    group.lose(0)
+    assert group.machines[3].missing() == [1]
+
+
+def test_the_silent_are_named():
+    leader = Quiescence(0, range(3))
+    leader.shutdown_called(lambda: IDLE)
+    leader.receive(1, q.Ready())
+    leader.receive(2, q.Ready())
+    leader.receive(2, q.Report(1, IDLE))
+    assert leader.missing() == [1]
+
+
+def test_an_answer_to_a_round_before_a_loss_does_not_count():
+    leader = Quiescence(0, range(3))
+    leader.shutdown_called(lambda: IDLE)
+    leader.receive(1, q.Ready())
+    leader.receive(2, q.Ready())
+    leader.worker_lost(2)
+    leader.take()
+    leader.receive(1, q.Report(1, IDLE))  # it may have been given before the last message of 2 arrived there
+    assert leader.missing() == [1]
+    leader.receive(1, q.Report(2, IDLE))
+    assert sends(leader) == [(1, q.Ask(3, [2]))]
+
+
+def test_an_answer_waits_until_the_losses_that_the_leader_knows_are_known_here():
+    machine = Quiescence(1, range(3))
+    machine.shutdown_called(lambda: IDLE)
+    machine.take()
+    machine.receive(0, q.Ask(2, [2]))
+    machine.receive(0, q.Ask(1, []))  # late, and out of date
+    assert sends(machine) == []
+    machine.worker_lost(2)
+    assert sends(machine) == [(0, q.Report(2, IDLE))]
+
+
+def test_a_late_question_of_a_lost_leader_does_not_hide_that_of_the_new_one():
+    machine = Quiescence(2, range(4))
+    machine.shutdown_called(lambda: IDLE)
+    machine.take()
+    machine.receive(1, q.Ask(1, [0]))
+    machine.receive(0, q.Ask(9, [3]))
+    machine.worker_lost(0)
+    assert sends(machine) == [(1, q.Ready()), (1, q.Report(1, IDLE))]
+
+
+def test_a_finished_worker_lets_others_go():
+    machine = Quiescence(1, range(3))
+    machine.shutdown_called(lambda: IDLE)
+    machine.receive(0, q.Go())
+    machine.receive(0, q.Go())
+    assert [type(said).__name__ for said in machine.take()] == ["Send", "Finish"]
+    machine.receive(2, q.Ready())
+    machine.receive(2, q.Ask(1))
+    assert sends(machine) == [(2, q.Go()), (2, q.Go())]
+    machine.inquire()
+    assert machine.take() == []
+
+
+def test_go_is_passed_to_whom_already_follows_us():
+    machine = Quiescence(1, range(4))
+    machine.shutdown_called(lambda: IDLE)
+    machine.take()
+    machine.receive(
+        2, q.Ready()
+    )  # it has heard that 0 is lost; we have not, and 0's last word was lost on its way to 2
+    machine.receive(3, q.Ask(1, [0]))
+    machine.receive(0, q.Go())
+    assert sends(machine) == [(2, q.Go()), (3, q.Go())]
+
+
+def test_news_about_oneself_or_the_dead_is_ignored():
+    machine = Quiescence(1, range(3))
+    machine.worker_lost(1)
+    machine.worker_lost(0)
+    machine.worker_lost(0)
+    machine.receive(0, q.Go())
+    assert not machine.finished
+    assert machine.leader == 1
+
+
+# -- every order of arrival, and thousands of schedules
+
+
+def test_three_workers_finish_in_every_order_of_messages():
+    def scenario(choices):
+        machines = {rank: Quiescence(rank, range(3)) for rank in range(3)}
+        flying = []
+        finished = []
+
+        def collect():
+            for rank, machine in machines.items():
+                for said in machine.take():
+                    if isinstance(said, q.Finish):
+                        finished.append(rank)
+                    else:
+                        flying.append((rank, said.to, said.message))
+
+        for machine in machines.values():
+            machine.shutdown_called(lambda: IDLE)
+        del machines[0]
+        losses = [(0, rank, None) for rank in machines]
+        flying.extend(losses)
+        collect()
+        while flying:
+            flight = choices.pick(flying)
+            flying.remove(flight)
+            sender, to, message = flight
+            if message is None:
+                machines[to].worker_lost(sender)
+            elif to in machines:
+                machines[to].receive(sender, message)
+            collect()
+        assert sorted(finished) == [1, 2]
+
+    assert every_order(scenario) > 20
+
+
+class Company:
+    """Workers that call one another at random, also while they shut down, over a bad network."""
+
+    def __init__(self, rng, count):
+        self.rng, self.mesh = rng, Mesh(rng)
+        self.machines = {rank: Quiescence(rank, range(count)) for rank in range(count)}
+        self.traffic = {rank: {} for rank in range(count)}  # peer: [sent, received]
+        self.waiting = {rank: set() for rank in range(count)}  # calls under way: (peer, number)
+        self.running = dict.fromkeys(range(count), 0)
+        self.known_lost = {rank: set() for rank in range(count)}
+        self.numbers = itertools.count()
+        self.finished = set()
+        for rank in range(count):
+            self.mesh.join(rank)
+
+    def counts(self, rank):
+        return Counts(
+            {peer: tuple(pair) for peer, pair in self.traffic[rank].items()},
+            len(self.waiting[rank]) + self.running[rank],
+        )
+
+    def call(self, rank, depth):
+        to = self.rng.choice([peer for peer in self.machines if peer != rank and peer not in self.known_lost[rank]])
+        number = next(self.numbers)
+        self.waiting[rank].add((to, number))
+        self.send(rank, to, ("call", number, depth))
+
+    def send(self, rank, to, what):
+        if to not in self.known_lost[rank]:
+            self.traffic[rank].setdefault(to, [0, 0])[0] += 1
+            self.mesh.post(rank, to, what)
+
+    def step(self):
+        arrival = self.mesh.step()
+        if arrival is None:
+            return False
+        how, source, rank, what = arrival
+        if how is How.LOST:
+            self.known_lost[rank].add(source)
+            self.waiting[rank] = {call for call in self.waiting[rank] if call[0] != source}
+            self.machines[rank].worker_lost(source)
+        elif how is How.LATER:
+            self.happens_later(rank, what)
+        elif isinstance(what, tuple):
+            self.work_arrives(source, rank, what)
+        else:
+            self.machines[rank].receive(source, what)
+        self.obey()
+        return True
+
+    def happens_later(self, rank, what):
+        if what == "resume":
+            self.machines[rank].resume()
+        elif what == "shutdown":
+            self.machines[rank].shutdown_called(lambda: self.counts(rank))
+        elif what == "leave":
+            self.kill(rank)
+        else:
+            self.finish_handler(rank, *what)
+
+    def work_arrives(self, source, rank, what):
+        assert rank not in self.finished, f"work for {rank} after it was let go"
+        self.traffic[rank].setdefault(source, [0, 0])[1] += 1
+        kind, number, depth = what
+        if kind == "reply":
+            self.waiting[rank].discard((source, number))
+        else:
+            self.running[rank] += 1
+            self.mesh.later(rank, (source, number, depth))
+
+    def finish_handler(self, rank, source, number, depth):
+        assert rank not in self.finished
+        if depth and self.rng.random() < 0.7 and len(self.machines) > len(self.known_lost[rank]) + 1:
+            self.call(rank, depth - 1)
+        self.running[rank] -= 1
+        self.send(rank, source, ("reply", number, 0))
+
+    def obey(self):
+        for rank in list(self.machines):
+            for said in self.machines[rank].take():
+                if isinstance(said, q.Send):
+                    self.mesh.post(rank, said.to, said.message)
+                elif isinstance(said, q.Pause):
+                    self.mesh.later(rank, "resume")
+                else:
+                    self.finish(rank)
+
+    def finish(self, rank):
+        assert rank not in self.finished
+        self.finished.add(rank)
+        assert not self.waiting[rank] and not self.running[rank]
+        if self.rng.random() < 0.5:
+            self.mesh.later(rank, "leave")
+
+    def kill(self, rank):
+        if len(self.machines) > 1:
+            del self.machines[rank]
+            self.mesh.kill(rank)
+
+
+def run_schedule(seed):
+    rng = random.Random(seed)
+    company = Company(rng, rng.randint(2, 5))
+    for rank in range(len(company.machines)):
+        company.mesh.later(rank, "shutdown")
+    for _ in range(rng.randrange(4)):
+        company.call(rng.choice(list(company.machines)), depth=3)
+    kills = rng.randrange(3)
+    while company.step():
+        if kills and rng.random() < 0.03:
+            kills -= 1
+            company.kill(rng.choice(list(company.machines)))
+    assert set(company.machines) <= company.finished, "a survivor did not finish"
+    return company
+
+
+SCHEDULES = 10_000
+
+
+def test_all_survivors_finish_in_every_schedule(capsys):
+    started = time.perf_counter()
+    chosen = seeds(SCHEDULES)
+    lost = 0
+    for seed in chosen:
+        with replayable(seed):
+            lost += len(run_schedule(seed).mesh.dead)
+    with capsys.disabled():
+        print(f"\n{len(chosen)} shutdowns, {lost} workers lost or left early, {time.perf_counter() - started:.1f} s")
+
+
+@pytest.mark.parametrize("count", [2, 64])
+def test_many_workers_need_two_rounds(count):
+    group = Group(count)
+    for rank in range(count):
+        group.shutdown(rank)
+    assert len(group.finished) == count
+    assert group.machines[0]._round == 2
