@@ -59,7 +59,7 @@ def compare_all(options: Options) -> float:
 
 
 def compare(
-    server: ParameterServer, trainers: list[tg.RRef[Trainer]], options: Options, generator: np.random.Generator
+    server: ParameterServer, trainers: list[tg.RRef], options: Options, generator: np.random.Generator
 ) -> float:
     """One batch: the expected gradients first, because the step changes the parameters."""
     images, labels, _, _ = digits.load()

@@ -85,18 +85,18 @@ def meet_an_exception() -> None:
         say("exception", f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 
-def add_at_home(counter: tg.RRef[Counter], number: int) -> int:
+def add_at_home(counter: tg.RRef, number: int) -> int:
     """Runs on bob, the owner."""
     return counter.local_value().add(number)
 
 
-def add_from_afar(counter: tg.RRef[Counter], number: int) -> int:
+def add_from_afar(counter: tg.RRef, number: int) -> int:
     """Runs on bob, a user of alice's counter."""
     result: int = counter.rpc_sync().add(number)
     return result
 
 
-def make_counters(number: int) -> dict[str, tg.RRef[Counter]]:
+def make_counters(number: int) -> dict[str, tg.RRef]:
     """Runs on bob; the caller gets references, bob keeps the counters."""
     return {f"counter{index}": tg.RRef(Counter(index)) for index in range(number)}
 
