@@ -46,7 +46,7 @@ def to_levels(images: Images) -> NDArray[np.int64]:
     return levels.reshape(len(images), PIXELS)
 
 
-def jitter(images: Images, generator: np.random.Generator, reach: float = 0.4) -> Images:
+def jitter(images: Images, generator: np.random.Generator, reach: float = 0.5) -> Images:
     """The images, each moved by up to ``reach`` of a pixel in both directions: no two epochs see the same ones.
 
     Whole pixels would be too much: these digits fill their frame.

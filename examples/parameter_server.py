@@ -14,9 +14,7 @@ for itself, as in Hogwild.
 
 from __future__ import annotations
 
-import os
 import queue
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,26 +29,20 @@ from telegrad.examples.ps_picture import draw
 from telegrad.examples.ps_progress import Board
 from telegrad.examples.ps_server import ParameterServer
 from telegrad.examples.ps_trainer import History, Trainer
+from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
 
 T = TypeVar("T")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Be one worker under the launcher; alone, start them all. Returns the exit status."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Be one worker under the launcher; alone, start them all."""
     options, check = parse(arguments)
-    if check:
-        return ps_check.main(options)
-    if "RANK" in os.environ:
-        work(int(os.environ["RANK"]), options)
-    else:
-        tg.launcher.spawn(work, args=(options,), nprocs=options.trainers + 1)
-    return 0
+    start(ps_check.work if check else work, options.trainers + 1, (options,))
 
 
-def work(rank: int, options: Options) -> None:
+def work(rank: int, world_size: int, options: Options) -> None:
     """One worker's life. A trainer only serves: the server calls it."""
-    world_size = int(os.environ["WORLD_SIZE"])
     if world_size < 2:
         raise SystemExit("a parameter server needs trainers: start at least two workers (telegrad run -n 3 ...)")
     name = "server" if rank == 0 else trainer_name(rank - 1)
@@ -64,9 +56,9 @@ def work(rank: int, options: Options) -> None:
 def serve(options: Options) -> None:
     """The server's part: let the trainers train, then keep and show what came out."""
     server = ParameterServer(options)
-    start = time.perf_counter()
+    began = time.perf_counter()
     histories = train_all(server, options)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     model = assemble(server)
     accuracy = evaluate(model)
     print(f"{options.mode} training with {options.trainers} trainers took {seconds:.1f} s")
@@ -128,4 +120,4 @@ def trainer_name(index: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,6 @@ Everything is float64, so that a difference is a mistake and not rounding.
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 
@@ -22,47 +21,30 @@ from telegrad.examples.tidy import show_all_tidy
 
 BATCHES = 50
 TOLERANCE = 1e-9
-WRONG = 1
 
 
-def main(options: Options) -> int:
-    """Check under the launcher, or start the workers; returns the exit status."""
-    options = replace(options, mode="sync", double=True)
-    if "RANK" in os.environ:
-        return work(int(os.environ["RANK"]), options)
-    try:
-        tg.launcher.spawn(spawned, args=(options,), nprocs=options.trainers + 1)
-    except tg.launcher.ProcessExitedException as failure:
-        return failure.exit_code or WRONG
-    return 0
-
-
-def spawned(rank: int, options: Options) -> None:
-    """A worker whose exit status tells the outcome."""
-    sys.exit(work(rank, options))
-
-
-def work(rank: int, options: Options) -> int:
-    """One worker's life; the server's exit status is the verdict."""
-    world_size = int(os.environ["WORLD_SIZE"])
-    names = ["server", *(f"trainer{index}" for index in range(world_size - 1))]
+def work(rank: int, world_size: int, options: Options) -> None:
+    """One worker's life; the server exits with 1 if the gradients differ."""
+    options = replace(options, mode="sync", double=True, trainers=world_size - 1)
+    names = ["server", *(f"trainer{index}" for index in range(options.trainers))]
     tg.rpc.init_rpc(names[rank], rank=rank, world_size=world_size)
-    status = 0
+    agree = True
     if rank == 0:
-        status = verdict(compare_all(replace(options, trainers=world_size - 1)), options)
+        agree = judge(compare_all(options), options)
         show_all_tidy(names[1:], options.quiet)
     tg.rpc.shutdown()
-    return status
+    if not agree:
+        sys.exit(1)
 
 
-def verdict(difference: float, options: Options) -> int:
-    """Say how it went; returns the exit status. A difference that is no number is not small."""
-    good = difference <= TOLERANCE
-    sign = "<=" if good else "NOT <="
-    print(f"{BATCHES} batches, {options.batch_size} digits for each trainer, float64")
+def judge(difference: float, options: Options) -> bool:
+    """Say how it went, and return whether it went well. A difference that is no number is not small."""
+    agree = difference <= TOLERANCE
+    sign = "<=" if agree else "NOT <="
+    print(f"{BATCHES} batches, {options.trainers} trainers with {options.batch_size} digits each, float64")
     print(f"largest difference between distributed and single-process gradients: {difference:.2e} {sign} {TOLERANCE:g}")
-    print("the gradients agree" if good else "THE GRADIENTS DIFFER", flush=True)
-    return 0 if good else WRONG
+    print("the gradients agree" if agree else "THE GRADIENTS DIFFER", flush=True)
+    return agree
 
 
 def compare_all(options: Options) -> float:
@@ -77,7 +59,7 @@ def compare_all(options: Options) -> float:
 
 
 def compare(
-    server: ParameterServer, trainers: list[tg.RRef[Trainer]], options: Options, generator: np.random.Generator
+    server: ParameterServer, trainers: list[tg.RRef], options: Options, generator: np.random.Generator
 ) -> float:
     """One batch: the expected gradients first, because the step changes the parameters."""
     images, labels, _, _ = digits.load()

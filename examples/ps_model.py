@@ -13,7 +13,7 @@ from telegrad.examples.digits import CLASSES, LEVELS, SIDE
 WINDOW = 3
 PLACES = (SIDE - WINDOW + 1) ** 2
 SHADE = 4  # numbers that stand for a grey level
-FILTERS = 16
+FILTERS = 24
 FEATURES = 128
 HIDDEN = 64
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by everybody
 INK = "#222222"
-SMOOTH_STEPS = 15
 
 
 def draw(histories: Sequence[History], mode: str, accuracy: float, path: Path) -> None:
@@ -34,15 +33,16 @@ def draw(histories: Sequence[History], mode: str, accuracy: float, path: Path) -
 
 
 def draw_losses(axes: Any, histories: Sequence[History]) -> None:
-    """Every step faint, a running mean on top."""
+    """Every step as a faint dot, the mean of each epoch's worth of steps as a line."""
+    window = len(histories[0].loss) // len(histories[0].held_out)
     for index, history in enumerate(histories):
         loss, colour = np.array(history.loss), COLOURS[index % len(COLOURS)]
-        axes.plot(np.arange(1, len(loss) + 1), loss, color=colour, alpha=0.18, linewidth=0.8)
-        smooth = running_mean(loss)
-        axes.plot(np.arange(1, len(loss) + 1), smooth, color=colour, linewidth=1.8, label=f"trainer{index}")
+        steps = np.arange(1, len(loss) + 1)
+        axes.plot(steps, loss, ".", color=colour, alpha=0.2, markersize=2.5, markeredgewidth=0)
+        axes.plot(steps, running_mean(loss, window), color=colour, linewidth=1.8, label=f"trainer{index}")
     axes.set_yscale("log")
-    dress(axes, "Loss on the trainers' own batches", "step", "cross-entropy (log scale)")
-    axes.legend(frameon=False, loc="upper right", title=f"mean over {SMOOTH_STEPS} steps")
+    dress(axes, "Loss on the trainers' own batches", "step", "cross-entropy")
+    axes.legend(frameon=False, loc="upper right", title=f"lines: mean of the last {window} steps")
 
 
 def draw_accuracies(axes: Any, histories: Sequence[History], accuracy: float) -> None:
@@ -50,41 +50,45 @@ def draw_accuracies(axes: Any, histories: Sequence[History], accuracy: float) ->
     epochs = np.arange(1, len(histories[0].held_out) + 1)
     for index, history in enumerate(histories):
         colour = COLOURS[index % len(COLOURS)]
-        axes.plot(
-            epochs, np.array(history.accuracy) * 100, color=colour, linewidth=1.2, label=f"trainer{index}, batches"
-        )
+        percent = np.array(history.accuracy) * 100
+        axes.plot(epochs, percent, color=colour, linewidth=1.4, label=f"trainer{index}, its own batches")
     held_out = np.mean([history.held_out for history in histories], axis=0) * 100
-    axes.plot(epochs, held_out, color=INK, linewidth=2.2, label="held-out digits")
-    axes.plot(epochs[-1], accuracy * 100, "o", color=INK, markersize=7)
-    axes.annotate(
-        f"saved model: {accuracy:.1%} of the held-out digits",
-        (epochs[-1], accuracy * 100),
-        xytext=(-14, -58),
-        textcoords="offset points",
-        ha="right",
-        fontsize=11,
-        fontweight="bold",
-        color=INK,
-        arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.8},
-    )
-    dress(axes, "Accuracy", "epoch", "right answers, %")
-    axes.set_ylim(lowest(histories), 100.8)
+    axes.plot(epochs, held_out, color=INK, linewidth=2.4, label="held-out digits")
+    dress(axes, "Accuracy", "epoch", "right answers (%)")
+    axes.set_ylim(lowest(histories), 100.5)
+    mark_result(axes, float(epochs[-1]), accuracy)
     axes.legend(frameon=False, loc="lower right")
 
 
-def running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of the last ``SMOOTH_STEPS`` values, of fewer at the start."""
+def mark_result(axes: Any, epoch: float, accuracy: float) -> None:
+    """A dot where the training ended, and what it means in words."""
+    axes.plot(epoch, accuracy * 100, "o", color=INK, markersize=8, clip_on=False)
+    axes.annotate(
+        f"{accuracy:.1%}\nof the held-out digits",
+        (epoch, accuracy * 100),
+        xytext=(0, -22),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=12,
+        fontweight="bold",
+        color=INK,
+    )
+
+
+def running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """The mean of the last ``window`` values, of fewer at the start."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - SMOOTH_STEPS, 0)
+    starts = np.maximum(ends - window, 0)
     smooth: NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
     return smooth
 
 
 def lowest(histories: Sequence[History]) -> float:
-    """Where the accuracy axis begins: below most points, so that the interesting end is not squeezed."""
+    """Where the accuracy axis begins, in percent: the first steep epochs may be cut off, for the sake of the others."""
     points = np.concatenate([history.held_out for history in histories])
-    return float(np.floor(np.quantile(points, 0.1) * 10 - 0.5) * 10)
+    return float(np.clip(np.floor(np.quantile(points, 0.2) * 20) * 5 - 5, 0, 90))
 
 
 def dress(axes: Any, title: str, horizontal: str, vertical: str) -> None:

@@ -62,7 +62,7 @@ class ParameterServer:
             all_here.set_result(contributions)
         return stepped
 
-    def parameter_rrefs(self) -> list[tg.RRef[tg.Tensor]]:
+    def parameter_rrefs(self) -> list[tg.RRef]:
         """Async mode: references to the front's parameters, for a trainer's ``DistributedOptimizer``."""
         return [tg.RRef(parameter) for parameter in self.parameters]
 

@@ -28,14 +28,14 @@ class History:
 class Trainer:
     """Made in the trainer's process by the server's ``remote``; it calls the server back through ``server``."""
 
-    def __init__(self, server: tg.RRef[ParameterServer], options: Options, index: int) -> None:
+    def __init__(self, server: tg.RRef, options: Options, index: int) -> None:
         tg.manual_seed(options.seed + 1)  # every trainer starts from the same head
         self.head = Head().double() if options.double else Head()
         self.parameters = list(self.head.parameters())
         self.optimizer = tg.optim.SGD(self.parameters, lr=options.lr, momentum=options.momentum)
         self.server, self.options, self.index = server, options, index
 
-    def train(self, board: tg.RRef[Board]) -> History:
+    def train(self, board: tg.RRef) -> History:
         """Learn for all epochs; returns what happened."""
         tg.manual_seed(self.options.seed + 2 + self.index)  # from here on trainers differ: in what they see
         generator = np.random.default_rng([self.options.seed, self.index])
@@ -129,7 +129,7 @@ class Trainer:
         shard = tg.data.TensorDataset(tg.tensor(train_x[mine]), tg.tensor(train_y[mine]))
         return tg.data.DataLoader(shard, batch_size=self.options.batch_size, shuffle=True, drop_last=True)
 
-    def _report(self, epoch: int, history: History, board: tg.RRef[Board]) -> None:
+    def _report(self, epoch: int, history: History, board: tg.RRef) -> None:
         """Tell the server's board; where that cannot draw, print a line every few epochs."""
         done, steps = epoch + 1, len(history.loss) // (epoch + 1)
         loss = sum(history.loss[-steps:]) / steps

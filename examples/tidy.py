@@ -8,7 +8,6 @@ from collections.abc import Iterable
 import telegrad as tg
 
 PATIENCE_S = 10.0
-EMPTY = ("pending_calls", "live_forks", "contexts")
 
 
 def show_tidy(quiet: bool = False) -> None:
@@ -26,7 +25,7 @@ def show_tidy(quiet: bool = False) -> None:
     if any(found.values()):
         raise RuntimeError(f"{tg.rpc.get_worker_info().name} did not come to rest: {tg.rpc.debug_info()}")
     if not quiet:
-        print("tidy:", ", ".join(f"{name} {number}" for name, number in found.items()), flush=True)
+        print("tidy:", ", ".join(f"{number} {name}" for name, number in found.items()), flush=True)
 
 
 def show_all_tidy(others: Iterable[str], quiet: bool = False) -> None:
@@ -37,6 +36,10 @@ def show_all_tidy(others: Iterable[str], quiet: bool = False) -> None:
 
 
 def counts() -> dict[str, int]:
-    """The three counts out of ``debug_info()``."""
+    """What is under way here: calls, references (owned, used or in flight), autograd contexts."""
     info = tg.rpc.debug_info()
-    return {name: info[name] for name in EMPTY}
+    return {
+        "pending calls": info["pending_calls"],
+        "references": sum(info["references"].values()),
+        "contexts": info["contexts"],
+    }
