@@ -94,6 +94,8 @@ class House:
             return None
         if room not in BESIDE and not (other in FLOORS and FLOORS[other] < FLOORS[room]):
             return f"{room}/ imports from {other}/, which is not on a floor below"
+        if room == "testing":
+            return None  # test tools drive the state machines themselves
         return self._privacy(other, target, name)
 
     def _privacy(self, other, target, name):
