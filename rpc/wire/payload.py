@@ -11,6 +11,7 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -162,25 +163,29 @@ def _attempt(
 
 
 class Opener(Unpickler):
-    """Unpickles a body; table entries come from the message."""
+    """Unpickles a body; table entries come from the message.
+
+    The look-ups hang on the tables, not on this object: its memo keeps whatever was looked up, and a method of its own would
+    close a cycle that keeps every argument alive until the next garbage collection.
+    """
 
     def __init__(self, message: Incoming) -> None:
         super().__init__(io.BytesIO(message.pickled), buffers=message.buffers)
-        self.message = message
+        self.lookups = {
+            "tensor_at": message.tensors.__getitem__,
+            "reference_at": message.references.__getitem__,
+            "subclass_at": partial(_rebuild, message.tensors),
+        }
 
     def find_class(self, module: str, name: str) -> Any:
         """Table entries by index, everything else by name."""
-        return getattr(self, "_" + name) if module == HERE else super().find_class(module, name)
+        return self.lookups[name] if module == HERE else super().find_class(module, name)
 
-    def _tensor_at(self, index: int) -> Tensor:
-        return self.message.tensors[index]
 
-    def _reference_at(self, index: int) -> Any:
-        return self.message.references[index]
-
-    def _subclass_at(self, kind: type[Tensor], index: int) -> Any:
-        tensor = self.message.tensors[index]
-        return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
+def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
+    tensor = tensors[index]
+    # What arrives in an autograd context is a result, and a parameter cannot be one.
+    return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
 
 
 def make_tensors(message: Incoming) -> None:
