@@ -14,7 +14,9 @@ from .tensor import Tensor
 from .types import Array, Scalar
 
 
-def tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A new tensor with a copy of ``data``: nested sequences of numbers, an array, or a tensor.
 
     Python floats become the default dtype and integers ``int64``; arrays keep theirs.
@@ -44,17 +46,23 @@ def from_numpy(array: Array) -> Tensor:
     return Tensor(_to_array(array, None))
 
 
-def zeros(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of shape ``size``, in the default dtype."""
     return _finish(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
 
-def ones(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of shape ``size``, in the default dtype."""
     return _finish(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
 
-def empty(*size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of shape ``size`` whose elements are whatever the memory held."""
     return _finish(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad)
 
@@ -116,7 +124,8 @@ def arange(
     whole = all(isinstance(value, int) for value in (start, end, step))
     chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
     count = math.ceil((end - start) / step)
-    array = np.arange(count, dtype=np.int64 if whole else np.float64) * step + start
+    array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
+    array = array * step + start
     return _finish(array.astype(chosen, copy=False), requires_grad)
 
 

@@ -2,7 +2,7 @@
 
 A tensor with dimensions decides the type before one without, and that before a Python number: an operand that comes
 later counts only when its category (bool < integer < floating point < complex) is higher. So ``float32`` stays
-``float32`` beside an ``int64`` tensor, a ``float64`` 0-d tensor or a Python float; NumPy alone would widen the first two.
+``float32`` beside an ``int64`` tensor, a ``float64`` 0-d tensor or a Python float. NumPy would widen the first two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def set_default_dtype(dtype: npt.DTypeLike) -> None:
     """
     chosen = np.dtype(dtype)
     if chosen.kind != "f":
-        raise TypeError(f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64")
+        raise TypeError(
+            f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64"
+        )
     _default.set(chosen)
 
 

@@ -27,7 +27,6 @@ class HookTable(dict[int, Any]):
         self[key] = hook
         return RemovableHandle(self, key)
 
-
     def calls(self) -> Iterator[Any]:
         """The hooks one by one; one that an earlier hook removed meanwhile is passed over."""
         for key in list(self):
@@ -36,7 +35,7 @@ class HookTable(dict[int, Any]):
 
 
 class RemovableHandle:
-    """What ``register_hook`` returns: ``remove()`` takes the hook off; as a context manager, at the end of the block."""
+    """What ``register_hook`` returns: ``remove()`` takes the hook off; so does the end of a ``with`` block."""
 
     __slots__ = ("_table", "id")
 

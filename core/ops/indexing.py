@@ -14,8 +14,7 @@ from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
 from .namespaces import is_basic
-from .table import Row, gradient_edge_of, record, records
-from .table import OpNode
+from .table import OpNode, Row, gradient_edge_of, record, records
 from .views import changed, check_writable, view_of
 
 _GET = Row("index", lambda xp, g, shape, index: xp.scatter(shape, index, g), view=lambda x, index: x[index])
@@ -67,7 +66,9 @@ def setitem(a: Tensor, index: Any, value: Operand) -> None:
     if recording:
         check_writable(a)
     if isinstance(value, Tensor) and a.dtype.kind in "biu" and source.dtype.kind in "fc":
-        raise TypeError(f"you cannot assign {source.dtype} values into a tensor of {a.dtype}; convert one of them first")
+        raise TypeError(
+            f"you cannot assign {source.dtype} values into a tensor of {a.dtype}; convert one of them first"
+        )
     # History first: the edge must be the old value's.
     edge = None
     if recording:
@@ -128,7 +129,10 @@ def where(condition: Tensor, a: Operand | None = None, b: Operand | None = None)
     if a is None or b is None:
         return tuple(Tensor(part) for part in np.nonzero(mask))
     dtype = result_type(a, b)
-    first, second = as_tensor(a, None if isinstance(a, Tensor) else dtype), as_tensor(b, None if isinstance(b, Tensor) else dtype)
+    first, second = (
+        as_tensor(a, None if isinstance(a, Tensor) else dtype),
+        as_tensor(b, None if isinstance(b, Tensor) else dtype),
+    )
     mask = mask.astype(bool, copy=False)
     result = Tensor(np.where(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
     if records(first, second):

@@ -17,6 +17,7 @@ from .indexing import getitem
 from .shaping import unsqueeze
 from .table import OpNode, Row, gradient_edge_of
 
+
 class CatNode(OpNode):
     """The node of ``cat``, which has as many inputs as it was given."""
 

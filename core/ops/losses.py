@@ -10,9 +10,10 @@ from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import mul
-from .reductions import mean, sum as total
+from .reductions import mean
+from .reductions import sum as total
 from .softmax import log_softmax
-from .table import Row, keep, record, records
+from .table import Row, record, records
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
@@ -146,7 +147,9 @@ def _uniform_cross_entropy(
 
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> None:
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
-        raise ValueError(f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)")
+        raise ValueError(
+            f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
+        )
     if classes.dtype.kind not in "iu":
         raise TypeError(f"class indices must be integers, not {classes.dtype}")
     wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[axis]))

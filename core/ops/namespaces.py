@@ -34,7 +34,10 @@ def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
 def is_basic(index: Any) -> bool:
     """Whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
     parts = index if isinstance(index, tuple) else (index,)
-    return all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool) for part in parts)
+    return all(
+        part is None or part is Ellipsis or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
 
 
 def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
@@ -55,7 +58,7 @@ def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
 
 def masked(grad: Array, index: Any) -> Array:
     """``grad`` with zeros at ``index``."""
-    result = grad.copy()
+    result: Array = np.array(grad)
     result[index] = 0
     return result
 
@@ -67,7 +70,7 @@ def get(array: Array, index: Any) -> Array:
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
     """``array`` in another shape."""
-    return array.reshape(shape)
+    return np.asarray(array.reshape(shape))
 
 
 def cast(array: Array, dtype: DType) -> Array:
@@ -83,7 +86,7 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
     result = np.zeros(shape, grad.dtype)
-    where = list(np.indices(index.shape, sparse=True))
+    where: list[Any] = list(np.indices(index.shape, sparse=True))
     where[dim] = index
     np.add.at(result, tuple(where), grad)
     return result

@@ -145,7 +145,9 @@ def broadcast_to(a: Tensor, shape: tuple[int, ...]) -> Tensor:
 def squeeze(a: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """A view without the dimensions of length 1, or without those of ``dim`` that have length 1."""
     x = a._array
-    dims = range(x.ndim) if dim is None else [one_dim(each, x.ndim) for each in ((dim,) if isinstance(dim, int) else dim)]
+    dims = (
+        range(x.ndim) if dim is None else [one_dim(each, x.ndim) for each in ((dim,) if isinstance(dim, int) else dim)]
+    )
     return _reshaped(a, x.reshape([length for axis, length in enumerate(x.shape) if axis not in dims or length != 1]))
 
 

@@ -18,9 +18,7 @@ from .table import Row, keep, keep_result, record, records
 
 _SOFTMAX = Row("softmax", lambda xp, g, out, dim: (g - xp.sum_dims(g * out, dim, True)) * out)
 _LOG_SOFTMAX = Row("log_softmax", lambda xp, g, out, dim: g - xp.exp(out) * xp.sum_dims(g, dim, True))
-_LOGSUMEXP = Row(
-    "logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * xp.exp(a - xp.reshape(out, kept))
-)
+_LOGSUMEXP = Row("logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * xp.exp(a - xp.reshape(out, kept)))
 _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 
