@@ -10,8 +10,6 @@ import telegrad as tg
 from telegrad.examples import digits
 from telegrad.examples.ps_model import Head, count_right
 from telegrad.examples.ps_options import Options
-from telegrad.examples.ps_progress import Board
-from telegrad.examples.ps_server import ParameterServer
 
 LINES = 10  # of progress, over the whole training
 
