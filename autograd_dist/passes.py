@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.errors import AutogradError
-from ..core.extend import Array, GraphTask
+from ..core.extend import Array, GraphTask, Node
 from ..core.futures import Future
 from ..rpc.extend import Method, ServerCall
 from .contexts import Context, Contexts
@@ -40,11 +40,15 @@ class Pass:
 
     # -- the root
 
-    def begin(self, feeds: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+    def begin(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
         """Feed the roots and run. ``feeds``: (node, its gradients), which the task expects."""
         with self._lock:
             self._termination.started()
-        self._work(lambda: [self.task.feed(node, gradients) for node, gradients in feeds])
+        self._work(lambda: self._feed_roots(feeds))
+
+    def _feed_roots(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
+        for node, gradients in feeds:
+            self.task.feed(node, gradients)
 
     # -- gradients that arrive
 

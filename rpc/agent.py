@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, copy_outcome
@@ -204,7 +204,7 @@ class Agent:
 
     def part(self, kind: type[T]) -> T:
         """This agent's part of that type (see ``register_part``)."""
-        return next(cast(T, part) for part in self.parts if isinstance(part, kind))
+        return next(part for part in self.parts if isinstance(part, kind))
 
     # -- requests
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core.futures import run_callbacks
 from .dispatch import PendingCall
@@ -35,7 +35,8 @@ def complete_call(agent: Agent, message: Incoming) -> None:
 
 
 def _complete(agent: Agent, call: PendingCall, message: Incoming) -> None:
-    value, error = None, None
+    value: Any = None
+    error: BaseException | None = None
     try:
         value = _open(agent, message)
         if message.flags & Flag.ERROR:
@@ -46,7 +47,7 @@ def _complete(agent: Agent, call: PendingCall, message: Incoming) -> None:
         agent.run_later(lambda: run_callbacks(callbacks))
 
 
-def _open(agent: Agent, message: Incoming) -> object:
+def _open(agent: Agent, message: Incoming) -> Any:
     make_tensors(message)
     for interceptor in agent.interceptors:
         interceptor.opening(message)

@@ -53,7 +53,9 @@ class ServerCall:
 
     def open(self) -> Any:
         """The body, unpickled. Once: the message is let go, so that what it carried lives no longer than it is used."""
-        message, self.message = self.message, _answerable(self.message)
+        message = self.message
+        self.message = _answerable(message)
+        assert message is not None
         make_tensors(message)
         for interceptor in self.agent.interceptors:
             interceptor.opening(message)

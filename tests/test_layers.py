@@ -94,6 +94,8 @@ class House:
             return None
         if room not in BESIDE and not (other in FLOORS and FLOORS[other] < FLOORS[room]):
             return f"{room}/ imports from {other}/, which is not on a floor below"
+        if room == "testing":
+            return None  # test tools drive the state machines themselves
         return self._privacy(other, target, name)
 
     def _privacy(self, other, target, name):
@@ -156,7 +158,7 @@ def house(tmp_path):
     [
         ("rpc/agent.py", "import os\nfrom ..core import Future, TelegradError\nfrom ..proto import telegrad_pb2"),
         ("rpc/agent.py", "from . import lanes\nfrom .lanes import base\nfrom .. import core"),
-        ("rpc/agent.py", "from ..core.extend import Tensor\nfrom ..core import extend, futures"),
+        ("rpc/agent.py", "from ..core.extend import Tensor\nfrom ..core import errors, extend, futures"),
         ("core/autograd/engine.py", "from ..errors import TelegradError\nfrom .. import futures\nfrom . import node"),
         ("rpc/__init__.py", "from ..rref import RRef, remote"),
         ("rref/context.py", "from ..rpc.extend import Handler"),
@@ -186,12 +188,12 @@ def test_what_the_rules_allow(house, file, source):
         ("launcher/cli.py", "from ..examples import demo", "launcher/ imports from examples/"),
         ("rpc/agent.py", "from .. import __version__", "rpc/ imports from the package's root"),
         ("rpc/agent.py", "import telegrad", "rpc/ imports from the package's root"),
-        ("rpc/agent.py", "from ..core.errors import TelegradError", "core.errors is private to core/"),
-        ("rpc/agent.py", "from ..core import errors", "core.errors is private to core/"),
+        ("rpc/agent.py", "from ..core.tensor import Tensor", "core.tensor is private to core/"),
+        ("rpc/agent.py", "from ..core import printing", "core.printing is private to core/"),
         ("rpc/agent.py", "from ..core.autograd import node", "core.autograd is private to core/"),
-        ("examples/demo.py", "from telegrad.core.futures import Future", "core.futures is private to core/"),
-        ("examples/demo.py", "import telegrad.core.futures", "core.futures is private to core/"),
-        ("testing/clock.py", "from ..core.futures import Future", "core.futures is private to core/"),
+        ("examples/demo.py", "from telegrad.core.printing import describe", "core.printing is private to core/"),
+        ("examples/demo.py", "import telegrad.core.printing", "core.printing is private to core/"),
+        ("testing/clock.py", "from ..core.printing import describe", "core.printing is private to core/"),
     ],
 )
 def test_what_the_rules_forbid(house, file, source, why):

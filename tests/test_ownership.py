@@ -1,98 +1,18 @@
-"""The ownership machine, case by case: every message is moved by hand, so that every order can be written down."""
+"""The ownership machine, case by case: creating, giving, coming home, and carriers of unknown fate."""
 
 import pytest
 from telegrad.core.errors import AgentClosedError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
 from telegrad.rref.ownership import Ownership
+from telegrad.testing.table import Table
 
-
-class Table:
-    """Workers round a table; control messages wait in ``flying`` until a test passes them on."""
-
-    def __init__(self, count=4):
-        self.keys = [WorkerKey(rank) for rank in range(count)]
-        self.machines = {key: Ownership(key) for key in self.keys}
-        self.flying = []
-        self.said = {key: [] for key in self.keys}
-
-    def collect(self):
-        for key, machine in self.machines.items():
-            for instruction in machine.take():
-                if isinstance(instruction, p.Send):
-                    self.flying.append((key, instruction.to, instruction.message))
-                else:
-                    self.said[key].append(instruction)
-
-    def kinds(self):
-        self.collect()
-        return [type(message).__name__ for _, _, message in self.flying]
-
-    def passes(self, kind):
-        """Deliver the one flying message of this kind."""
-        self.collect()
-        (flight,) = [flight for flight in self.flying if isinstance(flight[2], kind)]
-        self.flying.remove(flight)
-        sender, to, message = flight
-        self.machines[to].receive(sender, message)
-        self.collect()
-        return message
-
-    def settle(self):
-        self.collect()
-        while self.flying:
-            sender, to, message = self.flying.pop(0)
-            if to in self.machines:
-                self.machines[to].receive(sender, message)
-            self.collect()
-
-    def sends(self, sender, to, reference):
-        """A carrier with one reference; returns it, not yet arrived."""
-        return self.machines[sender].outgoing(to, [reference])
-
-    def arrives(self, sender, carrier):
-        return self.machines[carrier.to].incoming(sender, carrier.number, carrier.entries)
-
-    def gives(self, sender, to, reference):
-        """Send one reference, and have it arrive: returns the new handle."""
-        carrier = self.sends(sender, to, reference)
-        assert self.arrives(sender, carrier)
-        return (reference[0], carrier.entries[0].fork_id)
-
-    def dies(self, key):
-        del self.machines[key]
-        self.flying = [flight for flight in self.flying if flight[1] != key]
-        for machine in self.machines.values():
-            machine.worker_lost(key)
-
-    def freed(self, key):
-        self.collect()
-        return [instruction.rref_id for instruction in self.said[key] if isinstance(instruction, p.Free)]
-
-    def failures(self, key):
-        self.collect()
-        return {said.fork_id: said.message for said in self.said[key] if isinstance(said, p.Fail)}
-
-    def confirmed(self, key):
-        self.collect()
-        return [said.fork_id for said in self.said[key] if isinstance(said, p.Confirmed)]
-
-    def drop(self, key, reference):
-        self.machines[key].dropped(reference[1])
-        self.collect()
-
-    def assert_empty(self):
-        self.settle()
-        for key, machine in self.machines.items():
-            assert not any(machine.counts().values()), (key, machine.counts())
+OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
 
 
 @pytest.fixture
 def table():
-    return Table()
-
-
-OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
+    return Table(OWNER, USER, OTHER, THIRD)
 
 
 def test_a_local_value_lives_as_long_as_its_handle(table):
@@ -107,16 +27,8 @@ def test_a_local_value_lives_as_long_as_its_handle(table):
 # -- (a) a user creates
 
 
-def created(table, confirm=True):
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
-    assert table.arrives(USER, carrier)
-    if confirm:
-        table.machines[USER].confirmed(fork_id)
-    return rref_id, fork_id
-
-
 def test_a_created_reference_is_confirmed_by_the_reply_and_freed_after_its_delete(table):
-    reference = created(table)
+    reference = table.creates(USER, OWNER)
     assert table.confirmed(USER) == [reference[1]]
     table.drop(USER, reference)
     assert table.kinds() == ["Delete"]
@@ -126,7 +38,7 @@ def test_a_created_reference_is_confirmed_by_the_reply_and_freed_after_its_delet
 
 
 def test_the_delete_waits_for_the_confirmation(table):
-    reference = created(table, confirm=False)
+    reference = table.creates(USER, OWNER, confirm=False)
     table.drop(USER, reference)
     assert table.kinds() == []
     table.machines[USER].confirmed(reference[1])
@@ -135,7 +47,7 @@ def test_the_delete_waits_for_the_confirmation(table):
 
 
 def test_a_lost_reply_is_made_up_for_by_voiding(table):
-    reference = created(table, confirm=False)
+    reference = table.creates(USER, OWNER, confirm=False)
     table.machines[USER].not_delivered(OWNER, 0)
     table.passes(p.Void)
     assert table.passes(p.Voided).received
@@ -283,7 +195,7 @@ def test_a_self_call_that_is_not_sent_is_taken_back_at_once(table):
 
 
 def test_a_user_keeps_its_handle_until_its_child_is_accepted(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     his = table.gives(USER, OTHER, mine)
     table.drop(USER, mine)
     assert table.kinds() == ["Claim"]
@@ -302,7 +214,7 @@ def test_a_user_keeps_its_handle_until_its_child_is_accepted(table):
 
 
 def test_a_handle_dropped_before_it_is_accepted_is_deleted_after(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     his = table.gives(USER, OTHER, mine)
     table.drop(OTHER, his)
     table.drop(USER, mine)
@@ -314,7 +226,7 @@ def test_a_handle_dropped_before_it_is_accepted_is_deleted_after(table):
 
 
 def test_an_unconfirmed_handle_can_be_passed_on(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     his = table.gives(USER, OTHER, mine)
     third = table.gives(OTHER, THIRD, his)
     table.drop(OTHER, his)
@@ -329,7 +241,7 @@ def test_an_unconfirmed_handle_can_be_passed_on(table):
 
 
 def test_a_user_calls_itself(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     again = table.gives(USER, USER, mine)
     table.drop(USER, mine)
     table.settle()
@@ -341,7 +253,7 @@ def test_a_user_calls_itself(table):
 
 
 def test_a_child_that_did_not_arrive_lets_its_parent_go(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     carrier = table.sends(USER, OTHER, mine)
     table.drop(USER, mine)
     table.machines[USER].connection_broke(OTHER)
@@ -354,7 +266,7 @@ def test_a_child_that_did_not_arrive_lets_its_parent_go(table):
 
 
 def test_the_child_is_accepted_before_the_voiding_is_answered(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     carrier = table.sends(USER, OTHER, mine)
     table.machines[USER].not_delivered(OTHER, carrier.number)
     assert table.arrives(USER, carrier)
@@ -391,7 +303,7 @@ def test_a_message_without_references_needs_no_carrier(table):
 
 
 def test_a_reference_comes_home(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     home = table.gives(USER, OWNER, mine)
     assert table.kinds() == ["ChildAccepted"]
     table.drop(USER, mine)
@@ -401,229 +313,6 @@ def test_a_reference_comes_home(table):
     table.drop(OWNER, home)
     assert table.freed(OWNER) == [mine[0]]
     table.assert_empty()
-
-
-# -- what overtakes the creating call
-
-
-def overtaken(table):
-    """USER creates on OWNER and passes the reference to OTHER, whose claim arrives before the creating call."""
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
-    his = table.gives(USER, OTHER, (rref_id, fork_id))
-    table.passes(p.Claim)
-    assert table.kinds() == []
-    return (rref_id, fork_id), his, carrier
-
-
-def test_a_claim_that_overtakes_the_creating_call_waits_for_it(table):
-    mine, his, carrier = overtaken(table)
-    assert table.machines[OWNER].may_park(mine[0], USER)
-    assert not table.machines[OWNER].may_park(mine[0], OTHER)
-    assert table.arrives(USER, carrier)
-    table.settle()
-    assert table.confirmed(OTHER) == [his[1]]
-    table.machines[USER].confirmed(mine[1])
-    table.drop(USER, mine)
-    table.drop(OTHER, his)
-    table.settle()
-    assert table.freed(OWNER) == [mine[0]]
-    table.assert_empty()
-
-
-def test_a_claim_is_rejected_when_the_creating_call_turns_out_not_to_come(table):
-    mine, his, carrier = overtaken(table)
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    table.settle()
-    assert "never created" in table.failures(OTHER)[his[1]]
-    assert "worker 1" in table.failures(OTHER)[his[1]]
-    assert mine[1] in table.failures(USER)
-    later = table.gives(USER, THIRD, mine)  # the failed handle still travels, and fails there
-    table.settle()
-    assert later[1] in table.failures(THIRD)
-    for key, reference in ((USER, mine), (OTHER, his), (THIRD, later)):
-        table.drop(key, reference)
-    table.assert_empty()
-
-
-def test_a_claim_is_rejected_when_the_creator_is_lost_first(table):
-    _mine, his, carrier = overtaken(table)
-    table.dies(USER)
-    assert not table.arrives(USER, carrier)
-    table.settle()
-    assert "worker 1 was lost before its creating call arrived" in table.failures(OTHER)[his[1]]
-    table.drop(OTHER, his)
-    table.assert_empty()
-
-
-def test_a_reference_that_comes_home_before_it_was_created(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
-    home = table.gives(USER, OWNER, (rref_id, fork_id))
-    assert table.confirmed(OWNER) == []
-    onward = table.gives(OWNER, OTHER, home)  # the owner cannot vouch for it yet
-    table.settle()
-    assert table.confirmed(OTHER) == []
-    table.drop(OWNER, home)
-    assert table.arrives(USER, carrier)
-    table.settle()
-    assert table.confirmed(OTHER) == [onward[1]]
-    table.machines[USER].confirmed(fork_id)
-    table.drop(USER, (rref_id, fork_id))
-    table.drop(OTHER, onward)
-    table.settle()
-    assert table.freed(OWNER) == [rref_id]
-    table.assert_empty()
-
-
-def test_a_homecoming_fails_when_the_reference_is_never_created(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
-    home = table.gives(USER, OWNER, (rref_id, fork_id))
-    again = table.gives(OWNER, OWNER, home)
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    table.settle()
-    assert set(table.failures(OWNER)) == {home[1], again[1]}
-    for key, reference in ((USER, (rref_id, fork_id)), (OWNER, home), (OWNER, again)):
-        table.drop(key, reference)
-    assert table.freed(OWNER) == []
-    table.assert_empty()
-
-
-# -- losses
-
-
-def test_the_forks_of_a_lost_user_are_forgotten(table):
-    mine = created(table)
-    table.gives(USER, OTHER, mine)
-    table.settle()
-    table.dies(USER)
-    assert table.freed(OWNER) == []
-    table.dies(OTHER)
-    assert table.freed(OWNER) == [mine[0]]
-    table.assert_empty()
-
-
-def test_a_claim_after_the_forkers_death_fails_by_name(table):
-    mine = created(table)
-    his = table.gives(USER, OTHER, mine)
-    claim = table.kinds() and table.flying.pop()
-    table.dies(USER)
-    assert table.freed(OWNER) == [mine[0]]
-    table.machines[OWNER].receive(OTHER, claim[2])
-    table.settle()
-    assert "worker 1, which passed it to you, was lost" in table.failures(OTHER)[his[1]]
-    third = table.gives(OTHER, THIRD, his)
-    table.settle()
-    assert third[1] in table.failures(THIRD)
-    table.drop(OTHER, his)
-    table.drop(THIRD, third)
-    table.assert_empty()
-
-
-def test_a_claim_after_the_forkers_death_is_accepted_while_the_value_lives(table):
-    mine = table.machines[OWNER].own()
-    users = table.gives(OWNER, USER, mine)
-    his = table.gives(USER, OTHER, users)
-    claim = table.kinds() and table.flying.pop()
-    table.dies(USER)
-    table.machines[OWNER].receive(OTHER, claim[2])
-    table.settle()
-    assert table.confirmed(OTHER) == [his[1]]
-    table.drop(OWNER, mine)
-    table.drop(OTHER, his)
-    table.assert_empty()
-
-
-def test_a_lost_receiver_frees_what_was_on_its_way(table):
-    mine = created(table)
-    table.sends(USER, OTHER, mine)
-    table.drop(USER, mine)
-    own = table.machines[OWNER].own()
-    table.sends(OWNER, OTHER, own)
-    table.drop(OWNER, own)
-    table.machines[OWNER].not_delivered(OTHER, 0)
-    table.dies(OTHER)
-    table.settle()
-    assert set(table.freed(OWNER)) == {mine[0], own[0]}
-    table.assert_empty()
-
-
-def test_everything_fails_by_name_when_the_owner_is_lost(table):
-    waiting = table.machines[USER].create(OWNER)[:2]
-    mine = created(table)
-    his = table.gives(USER, OTHER, mine)  # its claim is on its way
-    flying = table.sends(USER, THIRD, mine)  # arrives after the loss
-    table.dies(OWNER)
-    assert table.arrives(USER, flying)
-    table.settle()
-    late = (mine[0], flying.entries[0].fork_id)
-    after = table.machines[USER].create(OWNER)[:2]
-    table.collect()
-    for key, reference in ((USER, waiting), (USER, mine), (OTHER, his), (THIRD, late), (USER, after)):
-        assert "worker 0, was lost" in table.failures(key)[reference[1]]
-        table.drop(key, reference)
-    table.assert_empty()
-
-
-def test_a_failed_handle_fails_once(table):
-    mine, his, carrier = overtaken(table)
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    table.settle()
-    table.dies(OWNER)
-    table.collect()
-    assert sum(isinstance(said, p.Fail) for said in table.said[OTHER]) == 1
-    table.drop(USER, mine)
-    table.drop(OTHER, his)
-    table.assert_empty()
-
-
-def test_messages_and_carriers_of_the_lost_are_ignored(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OTHER, mine)
-    for key in (USER, OTHER, THIRD):
-        table.machines[key].worker_lost(OWNER)
-    assert not table.arrives(OWNER, carrier)
-    table.machines[OTHER].receive(OWNER, p.Void(0))
-    assert table.kinds() == []
-    table.machines[OTHER].worker_lost(OTHER)  # said of oneself: the agent closes, there is nothing to do here
-    table.drop(OWNER, mine)
-    table.machines[OWNER].worker_lost(OTHER)
-    table.assert_empty()
-
-
-def test_a_claim_of_a_lost_worker_registers_nothing(table):
-    mine = table.machines[OWNER].own()
-    table.machines[OWNER].worker_lost(OTHER)
-    table.machines[OWNER].receive(OTHER, p.Claim(mine[0], GlobalId(USER.rank, 0, 1)))
-    assert table.machines[OWNER].forks_of(mine[0]) == {mine[1]: OWNER}
-    table.drop(OWNER, mine)
-    table.assert_empty()
-
-
-def test_sending_to_the_lost_keeps_nothing_waiting(table):
-    mine = created(table)
-    own = table.machines[OWNER].own()
-    table.dies(OTHER)
-    table.sends(USER, OTHER, mine)
-    table.sends(OWNER, OTHER, own)
-    table.drop(USER, mine)
-    table.drop(OWNER, own)
-    table.settle()
-    assert set(table.freed(OWNER)) == {mine[0], own[0]}
-    table.assert_empty()
-
-
-def test_another_incarnation_is_another_worker(table):
-    mine = created(table)
-    table.dies(USER)
-    again = WorkerKey(USER.rank, 1)
-    table.machines[again], table.said[again] = Ownership(again), []
-    rref_id, fork_id, carrier = table.machines[again].create(OWNER)
-    assert rref_id != mine[0]
-    assert table.arrives(again, carrier)
-    table.machines[again].confirmed(fork_id)
-    table.drop(again, (rref_id, fork_id))
-    table.assert_empty()
-    assert str(rref_id) == "1.1/0"
-    assert str(mine[0]) == "1/0"
 
 
 # -- parking, misuse, the end
@@ -668,7 +357,7 @@ def test_a_released_handle_cannot_be_sent(table):
 
 
 def test_a_closed_machine_forgets_everything_and_ignores_what_comes(table):
-    mine = created(table)
+    mine = table.creates(USER, OWNER)
     carrier = table.sends(USER, OTHER, mine)
     machine = table.machines[OTHER]
     machine.close()

@@ -58,9 +58,7 @@ div = binary(
     saves=("b", "bo"),
     doc="``a / b``, in floating point.",
 )
-pow = binary(
-    "pow", np.power, _power_rule_a, _power_rule_b, saves=("ab", "ao"), doc="``a ** b``."
-)
+pow = binary("pow", np.power, _power_rule_a, _power_rule_b, saves=("ab", "ao"), doc="``a ** b``.")
 maximum = binary(
     "maximum",
     np.maximum,

@@ -45,9 +45,7 @@ _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, d
 _VAR = Row("var", _var_rule)
 
 
-def sum(
-    a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeLike | None = None
-) -> Tensor:
+def sum(a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``."""
     x = a._array if dtype is None else a._array.astype(dtype)
     if dim is None and not keepdim:

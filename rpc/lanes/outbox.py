@@ -94,6 +94,12 @@ def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
         yield b"".join(pending)
 
 
+def _memory(size: int) -> memoryview:
+    # Not zeroed, as a bytearray would be: it is about to be written.
+    array: Any = np.empty(size, np.uint8)
+    return memoryview(array)
+
+
 class Assembly:
     """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved."""
 
@@ -103,8 +109,7 @@ class Assembly:
     def add(self, message: bytes) -> memoryview | None:
         """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's."""
         transfer, total = CHUNK.unpack_from(message)
-        # Not zeroed: it is about to be written.
-        frame, position = self._under_way.get(transfer) or (memoryview(np.empty(total, np.uint8)), 0)
+        frame, position = self._under_way.get(transfer) or (_memory(total), 0)
         end = position + len(message) - CHUNK.size
         frame[position:end] = memoryview(message)[CHUNK.size :]
         if end < total:

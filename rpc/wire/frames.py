@@ -93,7 +93,8 @@ def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
 
 def raw_bytes(array: Any) -> memoryview:
     """The array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memoryview(flat)
 
 
 _dtypes: dict[bytes, np.dtype[Any]] = {}

@@ -99,7 +99,7 @@ class ByName(pickle.Pickler):
         return self.tables.replace(obj)
 
 
-class ByValue(cloudpickle.Pickler):
+class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
     """The slow pickler: what has no importable name is sent by value."""
 
     def __init__(self, file: io.BytesIO, tables: Tables) -> None:
