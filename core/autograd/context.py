@@ -58,7 +58,7 @@ class FunctionContext:
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"save_for_backward() keeps tensors, and you gave {type(tensor).__name__}; set ctx.{{name}} for that"
+                    f"save_for_backward() keeps tensors, not {type(tensor).__name__}; set an attribute of ctx for that"
                 )
         self._to_save = tensors
 
@@ -167,8 +167,8 @@ def _unpacked(node: FunctionNode, value: SavedValue | None) -> Tensor | None:
         return None
     if value.counter[0] != value.version:
         raise AutogradError(
-            f"{node.name()} saved a tensor of shape {value.array.shape} at version {value.version}, and it was modified "
-            f"in place since (version {value.counter[0]}); use the out-of-place form, or clone() before you save it"
+            f"{node.name()} saved a tensor of shape {value.array.shape} at version {value.version}, and it was "
+            f"modified in place since (version {value.counter[0]}); use the out-of-place form, or clone() it first"
         )
     if value.output is None:
         return value.tensor
