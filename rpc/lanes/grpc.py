@@ -131,12 +131,10 @@ class DialedConnection(GrpcConnection):
         try:
             await probe(self._target)
             await self._converse(channel)
-        except grpc.aio.AioRpcError as problem:
-            error = translate(problem, self._target)
-        except (OSError, AuthenticationError) as problem:
-            error = problem
         except asyncio.CancelledError:
             pass
+        except Exception as problem:
+            error = translate(problem, self._target)
         finally:
             self.closed = True
             await channel.close()
@@ -163,13 +161,16 @@ class AcceptedConnection(GrpcConnection):
 
     async def run(self, context: Any) -> None:
         """Move frames until the connection ends, and tell the host."""
+        error: Exception = ConnectionResetError("the peer closed the connection")
         try:
             await self._pump_frames(context.read, context.write)
+        except Exception as problem:
+            error = translate(problem, "its dialer")
         finally:
             self.closed = True
             if not self.over.done():
                 self.over.set_result(None)
-            self.host.disconnected(self, ConnectionResetError("the peer closed the connection"))
+            self.host.disconnected(self, error)
 
     async def run_bulk(self, context: Any) -> None:
         """Move bulk data until the connection ends."""
@@ -308,11 +309,15 @@ async def probe(target: str) -> None:
     await writer.wait_closed()
 
 
-def translate(error: grpc.aio.AioRpcError, target: str) -> Exception:
-    """gRPC's error as one of ours."""
-    details = error.details() or str(error.code())
-    if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
-        return AuthenticationError(details)
+def translate(error: Exception, target: str) -> Exception:
+    """What ended a connection, as an error of ours. gRPC and asyncio have many for "the other end is gone"."""
+    if isinstance(error, (OSError, AuthenticationError)):
+        return error
+    details = f"{type(error).__name__}: {error}"
+    if isinstance(error, grpc.aio.AioRpcError):
+        details = error.details() or str(error.code())
+        if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+            return AuthenticationError(details)
     return ConnectionResetError(f"the connection to {target} broke: {details}")
 
 
