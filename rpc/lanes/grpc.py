@@ -17,9 +17,11 @@ from functools import partial
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from ...core.errors import AuthenticationError, RendezvousError
 from ...proto.telegrad_pb2 import Admission, WorkerRecord
+from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, register_lane
 from .ioloop import acquire_loop, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
@@ -240,11 +242,8 @@ class GrpcLane(Lane):
     async def _accept(self, host: Host, _: Any, context: Any) -> None:
         handshake = host.acceptor_handshake()
         connection = AcceptedConnection(self._thread.loop, host)
-        try:
-            await context.write(handshake.welcome(await context.read()))
-            handshake.check(await context.read())
-        except AuthenticationError as error:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        if not await greet(context, handshake):
+            return
         await host.roster()
         token = handshake.session_token()
         self._sessions[token] = connection
@@ -294,6 +293,20 @@ async def introduce(stream: Any, handshake: Any) -> None:
         raise ConnectionResetError(f"the peer hung up during the handshake: {details}")
     if refusal := Admission.FromString(admission).refusal:
         raise ConnectionAbortedError(refusal)
+
+
+async def greet(context: Any, handshake: AcceptorHandshake) -> bool:
+    """The acceptor's side of the handshake on a stream that was opened; False: the visitor is not let in, or went away."""
+    try:
+        if (hello := await context.read()) is grpc.aio.EOF:
+            return False
+        await context.write(handshake.welcome(hello))
+        if (proof := await context.read()) is grpc.aio.EOF:
+            return False
+        handshake.check(proof)
+    except (AuthenticationError, DecodeError) as error:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+    return True
 
 
 async def probe(target: str) -> None:
