@@ -97,10 +97,10 @@ def amin(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 @overload
 def max(a: Tensor) -> Tensor: ...
 @overload
-def max(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
+def max(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...  # noqa: A001
 @overload
-def max(a: Tensor, dim: Tensor) -> Tensor: ...
-def max(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:
+def max(a: Tensor, dim: Tensor) -> Tensor: ...  # noqa: A001
+def max(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:  # noqa: A001
     """The largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum."""
     if isinstance(dim, Tensor):
         from .elementwise import maximum
@@ -112,10 +112,10 @@ def max(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesInd
 @overload
 def min(a: Tensor) -> Tensor: ...
 @overload
-def min(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
+def min(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...  # noqa: A001
 @overload
-def min(a: Tensor, dim: Tensor) -> Tensor: ...
-def min(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:
+def min(a: Tensor, dim: Tensor) -> Tensor: ...  # noqa: A001
+def min(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:  # noqa: A001
     """The smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum."""
     if isinstance(dim, Tensor):
         from .elementwise import minimum
@@ -135,7 +135,7 @@ def argmin(a: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
 
 
 def var(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
-    """The variance over ``dim``, divided by the number of elements less ``correction``; nan where that is not positive."""
+    """The variance over ``dim``: divided by the number of elements less ``correction``, nan if that is not positive."""
     x = to_float(a._array)
     dims = all_dims(dim, x.ndim)
     count = int(np.prod([x.shape[axis] for axis in dims]))
