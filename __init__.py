@@ -4,10 +4,22 @@
 ``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``.
 """
 
-from . import autograd_dist, data, launcher, nn, optim, rpc, rref
-from .autograd_dist import DistributedOptimizer
+from . import autograd_dist as autograd_dist
+from . import data as data
+from . import launcher as launcher
+from . import nn as nn
+from . import optim as optim
+from . import rpc as rpc
+from . import rref as rref
+from .autograd_dist import DistributedOptimizer as DistributedOptimizer
 from .core import *  # noqa: F403  # the core's face is the package's
-from .core import autograd, errors, futures
-from .rref import RRef
+from .core import autograd as autograd
+from .core import errors as errors
+from .core import futures as futures
+from .core.autograd import enable_grad as enable_grad
+from .core.autograd import is_grad_enabled as is_grad_enabled
+from .core.autograd import no_grad as no_grad
+from .core.autograd import set_grad_enabled as set_grad_enabled
+from .rref import RRef as RRef
 
 __version__ = "0.1.0"

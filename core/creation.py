@@ -124,7 +124,8 @@ def arange(
     whole = all(isinstance(value, int) for value in (start, end, step))
     chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
     count = math.ceil((end - start) / step)
-    array = np.arange(count, dtype=np.int64 if whole else np.float64) * step + start
+    array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
+    array = array * step + start
     return _finish(array.astype(chosen, copy=False), requires_grad)
 
 

@@ -2,7 +2,7 @@
 
 A tensor with dimensions decides the type before one without, and that before a Python number: an operand that comes
 later counts only when its category (bool < integer < floating point < complex) is higher. So ``float32`` stays
-``float32`` beside an ``int64`` tensor, a ``float64`` 0-d tensor or a Python float; NumPy alone would widen the first two.
+``float32`` beside an ``int64`` tensor, a ``float64`` 0-d tensor or a Python float. NumPy would widen the first two.
 """
 
 from __future__ import annotations

@@ -92,7 +92,10 @@ class Future(Generic[T]):
         """
         if not self._done and not self._block(timeout):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
-        return self.value()
+        try:
+            return self.value()
+        finally:
+            del self  # as in value()
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """Run ``callback(self)`` on completion; the returned future holds its result or its exception.
@@ -139,9 +142,16 @@ class Future(Generic[T]):
 
     def finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback]:
         """Complete it, wake who waits, and hand back the callbacks for the caller to run where it sees fit."""
+        callbacks = self.try_finish(value, error)
+        if callbacks is None:
+            raise RuntimeError("this future has already completed; a future completes exactly once")
+        return callbacks
+
+    def try_finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback] | None:
+        """``finish``; ``None`` if somebody else was first."""
         with self._lock:
             if self._done:
-                raise RuntimeError("this future has already completed; a future completes exactly once")
+                return None
             self._value, self._error = value, error
             self._done = True
             callbacks, self._callbacks = self._callbacks, []
@@ -217,13 +227,15 @@ def wait_all(futures: Iterable[Future[T]]) -> list[T]:
     return [future.wait() for future in list(futures)]
 
 
+def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:
+    """Complete a future that others may complete too; the first one counts."""
+    run_callbacks(future.try_finish(value, error) or [])
+
+
 def copy_outcome(source: Future[T], target: Future[T]) -> None:
-    """Complete ``target`` like ``source``, which is complete."""
+    """Complete ``target`` like ``source``, which is complete; somebody else may be first."""
     error = source.exception()
-    if error is None:
-        target.set_result(source.value())
-    else:
-        target.set_exception(error)
+    complete_once(target, source.value() if error is None else None, error)
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:

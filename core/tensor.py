@@ -327,7 +327,7 @@ class Tensor(TensorMethods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self._array.ctypes.data
+        return int(self._array.ctypes.data)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
@@ -336,7 +336,7 @@ class Tensor(TensorMethods):
     def __len__(self) -> int:
         if not self._array.ndim:
             raise TypeError("a 0-d tensor has no length")
-        return self._array.shape[0]
+        return int(self._array.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[index] for index in range(len(self)))

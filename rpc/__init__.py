@@ -1,6 +1,6 @@
 """Remote calls between the workers of a job (``torch.distributed.rpc``)."""
 
-from . import functions
+from . import backend_registry, functions
 from .api import (
     _set_rpc_timeout,
     debug_info,
@@ -11,6 +11,7 @@ from .api import (
     rpc_sync,
     shutdown,
 )
+from .gathering import _all_gather, _barrier, _wait_all
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
 
@@ -22,7 +23,11 @@ __all__ = [
     "RRef",
     "RpcBackendOptions",
     "WorkerInfo",
+    "_all_gather",
+    "_barrier",
     "_set_rpc_timeout",
+    "_wait_all",
+    "backend_registry",
     "debug_info",
     "functions",
     "get_rpc_timeout",

@@ -10,6 +10,7 @@ from ..core.futures import Future
 from . import backend_registry
 from .calling import call_function
 from .current import agents, current_agent
+from .gathering import collected
 from .options import UNSET_RPC_TIMEOUT, BackendType, RpcBackendOptions
 from .peers import WorkerInfo
 from .shutdown import shut_down
@@ -80,7 +81,10 @@ def rpc_async(
 
     The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
     """
-    return call_function(current_agent(), to, func, args, kwargs, timeout)
+    future = call_function(current_agent(), to, func, args, kwargs, timeout)
+    if (futures := collected.get()) is not None:
+        futures.append(future)
+    return future
 
 
 def rpc_sync(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..core.futures import Future
 from .control import ControlMessage
 from .lanes.base import Connection
-from .messages import Topic
 from .peers import Peer
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 
@@ -32,11 +31,11 @@ class Courier:
         self._handlers: dict[int, ControlHandler] = {}
         self._drained: Future[None] | None = None
 
-    def on(self, topic: Topic, handler: ControlHandler) -> None:
+    def on(self, topic: int, handler: ControlHandler) -> None:
         """Deliver messages of ``topic`` to ``handler(peer, payload)``: in a reader's thread, quick, no user code."""
         self._handlers[topic] = handler
 
-    def post(self, peer: Peer, topic: Topic, payload: bytes) -> None:
+    def post(self, peer: Peer, topic: int, payload: bytes) -> None:
         """Send a message to ``peer``; it arrives exactly once, or the peer is lost."""
         with peer.lock:
             peer.control.post(payload, topic)

@@ -6,14 +6,13 @@ creating and fetching remote references, feeding a distributed backward are othe
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
 from typing import Any
 
 from ..core.extend import Tensor
 
 
-class Kind(IntEnum):
-    """First byte of a frame."""
+class Kind:
+    """First byte of a frame. Plain integers, here and below: an ``IntFlag`` costs a microsecond each time it is combined."""
 
     REQUEST = 1
     REPLY = 2
@@ -22,17 +21,16 @@ class Kind(IntEnum):
     GOODBYE = 5
 
 
-class Flag(IntFlag):
+class Flag:
     """Second byte of a frame."""
 
-    NONE = 0
     ERROR = 1  # a reply that holds an exception
     PLAIN = 2  # unpickling it runs no code but ours and NumPy's, so a reader thread may do it
     TABLES = 4  # tensors, references, buffers or extras follow the header
     EMPTY = 8  # there is no pickle: the body is None
 
 
-class Method(IntEnum):
+class Method:
     """What a request asks for. Numbers below 16 are rpc/'s, from 16 rref/'s, from 32 autograd_dist/'s, from 128 anyone's."""
 
     CALL = 1
@@ -44,7 +42,7 @@ class Method(IntEnum):
     USER = 128
 
 
-class Topic(IntEnum):
+class Topic:
     """What a control message is about: the same ranges as ``Method``."""
 
     MEMBERSHIP = 1
@@ -76,7 +74,7 @@ class Outgoing:
         "to",
     )
 
-    def __init__(self, kind: Kind, method: int, call_id: int, timeout: float, to: int) -> None:
+    def __init__(self, kind: int, method: int, call_id: int, timeout: float, to: int) -> None:
         self.kind = kind
         self.method = method
         self.call_id = call_id

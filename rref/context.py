@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future
+from ..core.futures import Future, complete_once
 from ..rpc.extend import Agent, Peer, Topic
 from . import protocol as p
 from .encoding import decode_message, encode_message
@@ -104,8 +104,8 @@ class RRefContext:
 
     def creation_answered(self, handle: Handle, error: BaseException | None) -> None:
         """The request of ``remote`` ended: with an error, every use of the reference raises it."""
-        if error is not None and not handle.confirmed.done():
-            handle.confirmed.set_exception(error)
+        if error is not None:
+            complete_once(handle.confirmed, error=error)
 
     def not_delivered(self, carrier: p.Carrier) -> None:
         """The message of a carrier was not sent, or nobody knows whether it arrived."""
@@ -165,7 +165,7 @@ class RRefContext:
                 return
             handle.confirmed = Future()  # it was confirmed, and is void now
         future = handle.confirmed
-        self.agent.run_later(lambda: future.set_result(None) if error is None else future.set_exception(error))
+        self.agent.run_later(lambda: complete_once(future, error=error))
 
     def _error(self, reason: str, lost: WorkerKey | None) -> Exception:
         return RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost))
@@ -178,7 +178,7 @@ class RRefContext:
         future = self._values.pop(rref_id, None)
         if future is not None:
             error = RpcError(f"RRef {rref_id} was never created: the call of remote() did not arrive")
-            self.agent.run_later(lambda: future.set_exception(error))
+            self.agent.run_later(lambda: complete_once(future, error=error))
 
     # -- events
 
@@ -232,8 +232,7 @@ class RRefContext:
             handles, self._handles = list(self._handles.values()), {}
         error = AgentClosedError(f"worker {self.agent.name!r} was closed while this reference was awaited")
         for future in values + [handle.confirmed for handle in handles]:
-            if not future.done():
-                future.set_exception(error)
+            complete_once(future, error=error)
 
     def _worker(self, key: WorkerKey) -> str:
         return self.agent.peers.at(key.rank).info.name

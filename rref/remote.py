@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RpcError
-from ..core.futures import Future, copy_outcome
+from ..core.futures import Future, complete_once, copy_outcome
 from ..rpc.extend import (
     Agent,
     Method,
@@ -97,7 +97,7 @@ class Owner:
             function, args, kwargs = request.result()
             result = function(*args, **kwargs)
         except BaseException as error:
-            value.set_exception(_storable(error))
+            complete_once(value, error=_storable(error))
         else:
             _complete(self.context.agent, value, result, is_async_execution(function))
 
@@ -135,16 +135,16 @@ def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) ->
     elif inspect.iscoroutine(result):
         agent.run_coroutine(_await_into(value, result), copy_context())
     else:
-        value.set_result(result)
+        complete_once(value, result)
 
 
 async def _await_into(value: Future[Any], coroutine: Any) -> None:
     try:
         result = await coroutine
     except BaseException as error:
-        value.set_exception(_storable(error))
+        complete_once(value, error=_storable(error))
     else:
-        value.set_result(result)
+        complete_once(value, result)
 
 
 def _storable(error: BaseException) -> BaseException:

@@ -2,22 +2,31 @@
 
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
 from . import node as _node  # isort: skip
+from .context import FunctionContext
 from .engine import GraphTask
+from .function import Function, once_differentiable
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .graph import attach, gradient_edge
 from .node import Edge, Node
 from .passes import backward, grad
 
 __all__ = [
     "Edge",
+    "Function",
+    "FunctionContext",
+    "GradcheckError",
     "GraphTask",
     "Node",
     "attach",
     "backward",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "gradient_edge",
     "is_grad_enabled",
     "no_grad",
+    "once_differentiable",
     "set_grad_enabled",
 ]

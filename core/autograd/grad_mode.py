@@ -33,6 +33,7 @@ class GradMode:
         _enabled.set(self._former.pop())
 
     def __call__(self, function: F) -> F:
+        """Decorate ``function`` to run in this mode."""
         mode = self._mode
 
         @functools.wraps(function)
@@ -76,6 +77,7 @@ class set_grad_enabled(GradMode):  # noqa: N801 - PyTorch's name
         _enabled.set(self._mode)
 
     def __call__(self, function: F) -> F:
+        """Decorate ``function`` to run in this mode."""
         # As a decorator it must not change the mode of the place where the function is defined.
         _enabled.set(self._former.pop())
         return super().__call__(function)

@@ -35,7 +35,7 @@ class HookTable(dict[int, Any]):
 
 
 class RemovableHandle:
-    """What ``register_hook`` returns: ``remove()`` takes the hook off; as a context manager, at the end of the block."""
+    """What ``register_hook`` returns: ``remove()`` takes the hook off; so does the end of a ``with`` block."""
 
     __slots__ = ("_table", "id")
 

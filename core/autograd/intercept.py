@@ -168,4 +168,5 @@ def _replaced(result: Any, grads: tuple[Any, ...], who: str) -> tuple[Any, ...]:
 
 
 def _back(task: GraphTask, grad: Any) -> Any:
-    return grad if task.create_graph else to_array(grad)
+    # A copy: what a hook returned may be the user's own, and it would come to rest in some .grad.
+    return grad if task.create_graph or grad is None else grad._array.copy()

@@ -51,7 +51,7 @@ class Node:
         raise NotImplementedError(f"{type(self).__name__} must define apply(grads)")
 
     def apply_graph(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-        """The same on tensors, recording a graph (``create_graph=True``). A node that cannot says so when it is used."""
+        """The same on tensors, recording a graph (``create_graph=True``); by default, an error that says it cannot."""
         raise AutogradError(
             f"{self.name()} cannot be differentiated twice; call backward or grad without create_graph=True"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ def clone(a: Tensor) -> Tensor:
     return record(_CLONE, result, (a,), ()) if records(a) else result
 
 
-def to(a: Tensor, *args: Any, dtype: npt.DTypeLike | None = None, copy: bool = False, **ignored: Any) -> Tensor:
+def to(
+    a: Tensor, *args: Any, dtype: npt.DTypeLike | None = None, copy: builtins.bool = False, **ignored: Any
+) -> Tensor:
     """``a`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
 
     Raises:
@@ -33,7 +36,7 @@ def to(a: Tensor, *args: Any, dtype: npt.DTypeLike | None = None, copy: bool = F
         elif isinstance(argument, str) and argument.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta"):
             if argument.split(":")[0] != "cpu":
                 raise ValueError(f"there is no device {argument!r}; tensors live on the cpu")
-        elif argument is not None and not isinstance(argument, (type(True))):
+        elif argument is not None and not isinstance(argument, builtins.bool):
             dtype = argument
     wanted = a.dtype if dtype is None else np.dtype(dtype)
     if wanted == a.dtype:

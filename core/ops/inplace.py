@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd.grad_mode import is_grad_enabled
 from ..tensor import Tensor
 from .factories import named
-from .views import changed, check_writable
+from .views import changed, check_writable, stopped
 
 
 def inplace(operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
@@ -33,7 +33,10 @@ def inplace(operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None =
         if recording and result._requires_grad:
             check_writable(target)
         write(name, target, result)
-        return changed(target, result._edge)
+        edge = result._edge
+        if edge is None and recording and target._requires_grad:
+            edge = stopped()
+        return changed(target, edge)
 
     return named(in_place, name, f"``{operation.__name__}``, written into the first argument.")  # type: ignore[no-any-return]
 

@@ -58,7 +58,7 @@ def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
 
 def masked(grad: Array, index: Any) -> Array:
     """``grad`` with zeros at ``index``."""
-    result = grad.copy()
+    result: Array = np.array(grad)
     result[index] = 0
     return result
 
@@ -70,7 +70,7 @@ def get(array: Array, index: Any) -> Array:
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
     """``array`` in another shape."""
-    return array.reshape(shape)
+    return np.asarray(array.reshape(shape))
 
 
 def cast(array: Array, dtype: DType) -> Array:
@@ -86,7 +86,7 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
     result = np.zeros(shape, grad.dtype)
-    where = list(np.indices(index.shape, sparse=True))
+    where: list[Any] = list(np.indices(index.shape, sparse=True))
     where[dim] = index
     np.add.at(result, tuple(where), grad)
     return result

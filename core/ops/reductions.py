@@ -133,7 +133,7 @@ def argmin(a: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
 
 
 def var(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
-    """The variance over ``dim``, divided by the number of elements less ``correction``; nan where that is not positive."""
+    """The variance over ``dim``: divided by the number of elements less ``correction``, nan if that is not positive."""
     x = to_float(a._array)
     dims = all_dims(dim, x.ndim)
     count = int(np.prod([x.shape[axis] for axis in dims]))

@@ -36,7 +36,8 @@ def log_softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tens
     """The logarithm of ``softmax``, precise where that is tiny."""
     a, x, axis = _prepared(a, dim, dtype)
     shifted = x - _peak(x, axis)
-    result = Tensor(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)))
+    # Of nothing there is no logarithm, and NumPy would say so.
+    result = Tensor(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)) if x.size else shifted)
     if a._requires_grad and is_grad_enabled():
         record(_LOG_SOFTMAX, result, (a,), (keep_result(result),), axis)
     return result

@@ -57,6 +57,7 @@ class OpNode(Node):
         self._metadata = None
 
     def apply(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Run the rules on arrays."""
         saved = self.saved
         if saved is None:
             raise freed(self.name())
@@ -71,6 +72,7 @@ class OpNode(Node):
         return self._call_rules(ARRAYS, grads, values)
 
     def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Run the same rules on tensors."""
         if self.saved is None:
             raise freed(self.name())
         return self._call_rules(TENSORS, grads, [self._saved_tensor(index) for index in range(len(self.saved))])
@@ -100,10 +102,12 @@ class OpNode(Node):
         return Tensor(array, edge is not None, edge)
 
     def release(self) -> None:
+        """Forget what was saved; a node that saved nothing can run again."""
         if self.saved:
             self.saved = None
 
     def name(self) -> str:
+        """The row's name."""
         return self.row.name
 
 

@@ -53,21 +53,28 @@ def check_writable(target: Tensor) -> None:
     Raises:
         AutogradError: it is a leaf that requires grad, or a view of one.
     """
-    root = target._base or target
+    base = target._base
+    root = target if base is None else base
     if root._requires_grad and root._edge is None:
         what = "a leaf that requires grad" if root is target else "a view of a leaf that requires grad"
         raise AutogradError(f"{what} cannot be changed in place while recording; do it under no_grad()")
+
+
+def stopped() -> Edge:
+    """The history of a value that depends on nothing: for a recorded tensor that is overwritten with constants."""
+    return OpNode(_CONSTANT, ()), 0
 
 
 def changed(target: Tensor, edge: Edge | None = None) -> Tensor:
     """Note that the array of ``target`` was written to; ``edge`` is the new value's history, if it has one."""
     target._counter[0] += 1
     if edge is not None:
-        _set_history(target, edge)
+        set_history(target, edge)
     return target
 
 
-def _set_history(target: Tensor, edge: Edge) -> None:
+def set_history(target: Tensor, edge: Edge) -> None:
+    """Make ``edge`` the history of ``target``, and bring that of every tensor over the same memory into line."""
     steps: list[tuple[Row, tuple[Any, ...]]] = []
     root = target
     while root._view is not None:
@@ -121,4 +128,5 @@ def _inside(xp: Any, grad: Any, steps: Any) -> Any:
     return xp.get(xp.reshape(grad, (-1,)), places)
 
 
+_CONSTANT = Row("constant")
 _PATCH = Row("patch", _outside, _inside)

@@ -12,7 +12,7 @@ import numpy as np
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 BULK_BYTES = 128 * 1024  # larger frames travel in chunks on a stream of their own
-CHUNK_BYTES = 1024 * 1024
+CHUNK_BYTES = 2 * 1024 * 1024
 LENGTH = struct.Struct("<I")
 CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 

@@ -50,5 +50,5 @@ def read_goodbye(frame: Any) -> str:
     return bytes(memoryview(frame)[HEAD.size :]).decode()
 
 
-def _frame(kind: Kind, body: bytes) -> Parts:
+def _frame(kind: int, body: bytes) -> Parts:
     return [HEAD.pack(kind, 0, 0, len(body), 0, 0.0), body]

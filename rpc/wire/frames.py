@@ -93,6 +93,8 @@ def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
 
 def raw_bytes(array: Any) -> memoryview:
     """The array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
+    if array.flags.c_contiguous and array.size:
+        return memoryview(array).cast("B")
     flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return memoryview(flat)
 

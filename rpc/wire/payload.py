@@ -11,10 +11,12 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import cloudpickle
+import numpy as np
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
@@ -25,6 +27,8 @@ from .functions import MAIN, MAIN_NAMES, Unpickler
 HERE = __name__
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
 
+SIMPLE_KINDS = "biufcSU"  # dtypes that their string names completely
+
 # Names the parts of a body, for the message of an error.
 Labels = Callable[[Any], list[tuple[str, Any]]]
 
@@ -32,6 +36,11 @@ Labels = Callable[[Any], list[tuple[str, Any]]]
 def tensor_at(index: int) -> Tensor:
     """Stands in a pickle for a tensor; the unpickler looks it up in the message's table instead of calling this."""
     raise SerializationError(f"tensor {index} of a message was unpickled outside that message")
+
+
+def array_at(index: int) -> Any:
+    """Stands in a pickle for a NumPy array, like ``tensor_at``: the table is faster than pickle's own way for arrays."""
+    raise SerializationError(f"array {index} of a message was unpickled outside that message")
 
 
 def reference_at(index: int) -> Any:
@@ -65,6 +74,9 @@ class Tables:
                 return tensor_at, (len(self.tensors) - 1,)
             self.plain = False
             return subclass_at, (type(obj), len(self.tensors) - 1)
+        if type(obj) is np.ndarray and obj.dtype.kind in SIMPLE_KINDS:
+            self.tensors.append(Tensor(obj))
+            return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
             self.references.append(obj)
             return reference_at, (len(self.references) - 1,)
@@ -162,25 +174,30 @@ def _attempt(
 
 
 class Opener(Unpickler):
-    """Unpickles a body; table entries come from the message."""
+    """Unpickles a body; table entries come from the message.
+
+    The look-ups hang on the tables, not on this object: its memo keeps whatever was looked up, and a method of its own would
+    close a cycle that keeps every argument alive until the next garbage collection.
+    """
 
     def __init__(self, message: Incoming) -> None:
         super().__init__(io.BytesIO(message.pickled), buffers=message.buffers)
-        self.message = message
+        self.lookups = {
+            "array_at": message.arrays.__getitem__,
+            "tensor_at": message.tensors.__getitem__,
+            "reference_at": message.references.__getitem__,
+            "subclass_at": partial(_rebuild, message.tensors),
+        }
 
     def find_class(self, module: str, name: str) -> Any:
         """Table entries by index, everything else by name."""
-        return getattr(self, "_" + name) if module == HERE else super().find_class(module, name)
+        return self.lookups[name] if module == HERE else super().find_class(module, name)
 
-    def _tensor_at(self, index: int) -> Tensor:
-        return self.message.tensors[index]
 
-    def _reference_at(self, index: int) -> Any:
-        return self.message.references[index]
-
-    def _subclass_at(self, kind: type[Tensor], index: int) -> Any:
-        tensor = self.message.tensors[index]
-        return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
+def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
+    tensor = tensors[index]
+    # What arrives in an autograd context is a result, and a parameter cannot be one.
+    return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
 
 
 def make_tensors(message: Incoming) -> None:
@@ -197,6 +214,8 @@ def unpack(message: Incoming) -> Any:
     if message.flags & Flag.EMPTY:
         return None
     try:
+        if message.flags & Flag.PLAIN and not message.flags & Flag.TABLES:
+            return pickle.loads(message.pickled)
         return Opener(message).load()
     except (ImportError, AttributeError) as error:
         raise SerializationError(

@@ -1,0 +1,230 @@
+"""``Function``: operations that users define, with a gradient of their own.
+
+Ownership: the node owns the context and what was saved; the context knows its node weakly. So a saved output makes no
+cycle, and a context that outlives its node says so when it is asked for what died with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import AutogradError
+from ..tensor import Tensor
+from .context import FunctionContext, OutputInfo, SavedValue
+from .grad_mode import is_grad_enabled, no_grad
+from .graph import gradient_edge
+from .intercept import to_tensor
+from .node import Edges, Node
+
+_NEW_FORM = """write it with static methods and call apply:
+    class {name}(Function):
+        @staticmethod
+        def forward(ctx, x): ...
+        @staticmethod
+        def backward(ctx, grad): ...
+    y = {name}.apply(x)"""
+
+
+class Function:
+    """Subclass it with static methods ``forward`` and ``backward``, and call ``YourFunction.apply(...)``.
+
+    ``forward(ctx, *args)`` computes; or ``forward(*args)`` does and ``setup_context(ctx, inputs, output)`` saves.
+    ``backward(ctx, *grads)`` takes one gradient for each output and returns one for each argument of ``forward``, with
+    ``None`` for arguments that are not tensors or need none. ``ctx`` is a ``FunctionContext``.
+    """
+
+    def __init__(self) -> None:
+        raise AutogradError(f"a Function is not instantiated; {_NEW_FORM.format(name=type(self).__name__)}")
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the output, a tensor or a tuple, from ``(ctx, *args)``."""
+        raise NotImplementedError("your Function must define the static method forward")
+
+    @staticmethod
+    def setup_context(ctx: FunctionContext, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save what ``backward`` needs, when ``forward`` takes no context."""
+
+    @staticmethod
+    def backward(ctx: FunctionContext, *grad_outputs: Any) -> Any:
+        """The gradients of the arguments from those of the outputs."""
+        raise NotImplementedError("your Function must define the static method backward")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run ``forward`` without recording it, and record this function in its place.
+
+        Raises:
+            AutogradError: ``forward`` or ``backward`` is not a static method (the form of PyTorch before 1.3).
+        """
+        _check_form(cls)
+        ctx = FunctionContext()
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg._requires_grad for arg in args)
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args)
+            else:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+        if not is_grad_enabled() or not any(ctx.needs_input_grad):
+            return output
+        edges = tuple(gradient_edge(tensor) for tensor in tensors)
+        outputs = output if isinstance(output, tuple) else (output,)
+        node = FunctionNode(cls, ctx, args, edges, len(outputs))
+        results = node.adopt_outputs(outputs, tensors)
+        return results if isinstance(output, tuple) else results[0]
+
+
+class FunctionNode(Node):
+    """The node of a custom function."""
+
+    __slots__ = ("arguments", "ctx", "function", "outputs", "saved")
+
+    tape: ClassVar[bool] = False
+
+    def __init__(
+        self, function: type[Function], ctx: FunctionContext, args: tuple[Any, ...], edges: Edges, outputs: int
+    ) -> None:
+        super().__init__(edges, outputs)
+        self.function = function
+        self.ctx = ctx
+        # What a gradient must fit, for each argument of forward that is a tensor.
+        self.arguments = [(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
+        self.outputs: list[OutputInfo | None] = []
+        self.saved: tuple[SavedValue | None, ...] | None = None
+
+    def adopt_outputs(self, outputs: tuple[Any, ...], inputs: list[Tensor]) -> tuple[Any, ...]:
+        """Make ``outputs`` this node's, and take over what the context was told to save."""
+        ctx, results = self.ctx, []
+        for slot, output in enumerate(outputs):
+            if not isinstance(output, Tensor):
+                self.outputs.append(None)
+                results.append(output)
+                continue
+            self.outputs.append(OutputInfo(output.shape, output.dtype))
+            results.append(ctx.adopt(self, slot, output, inputs, results))
+        self.saved = ctx.take_saved(self, outputs, tuple(results))
+        return tuple(results)
+
+    def apply(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Run the user's ``backward`` on arrays."""
+        results = self._run([to_tensor(grad) for grad in grads])
+        # Copies, because yours may be a tensor that you keep, and it would come to rest in some .grad.
+        return [None if result is None else result._array.copy() for result in results]
+
+    def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Run the user's ``backward`` on tensors, recording it."""
+        return self._run(list(grads))
+
+    def _run(self, grads: list[Any]) -> list[Any]:
+        if self.ctx.materialize_grads:
+            for slot, info in enumerate(self.outputs):
+                if grads[slot] is None and info is not None:
+                    grads[slot] = Tensor(np.zeros(info.shape, info.dtype))
+        returned = self.function.backward(self.ctx, *grads)
+        results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        return self._checked(results)
+
+    def _checked(self, results: list[Any]) -> list[Any]:
+        name, expected = self.function.__name__, len(self.arguments)
+        while len(results) > expected and results[-1] is None:
+            results.pop()
+        if len(results) != expected:
+            raise AutogradError(
+                f"{name}.backward returned {len(results)} gradients, and forward took {expected} arguments; "
+                "return one for each, None where there is none"
+            )
+        checked = []
+        for place, (result, target) in enumerate(zip(results, self.arguments)):
+            if target is not None:
+                checked.append(None if result is None else _fitted(name, place, result, *target))
+            elif result is not None:
+                raise AutogradError(f"{name}.backward returned a gradient for argument {place}, which is not a tensor")
+        return checked
+
+    def release(self) -> None:
+        """Forget what ``save_for_backward`` was given."""
+        if self.saved:
+            self.saved = None
+
+    def name(self) -> str:
+        """The function's name, and ``Backward``."""
+        return f"{self.function.__name__}Backward"
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What ``ctx.save_for_backward`` was given."""
+        return self.ctx.saved_tensors
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a ``backward`` that cannot be differentiated again: doing so is an error instead of a wrong result."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx: FunctionContext, *grads: Any) -> Any:
+        with no_grad():
+            results = backward(ctx, *grads)
+        if not is_grad_enabled() or not any(isinstance(grad, Tensor) and grad._requires_grad for grad in grads):
+            return results
+        single = not isinstance(results, tuple)
+        guarded = tuple(_guarded(result, ctx) for result in ((results,) if single else results))
+        return guarded[0] if single else guarded
+
+    return wrapper
+
+
+class OnceDifferentiable(Node):
+    """Stands behind the gradients of a ``once_differentiable`` backward, and raises when a pass comes to it."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: str) -> None:
+        super().__init__()
+        self.function = function
+
+    def apply(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Always raises."""
+        raise AutogradError(f"{self.function} is marked once_differentiable, so its gradient has no gradient")
+
+    def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Always raises."""
+        return self.apply(grads)
+
+
+def _guarded(result: Any, ctx: FunctionContext) -> Any:
+    if not isinstance(result, Tensor):
+        return result
+    return Tensor(result._array, True, (OnceDifferentiable(ctx.name()), 0))
+
+
+def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"{name}.backward must return tensors and None, and argument {place} got {type(result).__name__}"
+        )
+    if result.shape != shape:
+        try:
+            fits = np.broadcast_shapes(shape, result.shape) == result.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise AutogradError(
+                f"{name}.backward returned a gradient of shape {result.shape} for argument {place}, of shape {shape}"
+            )
+    from ..ops.table import TENSORS
+
+    return TENSORS.fit(result, shape, dtype)  # type: ignore[no-any-return]
+
+
+def _check_form(cls: type[Function]) -> None:
+    for method in ("forward", "backward"):
+        if not isinstance(inspect.getattr_static(cls, method), staticmethod):
+            raise AutogradError(
+                f"{cls.__name__}.{method} is not a static method; {_NEW_FORM.format(name=cls.__name__)}"
+            )
