@@ -65,7 +65,7 @@ def test_rref_tour(command, tmp_path):
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_the_parameter_server_learns(mode, tmp_path):
     output = run(under_launcher(3, "parameter_server.py", "--mode", mode, "--epochs", "10", "--out", "here"), tmp_path)
-    found = re.search(r"accuracy on the held-out fifth: ([\d.]+)%", output)
+    found = re.search(r"accuracy of the checkpoint on the held-out fifth: ([\d.]+)%", output)
     assert found and float(found[1]) > 90.0, output
     assert output.count(TIDY) == 3
     state = load_file(tmp_path / "here" / "model.safetensors")
