@@ -19,11 +19,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeVar
 
 import telegrad as tg
 from telegrad.examples import digits, ps_check
-from telegrad.examples.ps_model import Head, Model, count_right
+from telegrad.examples.ps_model import Front, Head, Model, count_right
 from telegrad.examples.ps_options import Options, parse
 from telegrad.examples.ps_picture import draw
 from telegrad.examples.ps_progress import Board
@@ -59,11 +60,14 @@ def serve(options: Options) -> None:
     began = time.perf_counter()
     histories = train_all(server, options)
     seconds = time.perf_counter() - began
-    model = assemble(server)
-    accuracy = evaluate(model)
     print(f"{options.mode} training with {options.trainers} trainers took {seconds:.1f} s")
-    print(f"accuracy on the held-out fifth: {accuracy:.2%}")
-    write_files(model, histories, accuracy, options)
+    checkpoint = options.out / "model.safetensors"
+    options.out.mkdir(parents=True, exist_ok=True)
+    tg.save(assemble(server).state_dict(), checkpoint)
+    accuracy = evaluate(restore(checkpoint))
+    print(f"accuracy of the checkpoint on the held-out fifth: {accuracy:.2%}")
+    print(f"checkpoint: {checkpoint.resolve()}")
+    show_picture(histories, accuracy, options)
 
 
 def train_all(server: ParameterServer, options: Options) -> list[History]:
@@ -94,6 +98,13 @@ def assemble(server: ParameterServer) -> Model:
     return Model(server.front, head)
 
 
+def restore(checkpoint: Path) -> Model:
+    """The model that a checkpoint holds: what whoever uses it would write."""
+    model = Model(Front(), Head())
+    model.load_state_dict(tg.load(checkpoint))
+    return model
+
+
 def evaluate(model: Model) -> float:
     """The accuracy on the held-out digits, between 0 and 1."""
     _, _, images, labels = digits.load()
@@ -101,12 +112,9 @@ def evaluate(model: Model) -> float:
         return count_right(model(tg.tensor(digits.to_levels(images))), tg.tensor(labels)) / len(labels)
 
 
-def write_files(model: Model, histories: list[History], accuracy: float, options: Options) -> None:
-    """Write the checkpoint and the picture, and say where they are."""
-    options.out.mkdir(parents=True, exist_ok=True)
-    checkpoint, picture = options.out / "model.safetensors", options.out / "training.png"
-    tg.save(model.state_dict(), checkpoint)
-    print(f"checkpoint: {checkpoint.resolve()}")
+def show_picture(histories: list[History], accuracy: float, options: Options) -> None:
+    """Draw the run, and say where the picture is."""
+    picture = options.out / "training.png"
     if find_spec("matplotlib"):
         draw(histories, options.mode, accuracy, picture)
         print(f"picture: {picture.resolve()}")

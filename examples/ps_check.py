@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import telegrad as tg
 from telegrad.examples import digits
-from telegrad.examples.ps_model import Head, Model
+from telegrad.examples.ps_model import Head, Model, loss_of
 from telegrad.examples.ps_options import Options
 from telegrad.examples.ps_server import ParameterServer
 from telegrad.examples.ps_trainer import Trainer
@@ -83,7 +83,7 @@ def expected(
     head = Head().double()
     head.load_state_dict(head_state)
     model = Model(server.front, head)
-    loss = tg.nn.functional.cross_entropy(model(tg.tensor(levels)), tg.tensor(labels))
+    loss = loss_of(model(tg.tensor(levels)), tg.tensor(labels))
     found = tg.autograd.grad(loss, [*server.parameters, *head.parameters()])
     count = len(server.parameters)
     return list(found[:count]), list(found[count:])

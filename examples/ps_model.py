@@ -6,6 +6,8 @@ embedding); the same small linear layer reads every window, and a second one see
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import telegrad as tg
 from telegrad.examples.digits import CLASSES, LEVELS, SIDE
@@ -16,6 +18,7 @@ SHADE = 4  # numbers that stand for a grey level
 FILTERS = 24
 FEATURES = 128
 HIDDEN = 64
+SMOOTHING = 0.1  # of the labels: the few training digits are soon known by heart otherwise
 
 
 def window_pixels() -> tg.Tensor:
@@ -79,6 +82,19 @@ def smooth_shades() -> tg.Tensor:
     level = np.linspace(0.0, 1.0, LEVELS)
     waves = [np.sin(np.pi * wave * level) for wave in range(1, SHADE)]
     return tg.tensor(np.stack([level, *waves], axis=1).astype(np.float32))
+
+
+def loss_of(scores: tg.Tensor, labels: tg.Tensor) -> tg.Tensor:
+    """What the training makes small: the mean cross-entropy of a batch with smoothed labels."""
+    loss: tg.Tensor = tg.nn.functional.cross_entropy(scores, labels, label_smoothing=SMOOTHING)
+    return loss
+
+
+def least_loss() -> float:
+    """What ``loss_of`` cannot get below: the entropy of the smoothed labels."""
+    wrong = SMOOTHING / CLASSES
+    right = 1.0 - SMOOTHING + wrong
+    return -right * math.log(right) - (CLASSES - 1) * wrong * math.log(wrong)
 
 
 def count_right(scores: tg.Tensor, labels: tg.Tensor) -> int:

@@ -15,7 +15,7 @@ MODES = ("sync", "async")
 class Options:
     """Everything that server and trainers must agree on."""
 
-    epochs: int = 30
+    epochs: int = 40
     batch_size: int = 32  # of each trainer
     lr: float = 0.1
     momentum: float = 0.9

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from telegrad.examples.ps_model import least_loss
 
 if TYPE_CHECKING:
     from telegrad.examples.ps_trainer import History
@@ -36,12 +37,12 @@ def draw_losses(axes: Any, histories: Sequence[History]) -> None:
     """Every step as a faint dot, the mean of each epoch's worth of steps as a line."""
     window = len(histories[0].loss) // len(histories[0].held_out)
     for index, history in enumerate(histories):
-        loss, colour = np.array(history.loss), COLOURS[index % len(COLOURS)]
+        loss, colour = np.array(history.loss) - least_loss(), COLOURS[index % len(COLOURS)]
         steps = np.arange(1, len(loss) + 1)
         axes.plot(steps, loss, ".", color=colour, alpha=0.2, markersize=2.5, markeredgewidth=0)
         axes.plot(steps, running_mean(loss, window), color=colour, linewidth=1.8, label=f"trainer{index}")
     axes.set_yscale("log")
-    dress(axes, "Loss on the trainers' own batches", "step", "cross-entropy")
+    dress(axes, "Loss on the trainers' own batches", "step", "cross-entropy above the least possible")
     axes.legend(frameon=False, loc="upper right", title=f"lines: mean of the last {window} steps")
 
 

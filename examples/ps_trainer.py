@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import telegrad as tg
 from telegrad.examples import digits
-from telegrad.examples.ps_model import Head, count_right
+from telegrad.examples.ps_model import Head, count_right, loss_of
 from telegrad.examples.ps_options import Options
 
 LINES = 10  # of progress, over the whole training
@@ -84,7 +84,7 @@ class Trainer:
     def _backward(self, context_id: int, levels: tg.Tensor, labels: tg.Tensor) -> tuple[float, int]:
         features = self.server.rpc_sync().forward(levels)
         scores = self.head(features)
-        loss = tg.nn.functional.cross_entropy(scores, labels)
+        loss = loss_of(scores, labels)
         tg.autograd_dist.backward(context_id, [loss])
         return loss.item(), count_right(scores, labels)
 
