@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from functools import partial
 
 import pytest
 from telegrad.core.errors import RpcError
@@ -21,18 +22,20 @@ class Thing:
     pass
 
 
+def meet(barrier, thing):
+    barrier.wait(5)
+
+
 def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
     gc.disable()
     try:
         things = [Thing() for _ in range(6)]
         kept = [weakref.ref(thing) for thing in things]
         for _ in range(3):
-            done = [threading.Event(), threading.Event()]
-            both = threading.Barrier(2)
-            for event in done:
-                pool.submit(lambda thing=things.pop(), event=event: (both.wait(5), event.set(), thing))
-            for event in done:
-                assert event.wait(5)
+            both = threading.Barrier(3)
+            for _ in range(2):
+                pool.submit(partial(meet, both, things.pop()))
+            both.wait(5)
         until(lambda: pool.counts()["idle"] == 2)
         assert [ref() for ref in kept] == [None] * 6
     finally:
@@ -52,7 +55,7 @@ def test_at_most_size_tasks_run_and_the_others_wait(pool, until):
 
     for event in done:
         pool.submit(lambda event=event: task(event))
-    until(lambda: pool.counts() == {"running": 2, "idle": 0, "blocked": 0, "waiting": 4})
+    until(lambda: pool.counts() == {"running": 2, "idle": 0, "blocked": 0, "waiting": 4} and len(running) == 2)
     gate.set()
     assert all(event.wait(5) for event in done)
     assert max(most) == 2
