@@ -166,6 +166,19 @@ class Tensor(TensorMethods):
         result._counter = self._counter
         return result
 
+    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+        """A leaf over the same memory, of class ``cls``, made without that class's own ``__init__``.
+
+        Raises:
+            AutogradError: this tensor is the result of a recorded operation.
+        """
+        if self._edge is not None:
+            raise AutogradError(f"the result of a recorded operation cannot be a {cls.__name__}; use detach() first")
+        result = cls.__new__(cls)
+        Tensor.__init__(result, self._array, self._requires_grad)
+        result._counter = self._counter
+        return result
+
     def detach_(self) -> Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
         if self._view is not None:

@@ -104,12 +104,14 @@ class ThreadPool:
     def _start(self, task: Task) -> None:
         # lock held, and there is a free place
         self._running += 1
+        # Through the queue also to a new thread: a Thread object keeps its arguments for as long as it runs. If an idle
+        # thread is faster, the new one is idle in its stead.
+        self._ready.put(task)
         if self._idle:
             self._idle -= 1
-            self._ready.put(task)
             return
         self._made += 1
-        thread = threading.Thread(target=self._work, args=(task,), name=f"{self.name}-{self._made}", daemon=True)
+        thread = threading.Thread(target=self._work, name=f"{self.name}-{self._made}", daemon=True)
         self._threads.add(thread)
         thread.start()
 
@@ -118,9 +120,9 @@ class ThreadPool:
         while self._backlog and self._running < self.size and (self._idle or len(self._threads) < self.ceiling):
             self._start(self._backlog.popleft())
 
-    def _work(self, first: Task | None) -> None:
+    def _work(self) -> None:
         thread_role.blocker = self
-        task = first
+        task = self._ready.get()
         while task is not None:
             try:
                 task()
