@@ -6,6 +6,7 @@ and ``signatures.py`` declares them for type checkers.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from .signatures import TensorMethods
 else:
     TensorMethods = object
+
+
+# Held while a leaf's gradient changes: passes in several threads may reach the same leaf. Reentrant, because an
+# allocation inside may run a finalizer, and that may run a backward pass of its own.
+grad_lock = threading.RLock()
 
 
 class Lent:
@@ -122,10 +128,14 @@ class Tensor(ArrayQueries, TensorMethods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, of the same shape and dtype."""
-        grad = self._grad
-        if type(grad) is Lent:
-            grad = self._grad = Tensor(grad._array.copy())
-        return grad  # type: ignore[return-value]
+        if type(self._grad) is Lent:
+            with grad_lock:
+                lent = self._grad
+                if isinstance(lent, Lent):
+                    own = Tensor(lent._array.copy())
+                    if self._grad is lent:  # making it may have run a finalizer that ran a pass
+                        self._grad = own
+        return self._grad  # type: ignore[return-value]
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
