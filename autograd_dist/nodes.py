@@ -34,7 +34,7 @@ class SendNode(Node):
         return grads
 
     def __repr__(self) -> str:
-        return f"message {self.message_id} to worker {self.receiver!r}"
+        return f"{self.num_inputs} tensor{'s' * (self.num_inputs > 1)} sent to worker {self.receiver!r}"
 
 
 class ReceiveNode(Node):

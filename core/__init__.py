@@ -2,7 +2,6 @@
 
 The functions and dtypes named here are what ``telegrad`` itself offers under the same names.
 """
-# ruff: noqa: A004 - PyTorch names its functions so, and so do we
 
 from . import autograd, ops
 from .autograd import Function, enable_grad, is_grad_enabled, no_grad, set_grad_enabled

@@ -49,7 +49,12 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
     meeting = plan_meeting(options.init_method, rank, world_size)
     lanes = [make_lane(scheme) for scheme in options.lanes or DEFAULT_LANES]
-    agent = Agent(name, meeting.rank, options, lanes=lanes)
+    try:
+        agent = Agent(name, meeting.rank, options, lanes=lanes)
+    except BaseException:
+        for lane in lanes:
+            lane.close()
+        raise
     try:
         agent.listen(meeting.rendezvous.prepare(lanes, meeting.rank))
         agent.start(meeting.rendezvous.meet(agent, meeting.world_size, options.init_timeout))

@@ -12,7 +12,7 @@ from ..core.errors import AuthenticationError, RendezvousError
 from ..core.futures import Future
 from ..proto.telegrad_pb2 import Admission, JoinReply, JoinRequest, WorkerRecord
 from .agent import Agent
-from .lanes.grpc import OPTIONS, GrpcLane, introduce, probe, translate
+from .lanes.grpc import OPTIONS, GrpcLane, greet, introduce, probe, translate
 from .lanes.ioloop import acquire_loop, release_loop
 from .roster import Roster
 
@@ -45,11 +45,8 @@ class MeetingHost:
     async def _serve(self, _: Any, context: Any) -> None:
         agent, roster = await self._opened
         handshake = agent.acceptor_handshake()
-        try:
-            await context.write(handshake.welcome(await context.read()))
-            handshake.check(await context.read())
-        except AuthenticationError as error:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        if not await greet(context, handshake):
+            return
         await context.write(Admission().SerializeToString())
         request = JoinRequest.FromString(await context.read())
         try:
@@ -93,6 +90,8 @@ async def _attend(agent: Agent, address: str, world_size: int, deadline: float, 
     while (left := deadline - time.monotonic()) > 0:
         try:
             return await asyncio.wait_for(_join_once(agent, address, world_size, left), left + GRACE_SECONDS)
+        except AuthenticationError:
+            raise  # waiting does not help
         except (OSError, TimeoutError, asyncio.TimeoutError) as error:
             reason = error
         await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))

@@ -170,7 +170,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(ctx: FunctionContext, *grads: Any) -> Any:
         with no_grad():
             results = backward(ctx, *grads)
-        if not is_grad_enabled() or not any(isinstance(grad, Tensor) and grad._requires_grad for grad in grads):
+        if not is_grad_enabled():
             return results
         single = not isinstance(results, tuple)
         guarded = tuple(_guarded(result, ctx) for result in ((results,) if single else results))

@@ -11,29 +11,34 @@ from .factories import named
 from .views import changed, check_writable, stopped
 
 
-def inplace(operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
+def inplace(
+    operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None, *, keeps: str = "always"
+) -> Callable[..., Tensor]:
     """The in-place form of ``operation``: the result is written into the first argument, which is returned.
 
     ``ufunc`` computes it straight into the memory when both operands are of one dtype and nothing is recorded.
+    ``keeps`` says when the gradient rules want the value that is overwritten, which is then copied first: "always",
+    "never", or when the "other" operand requires grad.
     """
     name = operation.__name__ + "_"
 
     def in_place(target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         recording = is_grad_enabled()
-        array = target._array
-        if ufunc is not None and len(args) == 1 and not (recording and _requires_grad(target, args[0])):
-            other = args[0]._array if isinstance(args[0], Tensor) else args[0]
+        if ufunc is not None and len(args) == 1 and not (recording and _any_requires_grad(target, args)):
+            array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
             plain = isinstance(other, (int, float))
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
                 ufunc(array, other, out=array, casting="same_kind")
                 return changed(target)
-        if recording and target._requires_grad:
+        source = target
+        if recording and _any_requires_grad(target, args):
             check_writable(target)
-        result = operation(target, *args, **kwargs)
-        if recording and result._requires_grad:
-            check_writable(target)
-        write(name, target, result)
+            if keeps == "always" or (keeps == "other" and _any_requires_grad(*args)):
+                source = Tensor(target._array.copy(), target._requires_grad, target._edge)
+                args = tuple(source if arg is target else arg for arg in args)
+        result = operation(source, *args, **kwargs)
         edge = result._edge
+        write(name, target, result)
         if edge is None and recording and target._requires_grad:
             edge = stopped()
         return changed(target, edge)
@@ -58,5 +63,8 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
     into[...] = source
 
 
-def _requires_grad(target: Tensor, other: Any) -> bool:
-    return target._requires_grad or (isinstance(other, Tensor) and other._requires_grad)
+def _any_requires_grad(*operands: Any) -> bool:
+    return any(
+        _any_requires_grad(*operand) if isinstance(operand, tuple) else getattr(operand, "_requires_grad", False)
+        for operand in operands
+    )

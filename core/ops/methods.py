@@ -19,7 +19,7 @@ def _reflected(operation: Callable[..., Tensor]) -> Callable[[Any, Any], Tensor]
 
 def copy_(self: Tensor, source: Tensor) -> Tensor:
     """Copy ``source`` into this tensor, broadcast and converted; recorded."""
-    return _copy(self, casting.to(source, self.dtype).expand(*self.shape))
+    return _copy(self, shaping.broadcast_to(casting.to(source, self.dtype), self.shape))
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -35,10 +35,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 def _assigned(self: Tensor, source: Tensor) -> Tensor:
     # What copy_ computes: the source's value and history, none of the former one's.
-    return source.clone()
+    return source
 
 
-_copy = inplace(_assigned)
+_copy = inplace(_assigned, keeps="never")
 _clamp_ = inplace(elementwise.clamp)
 
 _METHODS: dict[str, Any] = {
@@ -66,16 +66,17 @@ _METHODS: dict[str, Any] = {
 }
 
 _IN_PLACE: dict[str, Any] = {
-    "add_": inplace(elementwise.add, np.add),
-    "sub_": inplace(elementwise.sub, np.subtract),
-    "mul_": inplace(elementwise.mul, np.multiply),
-    "div_": inplace(elementwise.div, np.true_divide),
+    "add_": inplace(elementwise.add, np.add, keeps="never"),
+    "sub_": inplace(elementwise.sub, np.subtract, keeps="never"),
+    "mul_": inplace(elementwise.mul, np.multiply, keeps="other"),
+    "div_": inplace(elementwise.div, np.true_divide, keeps="never"),
     "pow_": inplace(elementwise.pow, np.power),
     "clamp_": _clamp_,
     "masked_fill_": inplace(indexing.masked_fill),
     **{
-        f"{name}_": inplace(getattr(elementwise, name))
-        for name in ("abs", "cos", "exp", "log", "neg", "relu", "sigmoid", "sin", "sqrt", "tanh")
+        f"{name}_": inplace(getattr(elementwise, name), keeps=keeps)
+        for keeps, names in (("always", "abs cos log sin"), ("never", "exp neg relu sigmoid sqrt tanh"))
+        for name in names.split()
     },
     "copy_": copy_,
     "fill_": fill_,

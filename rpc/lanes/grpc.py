@@ -17,9 +17,11 @@ from functools import partial
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from ...core.errors import AuthenticationError, RendezvousError
 from ...proto.telegrad_pb2 import Admission, WorkerRecord
+from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, register_lane
 from .ioloop import acquire_loop, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
@@ -131,12 +133,10 @@ class DialedConnection(GrpcConnection):
         try:
             await probe(self._target)
             await self._converse(channel)
-        except grpc.aio.AioRpcError as problem:
-            error = translate(problem, self._target)
-        except (OSError, AuthenticationError) as problem:
-            error = problem
         except asyncio.CancelledError:
             pass
+        except Exception as problem:
+            error = translate(problem, self._target)
         finally:
             self.closed = True
             await channel.close()
@@ -163,13 +163,16 @@ class AcceptedConnection(GrpcConnection):
 
     async def run(self, context: Any) -> None:
         """Move frames until the connection ends, and tell the host."""
+        error: Exception = ConnectionResetError("the peer closed the connection")
         try:
             await self._pump_frames(context.read, context.write)
+        except Exception as problem:
+            error = translate(problem, "its dialer")
         finally:
             self.closed = True
             if not self.over.done():
                 self.over.set_result(None)
-            self.host.disconnected(self, ConnectionResetError("the peer closed the connection"))
+            self.host.disconnected(self, error)
 
     async def run_bulk(self, context: Any) -> None:
         """Move bulk data until the connection ends."""
@@ -239,11 +242,8 @@ class GrpcLane(Lane):
     async def _accept(self, host: Host, _: Any, context: Any) -> None:
         handshake = host.acceptor_handshake()
         connection = AcceptedConnection(self._thread.loop, host)
-        try:
-            await context.write(handshake.welcome(await context.read()))
-            handshake.check(await context.read())
-        except AuthenticationError as error:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        if not await greet(context, handshake):
+            return
         await host.roster()
         token = handshake.session_token()
         self._sessions[token] = connection
@@ -295,6 +295,20 @@ async def introduce(stream: Any, handshake: Any) -> None:
         raise ConnectionAbortedError(refusal)
 
 
+async def greet(context: Any, handshake: AcceptorHandshake) -> bool:
+    """The acceptor's side of the handshake on a stream that was opened; False: the visitor is not let in, or went away."""
+    try:
+        if (hello := await context.read()) is grpc.aio.EOF:
+            return False
+        await context.write(handshake.welcome(hello))
+        if (proof := await context.read()) is grpc.aio.EOF:
+            return False
+        handshake.check(proof)
+    except (AuthenticationError, DecodeError) as error:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+    return True
+
+
 async def probe(target: str) -> None:
     """Fail like a socket does if nobody listens at ``target``: gRPC tells a refusal only in words.
 
@@ -308,11 +322,15 @@ async def probe(target: str) -> None:
     await writer.wait_closed()
 
 
-def translate(error: grpc.aio.AioRpcError, target: str) -> Exception:
-    """gRPC's error as one of ours."""
-    details = error.details() or str(error.code())
-    if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
-        return AuthenticationError(details)
+def translate(error: Exception, target: str) -> Exception:
+    """What ended a connection, as an error of ours. gRPC and asyncio have many for "the other end is gone"."""
+    if isinstance(error, (OSError, AuthenticationError)):
+        return error
+    details = f"{type(error).__name__}: {error}"
+    if isinstance(error, grpc.aio.AioRpcError):
+        details = error.details() or str(error.code())
+        if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+            return AuthenticationError(details)
     return ConnectionResetError(f"the connection to {target} broke: {details}")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import pickle
 import traceback
+from types import TracebackType
 from typing import Any
 
 import cloudpickle
 
 from ...core.errors import RemoteError
 from .functions import Unpickler
+
+ROOM = __name__.partition(".wire")[0] + "."
 
 
 class RemoteTraceback(Exception):
@@ -29,7 +32,7 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
     """What a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
+    text = "".join(traceback.format_exception(kind, error, _users_part(error.__traceback__)))
     pickled = _pickle(error) if isinstance(error, Exception) else None
     return pickled, name, str(error), text, worker
 
@@ -42,6 +45,14 @@ def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exc
         error = RemoteError(f"{name} on worker {worker!r}: {message}")
     error.__cause__ = RemoteTraceback(worker, text)
     return error
+
+
+def _users_part(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback from the called function on: how we got to call it says nothing to its author."""
+    outermost = frames
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(ROOM):
+        frames = frames.tb_next
+    return frames or outermost
 
 
 def _pickle(error: Exception) -> bytes | None:

@@ -1,0 +1,104 @@
+"""Samplers: in which order samples are taken, and how they are grouped into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+from itertools import islice
+from typing import Generic, TypeVar
+
+from ..core import Generator, randint, randperm
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Sampler(Generic[T_co]):
+    """Gives sample numbers, or lists of them (``torch.utils.data.Sampler``). Subclasses define ``__iter__``."""
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError(f"{type(self).__name__} must define __iter__()")
+
+
+class SequentialSampler(Sampler[int]):
+    """0, 1, 2, ..."""
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """Sample numbers in random order, another one in each pass.
+
+    Args:
+        data_source: what is sampled; only its length matters.
+        replacement: whether a sample may come several times.
+        num_samples: how many a pass gives; at first as many as there are. Without replacement, more of them are several
+            orders one after the other.
+        generator: where the random numbers come from; at first the default generator.
+
+    Raises:
+        ValueError: ``num_samples`` is not positive.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
+            raise ValueError(f"num_samples must be a positive integer, and you gave {num_samples!r}")
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples a pass gives."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        # Drawn when the pass starts: passes that run side by side do not take each other's numbers.
+        wanted, have = self.num_samples, len(self.data_source)
+        if self.replacement:
+            return iter(randint(have, (wanted,), generator=self.generator).tolist() if wanted else [])
+        orders = -(-wanted // have) if have else 0
+        drawn = [number for _ in range(orders) for number in randperm(have, generator=self.generator).tolist()]
+        return iter(drawn[:wanted])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Groups the numbers of another sampler into lists of ``batch_size``; ``drop_last`` leaves out an incomplete one.
+
+    Raises:
+        ValueError: ``batch_size`` is not a positive integer, or ``drop_last`` is no bool.
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
+            raise ValueError(f"batch_size must be a positive integer, and you gave {batch_size!r}")
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last must be a bool, and you gave {drop_last!r}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = iter(self.sampler)
+        while batch := list(islice(numbers, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)

@@ -1,0 +1,179 @@
+"""``Module``: parameters and modules with a ``forward``, and what is done to all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.extend import Tensor
+from . import state
+from .registry import Registry
+
+M = TypeVar("M", bound="Module")
+
+
+def _no_forward(self: Module, *args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError(f"{type(self).__name__} must define forward()")
+
+
+def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
+    return self.forward(*args, **kwargs)
+
+
+class Module(Registry):
+    """The base of all models and layers (``torch.nn.Module``).
+
+    Subclasses call ``super().__init__()``, assign their parameters and modules, and define ``forward``.
+    Modules are picklable and can be deep-copied; a tensor that is shared inside stays shared.
+    """
+
+    # Attributes and not methods, so that a subclass may give forward any signature.
+    forward: Callable[..., Any] = _no_forward
+    __call__: Callable[..., Any] = _call
+
+    # -- everything inside
+
+    def apply(self: M, fn: Callable[[Module], None]) -> M:
+        """Call ``fn`` with every module inside and then with this one; returns this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self: M, mode: bool = True) -> M:
+        """Set ``training`` here and in all modules inside."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"train() takes a bool, not {type(mode).__name__}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        """``train(False)``: no dropout, and whatever else differs in evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Set ``requires_grad`` of all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = Tensor(np.zeros(parameter.shape, parameter.dtype))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path like ``"encoder.layers.0"``; ``""`` is this one.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        module: Module = self
+        for part in target.split(".") if target else ():
+            inner = module._modules.get(part)
+            if inner is None:
+                raise AttributeError(f"there is no module {target!r}: {type(module).__name__} has no module {part!r}")
+            module = inner
+        return module
+
+    # -- conversion
+
+    def to(self: M, *args: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> M:
+        """Convert floating-point parameters and buffers in place: ``to(dtype)``, ``to(tensor)``, ``to("cpu")``.
+
+        Raises:
+            TypeError: the dtype is not a floating-point type.
+            ValueError: a device other than the CPU.
+        """
+        wanted = Tensor(np.empty(0)).to(*args, dtype=dtype, **kwargs).dtype
+        asked = dtype is not None or any(
+            not isinstance(argument, (bool, str)) or _is_dtype(argument) for argument in args
+        )
+        if wanted.kind not in "fc":
+            raise TypeError(f"a module can be converted to floating-point types only, not to {wanted}")
+        return self._convert(lambda tensor: tensor.to(wanted)) if asked else self
+
+    def float(self: M) -> M:
+        """``to(float32)``."""
+        return self.to(dtype=np.float32)
+
+    def double(self: M) -> M:
+        """``to(float64)``."""
+        return self.to(dtype=np.float64)
+
+    def half(self: M) -> M:
+        """``to(float16)``."""
+        return self.to(dtype=np.float16)
+
+    def cpu(self: M) -> M:
+        """This module: it is on the CPU."""
+        return self
+
+    def _convert(self: M, convert: Callable[[Tensor], Tensor]) -> M:
+        # The tensors stay the same objects, so optimizers and remote references go on referring to them.
+        for tensor in (*self.parameters(), *self.buffers()):
+            if tensor.is_floating_point():
+                gradient = tensor.grad
+                tensor.data = convert(tensor.detach())
+                if gradient is not None:
+                    tensor.grad = convert(gradient.detach())
+        return self
+
+    # -- state
+
+    def state_dict(
+        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """The parameters and persistent buffers by path, outside every graph, over the same memory.
+
+        Args:
+            destination: the dictionary to put them in.
+            prefix: in front of every path.
+            keep_vars: give the tensors themselves.
+        """
+        found = state.members(self, prefix)
+        entries = {} if destination is None else destination
+        entries.update((name, tensor if keep_vars else tensor.detach()) for name, tensor in found.items())
+        return entries
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> state.IncompatibleKeys:
+        """Copy the values of a state dict into the parameters and buffers; all of them, or none if something is wrong.
+
+        Args:
+            state_dict: tensors or arrays by path, as ``state_dict()`` gives them.
+            strict: whether the keys must be exactly those of this module.
+            assign: use the memory of the given tensors, and their dtypes, instead of copying.
+
+        Returns:
+            The missing and the unexpected keys (none if ``strict``).
+
+        Raises:
+            StateDictError: keys are missing or unexpected, or a shape differs; the message lists all of it.
+        """
+        return state.load(self, state_dict, strict, assign)
+
+    # -- how it looks
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses of this module's ``repr``."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [line for line in self.extra_repr().split("\n") if line]
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        if not children and len(lines) <= 1:
+            return f"{type(self).__name__}({''.join(lines)})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines + children) + "\n)"
+
+
+def _is_dtype(argument: Any) -> bool:
+    return isinstance(argument, str) and argument.split(":")[0] not in ("cpu", "cuda", "mps", "xpu", "meta")

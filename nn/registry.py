@@ -1,0 +1,205 @@
+"""``Registry``: which parameters, buffers and modules a module is made of, and how they are enumerated by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..core.extend import Tensor
+from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .module import Module
+
+T = TypeVar("T")
+
+
+class Registry:
+    """The base of ``Module``. Assigning to an attribute registers a parameter or a module, and keeps a buffer one."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+
+    def __init__(self) -> None:
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={})
+
+    # -- registration
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter; ``None`` says that the module can have one of that name and has not.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: not a ``Parameter``.
+        """
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"the parameter {name!r} must be an nn.Parameter, not {type(param).__name__}; wrap it in one"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(f"the parameter {name!r} is the result of a recorded operation; detach() it first")
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is part of the module's state but is not learned; ``persistent`` if ``state_dict`` has it.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: not a tensor.
+        """
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"the buffer {name!r} must be a tensor, not {type(tensor).__name__}")
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a module inside this one.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: not a module.
+        """
+        self._check_name("module", name, self._modules)
+        if module is not None and not isinstance(module, Registry):
+            raise TypeError(f"the module {name!r} must be an nn.Module, not {type(module).__name__}")
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def _check_name(self, what: str, name: str, table: dict[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a {what}'s name must be a string, not {type(name).__name__}")
+        if not name or "." in name:
+            raise KeyError(f"a {what}'s name must be without dots and not empty, and you gave {name!r}")
+        if name not in table and hasattr(self, name):
+            raise KeyError(f"{type(self).__name__} has an attribute {name!r} already; choose another name")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        tables = self._tables()
+        kind = _table_for(value)
+        if kind is not None:
+            if not tables:
+                raise AttributeError(f"call super().__init__() before you assign the attribute {name!r}")
+            for table in (self.__dict__, *tables.values()):
+                if table is not tables[kind]:
+                    table.pop(name, None)
+            self._non_persistent_buffers_set.discard(name)
+            getattr(self, "register" + kind[:-1])(name, value)
+            return
+        for kind, table in tables.items():
+            if name in table:
+                _check_value(kind, name, value)
+                table[name] = value
+                return
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        # Called only for what is not an ordinary attribute.
+        for table in self._tables().values():
+            if name in table:
+                return table[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for table in self._tables().values():
+            if name in table:
+                del table[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for table in self._tables().values() for name in table)})
+
+    def _tables(self) -> dict[str, dict[str, Any]]:
+        own = self.__dict__
+        # Before __init__, and while it is unpickled, a module has none.
+        return {kind: own[kind] for kind in ("_parameters", "_buffers", "_modules") if kind in own}
+
+    # -- enumeration
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module, named ``prefix``, and all inside it, named by their path: ``"encoder.layers.0"``."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)  # type: ignore[arg-type]
+        yield prefix, self  # type: ignore[misc]
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all inside it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside this one, each once, with their names."""
+        return _once((name, module) for name, module in self._modules.items() if module is not None)
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside this one."""
+        return (module for _, module in self.named_children())
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their paths: ``"encoder.layers.0.weight"``; a shared one under its first path only."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once; those of the modules inside too, unless ``recurse`` is false."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their paths."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def _named_members(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[tuple[str, Any]]:
+        owners = self.named_modules(None, prefix, unique) if recurse else iter(((prefix, self),))
+        members = (
+            (_join(path, name), member)
+            for path, owner in owners
+            for name, member in owner.__dict__[table].items()
+            if member is not None
+        )
+        return _once(members) if unique else members
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _once(named: Iterator[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    seen = set()  # of the objects themselves: they hash by identity, and two `==` of tensors are never compared
+    for name, member in named:
+        if id(member) not in seen:
+            seen.add(id(member))
+            yield name, member
+
+
+def _table_for(value: Any) -> str | None:
+    if isinstance(value, Parameter):
+        return "_parameters"
+    return "_modules" if isinstance(value, Registry) else None
+
+
+def _check_value(kind: str, name: str, value: Any) -> None:
+    if value is None or (kind == "_buffers" and isinstance(value, Tensor)):
+        return
+    wanted = {"_parameters": "an nn.Parameter", "_modules": "an nn.Module", "_buffers": "a tensor"}[kind]
+    raise TypeError(f"{name!r} is registered as {wanted}, so it can be {wanted} or None, not {type(value).__name__}")

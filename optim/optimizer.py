@@ -1,0 +1,244 @@
+"""``Optimizer``: parameter groups, state, and the two ways to step: in place, and by replacing arrays.
+
+A subclass defines ``update``, the arithmetic for one parameter on plain arrays; everything else is here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core import enable_grad
+from ..core.extend import Array, Tensor, changed
+
+Group: TypeAlias = dict[str, Any]
+State: TypeAlias = dict[str, Any]
+Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
+
+
+class Optimizer:
+    """The base of all optimizers (``torch.optim.Optimizer``).
+
+    Args:
+        params: parameters, pairs of a name and a parameter, or groups: dictionaries with "params" and any options.
+        defaults: the options of groups that do not name them.
+
+    Attributes:
+        param_groups: the groups; changing an option there counts from the next step on.
+        state: what the optimizer remembers of each parameter; tensors and numbers by name.
+
+    Raises:
+        TypeError: something is not a tensor, or ``params`` is a tensor itself.
+        ValueError: no parameters, a parameter twice, one that is not a leaf, or an option that makes no sense.
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("params must be an iterable of tensors, and you gave one tensor; put it in a list")
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, State] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        given = list(params)
+        if not given:
+            raise ValueError("params is empty: there is nothing to optimize; an iterator may have been used up before")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)  # type: ignore[arg-type]
+
+    # -- what subclasses define
+
+    def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
+        """One step of one parameter: write its new value into ``value``. ``grad`` must stay as it is."""
+        raise NotImplementedError(f"{type(self).__name__} must define update(value, grad, state, group)")
+
+    def check_options(self, group: Group) -> None:
+        """Raise ``ValueError`` for options that make no sense."""
+
+    # -- stepping
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a ``.grad``, in place.
+
+        Args:
+            closure: computes the loss anew, with gradients, before the step.
+
+        Returns:
+            What the closure returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                # Not .grad, which would copy a gradient that it shares with others: it is only read here.
+                gradient = parameter._grad
+                if gradient is not None:
+                    self._step_in_place(parameter, gradient._array, group)
+        return loss
+
+    def step_with(self, grads: Mapping[Tensor, Tensor | Array], replace: bool = True) -> None:
+        """Update the parameters that have a gradient in ``grads``; ``.grad`` is neither read nor written.
+
+        Args:
+            grads: gradients by parameter; of the parameter's shape.
+            replace: give each parameter a new array. The former one stays as it is, so a backward pass under way goes on
+                with the values that its forward pass saw. Otherwise update in place.
+
+        Raises:
+            ValueError: a gradient has another shape than its parameter. Nothing was updated then.
+        """
+        steps = [
+            (parameter, _fitting(grads[parameter], parameter), group)
+            for group in self.param_groups
+            for parameter in group["params"]
+            if parameter in grads
+        ]
+        for parameter, gradient, group in steps:
+            (self._step_replacing if replace else self._step_in_place)(parameter, gradient, group)
+
+    def _step_in_place(self, parameter: Tensor, gradient: Array, group: Group) -> None:
+        self.update(parameter.numpy(force=True), gradient, self.state[parameter], group)
+        changed(parameter)
+
+    def _step_replacing(self, parameter: Tensor, gradient: Array, group: Group) -> None:
+        value = parameter.numpy(force=True).copy()
+        self.update(value, gradient, self.state[parameter], group)
+        parameter.data = Tensor(value)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for parameter in self._parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = Tensor(np.zeros(parameter.shape, parameter.dtype))
+
+    # -- groups
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add a group: a dictionary with "params" and any options.
+
+        Raises:
+            TypeError: it is not a dictionary, its parameters come in no order, or are not tensors.
+            ValueError: a parameter is in a group already, or not a leaf; an option makes no sense.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
+        group = {**self.defaults, **param_group, **_split_names(param_group["params"])}
+        taken = {id(parameter) for parameter in self._parameters()}
+        for index, parameter in enumerate(group["params"]):
+            _check_parameter(parameter, index)
+            if id(parameter) in taken:
+                raise ValueError(f"params[{index}], of shape {parameter.shape}, is in the optimizer already")
+            taken.add(id(parameter))
+        self.check_options(group)
+        self.param_groups.append(group)
+
+    def _parameters(self) -> Iterable[Tensor]:
+        return chain.from_iterable(group["params"] for group in self.param_groups)
+
+    # -- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and options, with parameters numbered in order. The tensors are the optimizer's own."""
+        numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
+        return {
+            "state": {numbers[id(parameter)]: dict(state) for parameter, state in self.state.items() if state},
+            "param_groups": [
+                {**group, "params": [numbers[id(parameter)] for parameter in group["params"]]}
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the state and options that another optimizer's ``state_dict`` gave; tensors are copied.
+
+        Raises:
+            ValueError: its groups are of other sizes, or a state does not fit its parameter.
+        """
+        groups = state_dict["param_groups"]
+        have, given = ([len(group["params"]) for group in some] for some in (self.param_groups, groups))
+        if have != given:
+            raise ValueError(
+                f"the state dict has groups of {given} parameters, and this optimizer has {have}; "
+                "make the optimizer with the same parameters, in the same groups"
+            )
+        numbers = chain.from_iterable(group["params"] for group in groups)
+        fresh: defaultdict[Tensor, State] = defaultdict(dict)
+        for number, parameter in zip(numbers, self._parameters()):
+            if number in state_dict["state"]:
+                fresh[parameter] = _copied(state_dict["state"][number], parameter, number)
+        self.state = fresh
+        for group, other in zip(self.param_groups, groups):
+            group.update({name: value for name, value in other.items() if name != "params"})
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def buffer(state: State, name: str, like: Array, fill: float = 0.0) -> Array:
+    """The array of a tensor in ``state``; made on first use, of the shape and dtype of ``like``."""
+    if name not in state:
+        state[name] = Tensor(np.full(like.shape, fill, like.dtype))
+    array: Array = state[name].numpy()
+    return array
+
+
+def at_least(name: str, value: float, low: float = 0.0) -> None:
+    """Raise ``ValueError`` unless ``value >= low``."""
+    if not value >= low:
+        raise ValueError(f"{name} must be at least {low:g}, and you gave {value}")
+
+
+def not_differentiable(differentiable: bool) -> None:
+    """Raise ``ValueError`` for an option that is not offered."""
+    if differentiable:
+        raise ValueError("a step cannot be recorded; make the optimizer with differentiable=False")
+
+
+def _split_names(params: Any) -> Group:
+    if isinstance(params, Tensor):
+        return {"params": [params]}
+    if isinstance(params, (set, frozenset)):
+        raise TypeError("a set of parameters has no order, so their state could not be saved; give a list")
+    given = list(params)
+    if given and all(isinstance(item, tuple) and len(item) == 2 for item in given):
+        return {"params": [parameter for _, parameter in given], "param_names": [name for name, _ in given]}
+    return {"params": given}
+
+
+def _check_parameter(parameter: Any, index: int) -> None:
+    if not isinstance(parameter, Tensor):
+        raise TypeError(f"params[{index}] must be a tensor, not {type(parameter).__name__}")
+    if not parameter.is_leaf:
+        raise ValueError(f"params[{index}] is the result of a recorded operation; only leaves can be optimized")
+
+
+def _fitting(gradient: Tensor | Array, parameter: Tensor) -> Array:
+    array = gradient.numpy(force=True) if isinstance(gradient, Tensor) else np.asarray(gradient)
+    if array.shape != parameter.shape:
+        raise ValueError(f"a gradient of shape {array.shape} does not fit a parameter of shape {parameter.shape}")
+    return array.astype(parameter.dtype, copy=False)
+
+
+def _copied(state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
+    copy: State = {}
+    for name, value in state.items():
+        if isinstance(value, (Tensor, np.ndarray)) and name != "step":
+            array = np.array(value.numpy(force=True) if isinstance(value, Tensor) else value, parameter.dtype)
+            if array.shape != parameter.shape:
+                raise ValueError(
+                    f"the state {name!r} of parameter {number} has shape {array.shape}, and the parameter {parameter.shape}"
+                )
+            copy[name] = Tensor(array)
+        else:
+            copy[name] = int(value) if name == "step" else value
+    return copy
