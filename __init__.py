@@ -20,6 +20,8 @@ from .core.autograd import enable_grad as enable_grad
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
+from .core.serialization import load as load
+from .core.serialization import save as save
 from .rref import RRef as RRef
 
 __version__ = "0.1.0"

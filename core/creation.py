@@ -46,6 +46,11 @@ def from_numpy(array: Array) -> Tensor:
     return Tensor(_to_array(array, None))
 
 
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor over the memory of another library's array, through DLPack and without a copy."""
+    return Tensor(np.from_dlpack(source))
+
+
 def zeros(
     *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:

@@ -166,7 +166,8 @@ class _Encoder:
         return {**node, "complex": True} if double_complex else node
 
     def _fresh_name(self, label: tuple[str, ...]) -> str:
-        wanted = name = ".".join(label) or "tensor"
+        # Lone surrogates are no text that other readers could decode.
+        wanted = name = ".".join(label).encode(errors="backslashreplace").decode() or "tensor"
         count = 1
         while name in self.arrays or name == "__metadata__":
             count += 1

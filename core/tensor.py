@@ -6,23 +6,30 @@ and ``signatures.py`` declares them for type checkers.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .array_queries import ArrayQueries
 from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .dtypes import get_default_dtype
 from .errors import AutogradError
 from .printing import describe
-from .types import Array, Counter, DType
+from .types import Array, Counter
 
 if TYPE_CHECKING:
     from .signatures import TensorMethods
 else:
     TensorMethods = object
+
+
+# Held while a leaf's gradient changes: passes in several threads may reach the same leaf. Reentrant, because an
+# allocation inside may run a finalizer, and that may run a backward pass of its own.
+grad_lock = threading.RLock()
 
 
 class Lent:
@@ -34,7 +41,7 @@ class Lent:
         self._array = array
 
 
-class Tensor(TensorMethods):
+class Tensor(ArrayQueries, TensorMethods):
     """An n-dimensional array that can record how it was computed (``torch.Tensor``).
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
@@ -121,10 +128,14 @@ class Tensor(TensorMethods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, of the same shape and dtype."""
-        grad = self._grad
-        if type(grad) is Lent:
-            grad = self._grad = Tensor(grad._array.copy())
-        return grad  # type: ignore[return-value]
+        if type(self._grad) is Lent:
+            with grad_lock:
+                lent = self._grad
+                if isinstance(lent, Lent):
+                    own = Tensor(lent._array.copy())
+                    if self._grad is lent:  # making it may have run a finalizer that ran a pass
+                        self._grad = own
+        return self._grad  # type: ignore[return-value]
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -163,6 +174,19 @@ class Tensor(TensorMethods):
     def detach(self) -> Tensor:
         """The same memory and version counter, outside the graph."""
         result = Tensor(self._array)
+        result._counter = self._counter
+        return result
+
+    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+        """A leaf over the same memory, of class ``cls``, made without that class's own ``__init__``.
+
+        Raises:
+            AutogradError: this tensor is the result of a recorded operation.
+        """
+        if self._edge is not None:
+            raise AutogradError(f"the result of a recorded operation cannot be a {cls.__name__}; use detach() first")
+        result = cls.__new__(cls)
+        Tensor.__init__(result, self._array, self._requires_grad)
         result._counter = self._counter
         return result
 
@@ -240,36 +264,6 @@ class Tensor(TensorMethods):
 
     # -- the array
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each dimension."""
-        return self._array.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The element type: a NumPy dtype."""
-        return self._array.dtype
-
-    @property
-    def device(self) -> str:
-        """Where it lives: always ``"cpu"``."""
-        return "cpu"
-
-    @property
-    def ndim(self) -> int:
-        """How many dimensions it has."""
-        return self._array.ndim
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self._array.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self._array.nbytes
-
     def numpy(self, *, force: bool = False) -> Array:
         """The array itself, without a copy.
 
@@ -286,79 +280,14 @@ class Tensor(TensorMethods):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def item(self) -> Any:
-        """The only element, as a Python number.
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
 
-        Raises:
-            ValueError: there is not exactly one.
-        """
-        if self._array.size != 1:
-            raise ValueError(f"item() needs a tensor of one element, and this one has shape {self._array.shape}")
-        return self._array.item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
-        return self._array.tolist()
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one dimension."""
-        return self._array.shape if dim is None else self._array.shape[dim]
-
-    def dim(self) -> int:
-        """How many dimensions it has."""
-        return self._array.ndim
-
-    def numel(self) -> int:
-        """How many elements it has."""
-        return self._array.size
-
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self._array.itemsize
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours of each dimension, in elements."""
-        steps = tuple(step // self._array.itemsize for step in self._array.strides)
-        return steps if dim is None else steps[dim]
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order, without gaps."""
-        return self._array.flags.c_contiguous
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(self._array.ctypes.data)
-
-    def is_floating_point(self) -> bool:
-        """Whether the elements are real floating-point numbers."""
-        return self._array.dtype.kind == "f"
-
-    def __len__(self) -> int:
-        if not self._array.ndim:
-            raise TypeError("a 0-d tensor has no length")
-        return int(self._array.shape[0])
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[index] for index in range(len(self)))
-
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            raise ValueError("the truth of a tensor of several elements is ambiguous; use any() or all()")
-        return bool(self._array)
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        if self._array.dtype.kind not in "iu":
-            raise TypeError(f"only an integer tensor can be an index, and this one is {self._array.dtype}")
-        return int(self.item())
-
-    def __contains__(self, value: Any) -> bool:
-        return bool((self._array == getattr(value, "_array", value)).any())
 
     # __eq__ is elementwise, so a tensor is a dictionary key by identity.
     def __hash__(self) -> int:

@@ -120,7 +120,7 @@ def random_split(
 
 
 def _counts(lengths: Sequence[int | float], size: int) -> list[int]:
-    if not math.isclose(sum(lengths), 1) or sum(lengths) > 1 + 1e-9:
+    if not math.isclose(sum(lengths), 1):
         return [int(length) for length in lengths]
     if any(not 0 <= fraction <= 1 for fraction in lengths):
         raise ValueError(f"fractions must be between 0 and 1, and you gave {list(lengths)}")

@@ -87,7 +87,8 @@ def meet_an_exception() -> None:
 
 def add_at_home(counter: tg.RRef, number: int) -> int:
     """Runs on bob, the owner."""
-    return counter.local_value().add(number)
+    result: int = counter.local_value().add(number)
+    return result
 
 
 def add_from_afar(counter: tg.RRef, number: int) -> int:

@@ -17,7 +17,7 @@ class ReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
-        return F.relu_(input) if self.inplace else F.relu(input)
+        return F.relu(input, self.inplace)
 
     def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""

@@ -41,7 +41,7 @@ class _Numbered(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._alike(self._items()[index])
+            return self._part(index)
         return self._modules[self._name(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -52,8 +52,8 @@ class _Numbered(Module):
         del kept[index]
         self._renumber(kept)
 
-    def _alike(self, modules: list[Module]) -> Any:
-        return type(self)(modules)
+    def _part(self, index: slice) -> Any:
+        return type(self)(self._items()[index])
 
     def append(self: C, module: Module) -> C:
         """Add a module at the end."""
@@ -88,9 +88,8 @@ class Sequential(_Numbered):
         else:
             self._renumber(list(args))  # type: ignore[arg-type]
 
-    def _alike(self, modules: list[Module]) -> Any:
-        names = [name for name, module in self._modules.items() if any(module is kept for kept in modules)]
-        return type(self)(dict(zip(names, modules)))
+    def _part(self, index: slice) -> Any:
+        return type(self)(dict(list(self._modules.items())[index]))  # type: ignore[arg-type]
 
     def forward(self, input: Any) -> Any:
         """What the last module returns."""

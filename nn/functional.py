@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import core
-from ..core import no_grad, relu, sigmoid, tanh
+from ..core import no_grad, sigmoid, tanh
 from ..core.extend import Array, Row, Tensor, keep, keep_result, record, records
 
 __all__ = [
@@ -104,6 +104,11 @@ def _shorten_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: flo
         long = norms > max_norm
         if long.any():
             weight[rows[long]] = Tensor(table[long] * (max_norm / (norms[long] + 1e-7))[:, None].astype(table.dtype))
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``; its gradient at 0 is 0."""
+    return input.relu_() if inplace else core.relu(input)
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -249,8 +254,9 @@ def l1_loss(
 
 
 def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:
-    total = (losses * weight).sum() / weight.sum() if reduction == "mean" else None
-    return _reduced(losses * weight, reduction) if total is None else total
+    if reduction == "mean":
+        return (losses * weight).sum() / weight.sum()
+    return _reduced(losses * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(

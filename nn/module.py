@@ -92,13 +92,14 @@ class Module(Registry):
             TypeError: the dtype is not a floating-point type.
             ValueError: a device other than the CPU.
         """
-        wanted = Tensor(np.empty(0)).to(*args, dtype=dtype, **kwargs).dtype
-        asked = dtype is not None or any(
-            not isinstance(argument, (bool, str)) or _is_dtype(argument) for argument in args
-        )
-        if wanted.kind not in "fc":
-            raise TypeError(f"a module can be converted to floating-point types only, not to {wanted}")
-        return self._convert(lambda tensor: tensor.to(wanted)) if asked else self
+
+        def convert(tensor: Tensor) -> Tensor:
+            converted = tensor.to(*args, dtype=dtype, **kwargs)
+            if not converted.is_floating_point():
+                raise TypeError(f"a module can be converted to floating-point types only, not to {converted.dtype}")
+            return converted
+
+        return self._convert(convert)
 
     def float(self: M) -> M:
         """``to(float32)``."""
@@ -120,8 +121,9 @@ class Module(Registry):
         # The tensors stay the same objects, so optimizers and remote references go on referring to them.
         for tensor in (*self.parameters(), *self.buffers()):
             if tensor.is_floating_point():
-                gradient = tensor.grad
-                tensor.data = convert(tensor.detach())
+                value, gradient = tensor.detach(), tensor.grad
+                if (converted := convert(value)) is not value:
+                    tensor.data = converted
                 if gradient is not None:
                     tensor.grad = convert(gradient.detach())
         return self
@@ -173,7 +175,3 @@ class Module(Registry):
         if not children and len(lines) <= 1:
             return f"{type(self).__name__}({''.join(lines)})"
         return f"{type(self).__name__}(\n  " + "\n  ".join(lines + children) + "\n)"
-
-
-def _is_dtype(argument: Any) -> bool:
-    return isinstance(argument, str) and argument.split(":")[0] not in ("cpu", "cuda", "mps", "xpu", "meta")

@@ -23,15 +23,3 @@ class Parameter(Tensor):
             self._counter = data._counter
         if requires_grad:
             self.requires_grad_()
-
-
-def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A leaf's memory and version counter as a tensor of class ``cls``, without that class's own ``__init__``."""
-    result = cls.__new__(cls)
-    Tensor.__init__(result, self.numpy(force=True), self.requires_grad)
-    result._counter = self._counter
-    return result
-
-
-if not hasattr(Tensor, "as_subclass"):
-    Tensor.as_subclass = _as_subclass  # type: ignore[attr-defined]

@@ -133,6 +133,21 @@ def test_conversions():
         [1, 2][tg.tensor(1.0)]
 
 
+def test_dlpack_goes_both_ways_without_a_copy():
+    t = tg.arange(3.0)
+    array = np.from_dlpack(t)
+    back = tg.from_dlpack(t.numpy())
+    t[0] = 9
+    assert array[0] == 9 and back[0].item() == 9
+    with pytest.raises(AutogradError):
+        np.from_dlpack(t.requires_grad_())
+
+
+def test_storage_offset_of_views():
+    a = tg.zeros(4, 5)
+    assert [v.storage_offset() for v in (a, a[1], a[1:, 2], a.T[3], a[2][1:].view(2, 2))] == [0, 5, 7, 3, 11]
+
+
 def test_numpy_leaves_the_operator_to_the_tensor():
     array, t = np.ones(2, np.float32), tg.ones(2, requires_grad=True)
     for result in (array * t, t * array, array + t, np.float64(2) * t, array @ t.detach().numpy() * t):

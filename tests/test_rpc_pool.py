@@ -118,3 +118,14 @@ def test_a_closed_pool_takes_nothing(pool):
     pool.close(1)
     with pytest.raises(RpcError, match="is closed"):
         pool.submit(lambda: None)
+
+
+def test_what_was_taken_before_the_end_still_runs(until):
+    pool, gate, ended = ThreadPool(1, "pool"), threading.Event(), []
+    pool.submit(lambda: gate.wait(5))
+    for number in range(10):
+        pool.submit(lambda number=number: ended.append(number))
+    until(lambda: pool.counts()["waiting"] == 10)
+    threading.Timer(0.01, gate.set).start()
+    assert pool.close(5) == []
+    assert ended == list(range(10))

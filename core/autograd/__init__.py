@@ -1,7 +1,7 @@
 """The tape: nodes and edges, the engine that runs them backward, and what users do with it."""
 
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
-from . import node as _node  # isort: skip  # noqa: F401
+from . import node as _node  # isort: skip
 from .context import FunctionContext
 from .engine import GraphTask
 from .function import Function, once_differentiable

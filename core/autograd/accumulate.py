@@ -6,17 +6,12 @@ its inputs). Whoever only reads, an optimizer for one, uses it so; the first loo
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
 from ..errors import AutogradError
-from ..tensor import Lent, Tensor
-
-# Passes in several threads may reach the same leaf. Reentrant, because an allocation below may run a finalizer, and
-# that may run a backward pass of its own.
-_lock = threading.RLock()
+from ..tensor import Lent, Tensor, grad_lock
 
 
 def accumulate_grad(leaf: Tensor, grad: Any) -> None:
@@ -30,25 +25,24 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
     array = leaf._array
     if grad.shape != array.shape:
         raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
-    with _lock:
+    with grad_lock:
         if isinstance(grad, Tensor):
             have = leaf.grad
             leaf._grad = grad if have is None else have + grad
             return
         if grad.dtype is not array.dtype:
             grad = grad.astype(array.dtype)
-        if leaf._grad is None:
-            lent = Lent(grad)
-            if leaf._grad is None:  # still: making an object may have run a finalizer that ran a pass
-                leaf._grad = lent
-                return
         _add(leaf, grad)
 
 
 def _add(leaf: Tensor, grad: Any) -> None:
     have = leaf._grad
-    if isinstance(have, Lent):
-        leaf._grad = Tensor(np.asarray(have._array + grad))
-    elif have is not None:
+    if isinstance(have, Tensor):
         np.add(have._array, grad, out=have._array, casting="same_kind")
         have._counter[0] += 1
+        return
+    new = Lent(grad) if have is None else Tensor(np.asarray(have._array + grad))
+    if leaf._grad is have:
+        leaf._grad = new
+    else:  # making an object ran a finalizer, and that a pass over this leaf
+        _add(leaf, grad)

@@ -193,7 +193,7 @@ class GraphTask:
     def _run_ready(self) -> None:
         # The hot loop: about a microsecond a node, so it is written out in one piece.
         ready, buffers, waiting = self._ready, self._buffers, self._waiting
-        release = not self.keep_graph
+        release, recorded = not self.keep_graph, self.create_graph
         while ready or self._accept():
             node = ready.pop()
             grads = buffers.pop(node, None)
@@ -207,6 +207,11 @@ class GraphTask:
             edges = node.next_edges
             if not wanted or (grads is None and node.tape):
                 results: Sequence[Any] = (None,) * len(edges)
+            elif node.tape and grads is not None:
+                # The table's own nodes take a list and the scalars that sums of 0-d arrays are.
+                results = node.apply_graph(grads) if recorded else node.apply(grads)  # type: ignore[arg-type]
+                if release:
+                    node.release()
             else:
                 results = self._apply(node, grads)
                 if release:
@@ -227,11 +232,7 @@ class GraphTask:
                         ready.append(child)
 
     def _apply(self, node: Node, grads: list[Any] | None) -> Sequence[Any]:
-        if grads is None:
-            given: tuple[Any, ...] = (None,) * node.num_inputs
-        else:
-            # A sum of 0-d arrays is a NumPy scalar; only the table's own rules take those.
-            given = tuple(grads) if node.tape else intercept.as_arrays(grads)
+        given = (None,) * node.num_inputs if grads is None else intercept.as_arrays(grads)
         results = node.apply_graph(given) if self.create_graph else node.apply(given)
         if len(results) != len(node.next_edges):
             raise AutogradError(f"{node.name()} returned {len(results)} gradients for {len(node.next_edges)} inputs")

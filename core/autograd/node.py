@@ -31,7 +31,7 @@ class Node:
         next_edges: one ``(node, slot)`` for each input, or ``None`` where the input needs no gradient.
         num_inputs: how many gradients it takes, which is how many outputs its forward had.
         tape: class attribute, true for rows of the operation table only: ``apply`` is left out when every incoming
-            gradient is ``None``, and a gradient of no dimensions may be a NumPy scalar.
+            gradient is ``None``, gets a list, and a gradient of no dimensions may be a NumPy scalar.
     """
 
     __slots__ = ("__weakref__", "_hooks", "_metadata", "next_edges", "num_inputs")

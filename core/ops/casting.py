@@ -23,14 +23,19 @@ def clone(a: Tensor) -> Tensor:
 
 
 def to(
-    a: Tensor, *args: Any, dtype: npt.DTypeLike | None = None, copy: builtins.bool = False, **ignored: Any
+    a: Tensor,
+    *args: Any,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    non_blocking: builtins.bool = False,
+    copy: builtins.bool = False,
 ) -> Tensor:
     """``a`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
 
     Raises:
         ValueError: a device other than the CPU.
     """
-    for argument in (*args, ignored.get("device")):
+    for argument in (*args, device):
         if isinstance(argument, Tensor):
             dtype = argument.dtype
         elif isinstance(argument, str) and argument.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta"):

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import gradient_edge
 from ..dtypes import get_default_dtype, result_type
 from ..tensor import Tensor
 from ..types import Array, Counter, Operand
-from .table import BroadcastNode, OpNode, Row, Rule, Saved, gradient_edge_of
+from .table import BroadcastNode, OpNode, Row, Rule, Saved
 
 Unary: TypeAlias = Callable[[Tensor], Tensor]
 Binary: TypeAlias = Callable[[Operand, Operand], Tensor]
@@ -47,7 +48,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
                 saved = ((x, a, counter, counter[0]),)
             elif saves_result:
                 saved = ((result._array, None, result._counter, 0),)
-            result._edge = (OpNode(row, (a._edge or gradient_edge_of(a),), saved), 0)
+            result._edge = (OpNode(row, (a._edge or gradient_edge(a),), saved), 0)
             result._requires_grad = True
         return result
 
@@ -106,11 +107,11 @@ def _link(row: Row, plan: tuple[str, ...], result: Tensor, operands: tuple[Any, 
     shape = result._array.shape
     edge_a = edge_b = target_a = target_b = None
     if isinstance(a, Tensor) and a._requires_grad:
-        edge_a = a._edge or gradient_edge_of(a)
+        edge_a = a._edge or gradient_edge(a)
         if x is not a._array or x.shape != shape:
             target_a = (a._array.shape, a._array.dtype)
     if isinstance(b, Tensor) and b._requires_grad:
-        edge_b = b._edge or gradient_edge_of(b)
+        edge_b = b._edge or gradient_edge(b)
         if y is not b._array or y.shape != shape:
             target_b = (b._array.shape, b._array.dtype)
     node = (OpNode if target_a is target_b else BroadcastNode)(row, (edge_a, edge_b), tuple(saved))

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import gradient_edge
 from ..creation import as_tensor
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
 from .namespaces import is_basic
-from .table import OpNode, Row, gradient_edge_of, record, records
+from .table import OpNode, Row, record, records
 from .views import changed, check_writable, view_of
 
 _GET = Row("index", lambda xp, g, shape, index: xp.scatter(shape, index, g), view=lambda x, index: x[index])
@@ -72,8 +73,8 @@ def setitem(a: Tensor, index: Any, value: Operand) -> None:
     # History first: the edge must be the old value's.
     edge = None
     if recording:
-        value_edge = gradient_edge_of(value) if isinstance(value, Tensor) else None
-        node = OpNode(_SET, (gradient_edge_of(a), value_edge), (), (index, source.shape, source.dtype))
+        value_edge = gradient_edge(value) if isinstance(value, Tensor) else None
+        node = OpNode(_SET, (gradient_edge(a), value_edge), (), (index, source.shape, source.dtype))
         edge = (node, 0)
     a._array[index] = source
     changed(a, edge)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import gradient_edge
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
 from .indexing import getitem
 from .shaping import unsqueeze
-from .table import OpNode, Row, gradient_edge_of
+from .table import ARRAYS, TENSORS, OpNode, Row
 
 
 class CatNode(OpNode):
@@ -23,12 +25,20 @@ class CatNode(OpNode):
 
     __slots__ = ()
 
-    def _call_rules(self, xp: Any, grads: tuple[Any, ...], saved: list[Any]) -> list[Any]:
+    def apply(self, grads: Sequence[Any]) -> list[Any]:
+        """Cut the gradient where the inputs met."""
+        return self._cut(ARRAYS, grads[0])
+
+    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
+        """The same on tensors."""
+        return self._cut(TENSORS, grads[0])
+
+    def _cut(self, xp: SimpleNamespace, grad: Any) -> list[Any]:
         dim, offsets, dtypes = self.params
         results: list[Any] = []
         for edge, start, end, dtype in zip(self.next_edges, offsets, offsets[1:], dtypes):
             part = (slice(None),) * dim + (slice(start, end),)
-            results.append(None if edge is None else xp.cast(xp.get(grads[0], part), dtype))
+            results.append(None if edge is None else xp.cast(xp.get(grad, part), dtype))
         return results
 
 
@@ -52,7 +62,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise ValueError(f"cat() along dim {dim} cannot join shapes {[array.shape for array in arrays]}") from None
     if is_grad_enabled() and any(part._requires_grad for part in parts):
         offsets = tuple(itertools.accumulate((array.shape[axis] for array in arrays), initial=0))
-        edges = tuple(gradient_edge_of(part) for part in parts)
+        edges = tuple(gradient_edge(part) for part in parts)
         result._edge = (CatNode(_CAT, edges, (), (axis, offsets, [part.dtype for part in parts])), 0)
         result._requires_grad = True
     return result

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import gradient_edge
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
-from .table import OpNode, Row, Saved, gradient_edge_of
+from .table import OpNode, Row, Saved
 
 
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
@@ -133,7 +134,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if is_grad_enabled() and (
         input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)
     ):
-        bias_edge = None if bias is None else gradient_edge_of(bias)
+        bias_edge = None if bias is None else gradient_edge(bias)
         _link(_LINEAR, result, (input, weight), (x, w), (), (bias_edge,))
     return result
 
@@ -142,7 +143,7 @@ def _link(
     row: Row, result: Tensor, inputs: tuple[Tensor, Tensor], arrays: tuple[Array, Array], params: Any, more: Any = ()
 ) -> None:
     a, b = inputs
-    edges = (gradient_edge_of(a), gradient_edge_of(b), *more)
+    edges = (gradient_edge(a), gradient_edge(b), *more)
     # Each factor is kept only if the other one wants a gradient.
     saved_a: Saved = (arrays[0], a, a._counter, a._counter[0]) if b._requires_grad else None
     saved_b: Saved = (arrays[1], b, b._counter, b._counter[0]) if a._requires_grad else None

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.node import Edge, Edges, Node, accumulator_of
+from ..autograd.graph import gradient_edge
+from ..autograd.node import Edges, Node
 from ..errors import AutogradError
 from ..tensor import Tensor
 from ..types import Array, Counter, DType
@@ -56,33 +57,42 @@ class OpNode(Node):
         self._hooks = None
         self._metadata = None
 
-    def apply(self, grads: tuple[Any, ...]) -> list[Any]:
+    def apply(self, grads: Sequence[Any]) -> list[Any]:
         """Run the rules on arrays."""
+        # Hot: written out rather than shared with apply_graph.
         saved = self.saved
         if saved is None:
             raise freed(self.name())
-        values: list[Any] = []
-        for entry in saved:
-            if entry is None:
-                values.append(None)
-            elif entry[2][0] == entry[3]:
-                values.append(entry[0])
+        arguments: Any = self.params
+        if saved:
+            values: list[Any] = []
+            for entry in saved:
+                if entry is None:
+                    values.append(None)
+                elif entry[2][0] == entry[3]:
+                    values.append(entry[0])
+                else:
+                    raise modified(self.name(), entry)
+            arguments = (*values, *arguments) if arguments else values
+        grad = grads[0] if self.num_inputs == 1 else grads
+        results: list[Any] = []
+        for rule, edge in zip(self.row.rules, self.next_edges):
+            if edge is None or rule is None:
+                results.append(None)
             else:
-                raise modified(self.name(), entry)
-        return self._call_rules(ARRAYS, grads, values)
+                results.append(rule(ARRAYS, grad, *arguments) if arguments else rule(ARRAYS, grad))
+        return results
 
-    def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
+    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
         """Run the same rules on tensors."""
         if self.saved is None:
             raise freed(self.name())
-        return self._call_rules(TENSORS, grads, [self._saved_tensor(index) for index in range(len(self.saved))])
-
-    def _call_rules(self, xp: SimpleNamespace, grads: tuple[Any, ...], saved: list[Any]) -> list[Any]:
+        arguments = [*(self._saved_tensor(index) for index in range(len(self.saved))), *self.params]
         grad = grads[0] if self.num_inputs == 1 else grads
-        results = []
-        for rule, edge in zip(self.row.rules, self.next_edges):
-            results.append(None if edge is None or rule is None else rule(xp, grad, *saved, *self.params))
-        return results
+        return [
+            None if edge is None or rule is None else rule(TENSORS, grad, *arguments)
+            for rule, edge in zip(self.row.rules, self.next_edges)
+        ]
 
     def _saved_tensor(self, index: int) -> Any:
         entry = (self.saved or ())[index]
@@ -98,7 +108,7 @@ class OpNode(Node):
         if tensor._array is array:
             return tensor
         # Replaced or converted since: the value of then, at the place in the graph of now.
-        edge = gradient_edge_of(tensor)
+        edge = gradient_edge(tensor)
         return Tensor(array, edge is not None, edge)
 
     def release(self) -> None:
@@ -126,19 +136,19 @@ class BroadcastNode(OpNode):
 
     targets: tuple[tuple[tuple[int, ...], DType] | None, ...]
 
-    def _call_rules(self, xp: SimpleNamespace, grads: tuple[Any, ...], saved: list[Any]) -> list[Any]:
-        results = super()._call_rules(xp, grads, saved)
+    def apply(self, grads: Sequence[Any]) -> list[Any]:
+        """Run the rules on arrays, and fit the results."""
+        return self._fitted(ARRAYS, super().apply(grads))
+
+    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
+        """Run the rules on tensors, and fit the results."""
+        return self._fitted(TENSORS, super().apply_graph(grads))
+
+    def _fitted(self, xp: SimpleNamespace, results: list[Any]) -> list[Any]:
         for index, (grad, target) in enumerate(zip(results, self.targets)):
             if grad is not None and target is not None:
                 results[index] = xp.fit(grad, *target)
         return results
-
-
-def gradient_edge_of(tensor: Tensor) -> Edge | None:
-    """The tensor's place in the graph (``autograd.gradient_edge``, here for the operations themselves)."""
-    if tensor._edge is not None:
-        return tensor._edge
-    return (accumulator_of(tensor), 0) if tensor._requires_grad else None
 
 
 def keep(tensor: Tensor, array: Array | None = None) -> Saved:
@@ -155,7 +165,7 @@ def keep_result(result: Tensor) -> Saved:
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
     """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
-    edges = tuple(None if tensor is None else gradient_edge_of(tensor) for tensor in inputs)
+    edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
     result._edge = (OpNode(row, edges, saved, params), 0)
     result._requires_grad = True
     return result

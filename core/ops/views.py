@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import gradient_edge
 from ..autograd.node import Edge
 from ..errors import AutogradError
 from ..tensor import Tensor
 from ..types import Array
-from .table import OpNode, Row, gradient_edge_of
+from .table import OpNode, Row
 
 
 def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], params: tuple[Any, ...] = ()) -> Tensor:
@@ -29,7 +30,7 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
     result._counter = parent._counter
     if is_grad_enabled() and array.dtype.kind in "fc":
         if parent._requires_grad:
-            result._edge = (OpNode(row, (gradient_edge_of(parent),), (), params), 0)
+            result._edge = (OpNode(row, (gradient_edge(parent),), (), params), 0)
             result._requires_grad = True
         result._view = (parent, row, arguments, params)
         _register(parent, result)
@@ -84,7 +85,7 @@ def set_history(target: Tensor, edge: Edge) -> None:
     if root is target:
         _move(root, edge)
     else:
-        node = OpNode(_PATCH, (gradient_edge_of(root), edge), (), (tuple(steps),))
+        node = OpNode(_PATCH, (gradient_edge(root), edge), (), (tuple(steps),))
         _move(root, (node, 0))
     _record_views(root)
 
@@ -106,7 +107,7 @@ def _record_views(root: Tensor) -> None:
             view = reference()
             if view is not None and view._view is not None:
                 _, row, _, params = view._view
-                _move(view, (OpNode(row, (gradient_edge_of(parent),), (), params), 0))
+                _move(view, (OpNode(row, (gradient_edge(parent),), (), params), 0))
                 stack.append(view)
 
 

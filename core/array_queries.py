@@ -1,0 +1,125 @@
+"""What a tensor answers about its array: sizes, strides, elements, conversions to Python values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .types import Array, DType
+
+
+class ArrayQueries:
+    """The part of ``Tensor`` that has nothing to do with autograd."""
+
+    __slots__ = ()
+
+    _array: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type: a NumPy dtype."""
+        return self._array.dtype
+
+    @property
+    def device(self) -> str:
+        """Where it lives: always ``"cpu"``."""
+        return "cpu"
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return self._array.ndim
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._array.nbytes
+
+    def item(self) -> Any:
+        """The only element, as a Python number.
+
+        Raises:
+            ValueError: there is not exactly one.
+        """
+        if self._array.size != 1:
+            raise ValueError(f"item() needs a tensor of one element, and this one has shape {self._array.shape}")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        return self._array.shape if dim is None else self._array.shape[dim]
+
+    def dim(self) -> int:
+        """How many dimensions it has."""
+        return self._array.ndim
+
+    def numel(self) -> int:
+        """How many elements it has."""
+        return self._array.size
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours of each dimension, in elements."""
+        steps = tuple(step // self._array.itemsize for step in self._array.strides)
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """How many elements lie between the start of the memory that this is a view of and the first element."""
+        array: Any = self._array
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return (self.data_ptr() - int(array.ctypes.data)) // self._array.itemsize
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order, without gaps."""
+        return self._array.flags.c_contiguous
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(self._array.ctypes.data)
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers."""
+        return self._array.dtype.kind == "f"
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("a 0-d tensor has no length")
+        return int(self._array.shape[0])
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError("the truth of a tensor of several elements is ambiguous; use any() or all()")
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iu":
+            raise TypeError(f"only an integer tensor can be an index, and this one is {self._array.dtype}")
+        return int(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._array == getattr(value, "_array", value)).any())

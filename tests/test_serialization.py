@@ -1,0 +1,279 @@
+"""save and load: what comes back, that files are whole or refused, and what cannot be saved."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from telegrad import nn, optim
+from telegrad.core import Tensor, randn, tensor, zeros
+from telegrad.core.errors import TelegradError
+from telegrad.core.serialization import CheckpointError, load, save
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "checkpoint.safetensors"
+
+
+def round_trip(obj, path):
+    save(obj, path)
+    return load(path)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None,
+        True,
+        12345678901234567890,
+        "text with ünïcode, \U0001f600 and a lone \ud83d",
+        [1, 2.5, "three", None, False, []],
+        {"a": {"b": (1, (2,), [3])}, 1: "int", 2.5: "float", None: "none", False: "bool", ("k", 0): "tuple", "": {}},
+        {"float": 1, "tuple": [2], "dict": 3, "tensor": "4"},
+        (1e-300, 1 / 3, -0.0, float("inf"), -float("inf")),
+    ],
+    ids=str,
+)
+def test_plain_objects(obj, path):
+    back = round_trip(obj, path)
+    assert back == obj and repr(back) == repr(obj)
+
+
+def test_not_a_number(path):
+    assert np.isnan(round_trip([float("nan")], path)[0])
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "uint8",
+        "int8",
+        "uint16",
+        "int16",
+        "uint32",
+        "int32",
+        "uint64",
+        "int64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        ">i4",
+        ">f8",
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (2, 3)])
+def test_arrays(dtype, shape, path):
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    back = round_trip({"array": array, "tensor": Tensor(array), "scalar": array.dtype.type(1)}, path)
+    assert type(back["array"]) is np.ndarray and type(back["tensor"]) is Tensor
+    assert type(back["scalar"]) is array.dtype.type and back["scalar"] == 1
+    for found in (back["array"], back["tensor"].numpy()):
+        assert found.shape == shape and found.dtype == array.dtype.newbyteorder("=") and found.flags.writeable
+        np.testing.assert_array_equal(found, array)
+
+
+def test_views_and_strides(path):
+    array = np.arange(24.0).reshape(4, 6)
+    back = round_trip([array[::2, 1:], array.T, array[1], np.broadcast_to(np.float32(3), (2, 2))], path)
+    for found, expected in zip(back, [array[::2, 1:], array.T, array[1], np.full((2, 2), 3, "float32")]):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_requires_grad_is_kept(path):
+    weight = nn.Parameter(randn(2))
+    back = round_trip([weight, weight.detach(), weight * 2], path)
+    assert [t.requires_grad for t in back] == [True, False, True] and all(t.is_leaf for t in back)
+
+
+def test_what_is_shared_stays_shared(path):
+    one, other = randn(3), randn(3)
+    back = round_trip({"a": one, "b": [one], "c": one.detach(), "d": one.numpy(), "e": other, "f": zeros(0)}, path)
+    assert back["a"] is back["b"][0] and back["c"] is not back["a"]
+    back["a"].fill_(7)
+    assert back["c"].tolist() == back["d"].tolist() == [7, 7, 7] and back["e"].tolist() == other.tolist()
+    assert back["c"]._version == back["a"]._version
+    assert set(load_file(path)) == {"a", "e", "f"}
+
+
+def test_tied_weights_of_a_module(path):
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    net[1].weight = net[0].weight
+    state = round_trip(net.state_dict(), path)
+    assert np.shares_memory(state["0.weight"].numpy(), state["1.weight"].numpy())
+    nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)).load_state_dict(state)
+
+
+def test_a_training_resumes(path):
+    def start():
+        net = nn.Linear(2, 1)
+        return net, optim.Adam(net.parameters(), lr=0.1)
+
+    def step(net, optimizer):
+        optimizer.zero_grad()
+        (net(tensor([[1.0, 2.0]])) ** 2).sum().backward()
+        optimizer.step()
+
+    net, optimizer = start()
+    step(net, optimizer)
+    save({"model": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 1}, path)
+    step(net, optimizer)
+    state = load(path)
+    again, other = start()
+    again.load_state_dict(state["model"])
+    other.load_state_dict(state["optimizer"])
+    step(again, other)
+    assert state["epoch"] == 1
+    np.testing.assert_array_equal(again.weight.detach().numpy(), net.weight.detach().numpy())
+
+
+# -- the format
+
+
+def test_others_read_the_tensors(path):
+    save(
+        {"model": {"w": tensor([1.0, 2.0])}, "model.w": tensor([3]), "__metadata__": zeros(1), "n": [zeros(2, 1)]}, path
+    )
+    found = load_file(path)
+    assert found["model.w"].tolist() == [1, 2] and found["model.w~2"].tolist() == [3]
+    assert found["n.0"].shape == (2, 1) and len(found) == 4
+
+
+def test_keys_that_are_no_text(path):
+    assert round_trip({"\ud83d": zeros(1), "\0\n": zeros(2)}, path).keys() == {"\ud83d", "\0\n"}
+
+
+def test_a_file_of_others(path):
+    save_file({"b": np.ones(2), "a": np.zeros((1, 2), "int8")}, path, {"format": "pt"})
+    found = load(path)
+    assert set(found) == {"a", "b"} and found["b"].tolist() == [1, 1] and found["a"].dtype == np.int8
+
+
+def test_elements_are_aligned(path):
+    save([np.ones(3, "int8"), np.ones(3), np.ones(1, "int16")], path)
+    raw = path.read_bytes()
+    assert (8 + int.from_bytes(raw[:8], "little")) % 8 == 0
+
+
+# -- files are whole or refused
+
+
+def test_every_altered_byte_and_every_cut_is_noticed(path):
+    save({"w": tensor([1.0, 2.0]), "n": [1, "x", None], "b": np.array([True])}, path)
+    raw = path.read_bytes()
+    altered = [raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :] for at in range(len(raw))]
+    for content in [*altered, *(raw[:at] for at in range(len(raw))), raw + b"\0"]:
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors"):
+            load(path)
+
+
+def test_the_error_says_what_to_do(path):
+    save(randn(100), path)
+    raw = bytearray(path.read_bytes())
+    raw[-1] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(RuntimeError, match=r"checkpoint\.safetensors is damaged: .*use another copy") as caught:
+        load(path)
+    assert isinstance(caught.value, TelegradError)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none"):
+        load(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        save(1, tmp_path / "no folder" / "x")
+
+
+def test_a_failed_save_leaves_the_former_file(path, monkeypatch):
+    save("former", path)
+
+    def fail(descriptor):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        save("new", path)
+    assert os.listdir(path.parent) == [path.name]
+    assert load(path) == "former"
+
+
+def test_readers_see_one_version_or_the_other(path):
+    save([0, np.zeros(1000)], path)
+
+    def keep_saving():
+        for number in range(1, 30):
+            save([number, np.full(1000, number)], path)
+
+    writer = threading.Thread(target=keep_saving)
+    writer.start()
+    while writer.is_alive():
+        number, array = load(path)
+        assert (array == number).all()
+    writer.join()
+    assert load(path)[0] == 29
+
+
+def test_a_training_that_goes_on_meanwhile_spoils_nothing(path):
+    weight, done = np.zeros(200_000), threading.Event()
+
+    def train():
+        while not done.is_set():
+            np.add(weight, 1, out=weight)
+
+    trainer = threading.Thread(target=train)
+    trainer.start()
+    try:
+        for _ in range(5):
+            save(weight, path)
+            load(path)
+    finally:
+        done.set()
+        trainer.join()
+
+
+def test_links_and_relative_paths(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    save("first", "checkpoint.safetensors")
+    path.with_name("link").symlink_to(path)
+    save("second", str(path.with_name("link")))
+    assert path.with_name("link").is_symlink() and load("checkpoint.safetensors") == "second"
+
+
+# -- what cannot be saved
+
+
+class Own:
+    pass
+
+
+@pytest.mark.parametrize(
+    "obj, message",
+    [
+        ({"model": [0, 1, 2, Own()]}, r"checkpoint\['model'\]\[3\] is of class Own"),
+        (Own(), "^checkpoint is of class Own"),
+        ({"a": ({1, 2},)}, r"checkpoint\['a'\]\[0\] is of class set"),
+        ({"net": nn.Linear(1, 1)}, r"checkpoint\['net'\] is of class Linear, .*save state_dict\(\)"),
+        ({"x": {b"key": 1}}, r"checkpoint\['x'\] has a key of class bytes"),
+        ([np.array(["a"])], r"checkpoint\[0\] is an array of dtype <U1"),
+        ({1: np.array([Own()])}, r"checkpoint\[1\] is an array of dtype object"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_saved_is_named(obj, message, path):
+    with pytest.raises(TypeError, match=message):
+        save(obj, path)
+    assert not os.listdir(path.parent)
+
+
+def test_containers_that_hold_themselves(path):
+    cycle = {"a": []}
+    cycle["a"].append(cycle)
+    with pytest.raises(ValueError, match=r"checkpoint\['a'\]\[0\] holds itself"):
+        save(cycle, path)
+    twice = [1]
+    assert round_trip([twice, twice], path) == [[1], [1]]
