@@ -3,6 +3,7 @@
 from .agent import Agent, register_part
 from .calling import call_function, is_async_execution, label_parts, open_request, request_body, resolve_timeout
 from .current import agent_variable, current_agent
+from .current import agents as open_agents
 from .intervals import IntervalSet
 from .lanes.base import Connection, Host, Lane, register_lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
@@ -36,6 +37,7 @@ __all__ = [
     "current_agent",
     "is_async_execution",
     "label_parts",
+    "open_agents",
     "open_request",
     "register_lane",
     "register_part",

@@ -1,0 +1,117 @@
+"""The thread pool: how many run, who may block, what a thread keeps."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+from telegrad.core.errors import RpcError
+from telegrad.core.futures import Future
+from telegrad.rpc.pool import ThreadPool
+
+
+@pytest.fixture
+def pool():
+    pool = ThreadPool(2, "pool")
+    yield pool
+    assert pool.close(5) == []
+
+
+class Thing:
+    pass
+
+
+def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
+    gc.disable()
+    try:
+        things = [Thing() for _ in range(6)]
+        kept = [weakref.ref(thing) for thing in things]
+        for _ in range(3):
+            done = [threading.Event(), threading.Event()]
+            both = threading.Barrier(2)
+            for event in done:
+                pool.submit(lambda thing=things.pop(), event=event: (both.wait(5), event.set(), thing))
+            for event in done:
+                assert event.wait(5)
+        until(lambda: pool.counts()["idle"] == 2)
+        assert [ref() for ref in kept] == [None] * 6
+    finally:
+        gc.enable()
+
+
+def test_at_most_size_tasks_run_and_the_others_wait(pool, until):
+    gate, running, most = threading.Event(), [], []
+    done = [threading.Event() for _ in range(6)]
+
+    def task(event):
+        running.append(1)
+        most.append(len(running))
+        gate.wait(5)
+        running.pop()
+        event.set()
+
+    for event in done:
+        pool.submit(lambda event=event: task(event))
+    until(lambda: pool.counts() == {"running": 2, "idle": 0, "blocked": 0, "waiting": 4})
+    gate.set()
+    assert all(event.wait(5) for event in done)
+    assert max(most) == 2
+
+
+def test_a_task_that_waits_for_a_future_gives_its_place_away(pool, until):
+    futures = [Future() for _ in range(50)]
+    results = []
+    ended = threading.Event()
+
+    def waits(index):
+        results.append(futures[index].wait(10))
+        if len(results) == len(futures) - 1:
+            ended.set()
+
+    for index in range(1, 50):
+        pool.submit(lambda index=index: waits(index))
+    until(lambda: pool.counts()["blocked"] == 49)
+    pool.submit(lambda: [future.set_result(None) for future in futures])
+    assert ended.wait(10)
+    until(lambda: pool.counts()["blocked"] == pool.counts()["running"] == 0)
+    assert pool.counts()["idle"] <= 2  # the others ended
+
+
+def test_too_many_blocked_threads_are_a_clear_error(until):
+    pool = ThreadPool(1, "pool", ceiling=3)
+    future = Future()
+    for _ in range(3):
+        pool.submit(future.wait)
+        until(lambda: pool.counts()["running"] == 0 and not pool.counts()["waiting"])
+    with pytest.raises(RpcError, match="all 3 threads of 'pool' are blocked in nested calls; nest less deeply"):
+        pool.submit(lambda: None)
+    future.set_result(None)
+    assert pool.close(5) == []
+
+
+def test_no_more_threads_from_the_system_is_a_clear_error(pool, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RpcError, match="the system gives no more"):
+            pool.submit(lambda: None)
+    assert pool.counts() == {"running": 0, "idle": 0, "blocked": 0, "waiting": 0}
+    event = threading.Event()
+    pool.submit(event.set)
+    assert event.wait(5)
+
+
+def test_a_task_that_raises_is_logged_and_its_thread_goes_on(pool, caplog, until):
+    event = threading.Event()
+    pool.submit(lambda: 1 / 0)
+    pool.submit(event.set)
+    assert event.wait(5)
+    until(lambda: "a task of pool raised" in caplog.text)
+
+
+def test_a_closed_pool_takes_nothing(pool):
+    pool.close(1)
+    with pytest.raises(RpcError, match="is closed"):
+        pool.submit(lambda: None)
