@@ -45,7 +45,7 @@ class ThreadPool:
         self.name = name
         self.ceiling = ceiling
         self._lock = threading.Lock()
-        self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle thread that was claimed
+        self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle thread claimed, or made
         self._backlog: deque[Task] = deque()
         self._threads: set[threading.Thread] = set()
         self._idle = 0
@@ -103,17 +103,25 @@ class ThreadPool:
 
     def _start(self, task: Task) -> None:
         # lock held, and there is a free place
-        self._running += 1
-        # Through the queue also to a new thread: a Thread object keeps its arguments for as long as it runs. If an idle
-        # thread is faster, the new one is idle in its stead.
-        self._ready.put(task)
         if self._idle:
             self._idle -= 1
-            return
+        else:
+            self._make_thread()
+        self._running += 1
+        # Not as the thread's argument: a thread keeps those as long as it lives, and what the task holds with them.
+        self._ready.put(task)
+
+    def _make_thread(self) -> None:
+        # lock held
+        thread = threading.Thread(target=self._work, name=f"{self.name}-{self._made + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise RpcError(
+                f"{self.name!r} has {len(self._threads)} threads and the system gives no more ({error}); nest less deeply"
+            ) from error
         self._made += 1
-        thread = threading.Thread(target=self._work, name=f"{self.name}-{self._made}", daemon=True)
         self._threads.add(thread)
-        thread.start()
 
     def _fill_places(self) -> None:
         # lock held

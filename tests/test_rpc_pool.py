@@ -1,5 +1,6 @@
 """The thread pool: how many run, who may block, what a thread keeps."""
 
+import functools
 import gc
 import threading
 import weakref
@@ -21,6 +22,11 @@ class Thing:
     pass
 
 
+def meet(barrier, event, _thing):
+    barrier.wait(5)
+    event.set()
+
+
 def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
     gc.disable()
     try:
@@ -30,7 +36,7 @@ def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
             done = [threading.Event(), threading.Event()]
             both = threading.Barrier(2)
             for event in done:
-                pool.submit(lambda thing=things.pop(), event=event: (both.wait(5), event.set(), thing))
+                pool.submit(functools.partial(meet, both, event, things.pop()))
             for event in done:
                 assert event.wait(5)
         until(lambda: pool.counts()["idle"] == 2)
