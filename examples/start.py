@@ -18,6 +18,4 @@ def start(work: Callable[..., object], workers: int, args: tuple[Any, ...] = ())
     if "RANK" in os.environ:
         work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), *args)
     else:
-        # As the launcher does: the workers share the cores, so that each one's BLAS must not take them all.
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
         tg.launcher.spawn(work, args=(workers, *args), nprocs=workers)

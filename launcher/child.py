@@ -6,20 +6,16 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(
-    fn: Callable[..., object], i: int, args: tuple[Any, ...], env: Mapping[str, str], failures: Connection
-) -> None:
+def main(fn: Callable[..., object], i: int, args: tuple[Any, ...], failures: Connection) -> None:
     """Calls ``fn(i, *args)``; if it raises, sends the traceback and exits with code 1."""
     os.setpgid(0, 0)  # so that grandchildren end with it, and a terminal's Ctrl-C comes through the parent only
-    for name, value in env.items():
-        os.environ.setdefault(name, value)
     threading.Thread(target=_die_with_parent, name="telegrad-parent-watch", daemon=True).start()
     try:
         fn(i, *args)

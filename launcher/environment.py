@@ -3,6 +3,9 @@
 import os
 import secrets
 import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 LOOPBACK = "127.0.0.1"
 
@@ -42,3 +45,22 @@ def helpful_defaults(world_size: int) -> dict[str, str]:
     """What a worker gets unless the user has set it: a stack on a crash, and a fair share of the cores for BLAS."""
     threads = max(1, len(os.sched_getaffinity(0)) // world_size)
     return {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads)}
+
+
+_changing_environment = threading.Lock()
+
+
+@contextmanager
+def defaults_in_environment(defaults: Mapping[str, str]) -> Iterator[None]:
+    """This process's environment has ``defaults`` where it has nothing, for a child to inherit.
+
+    A child cannot set them for itself: by the time it runs a line of ours, NumPy has read its own.
+    """
+    with _changing_environment:
+        added = {name: value for name, value in defaults.items() if name not in os.environ}
+        os.environ.update(added)
+        try:
+            yield
+        finally:
+            for name in added:
+                os.environ.pop(name, None)

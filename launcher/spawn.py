@@ -23,7 +23,7 @@ from typing import Any
 
 from . import child
 from .diagnosis import how_it_ended, signal_name
-from .environment import job_environment, rank_environment, reserve_port
+from .environment import defaults_in_environment, helpful_defaults, job_environment, rank_environment, reserve_port
 from .errors import ProcessExitedException, ProcessRaisedException
 from .supervisor import (
     Begin,
@@ -58,7 +58,7 @@ class ProcessContext:
         self._release = weakref.finalize(self, self._resources.close)  # a context may be dropped without being joined
         self._resources.enter_context(self._selector)
         port = self._resources.enter_context(contextlib.closing(reserve_port())).getsockname()[1]
-        self._new_process = partial(_new_process, context, fn, args, job_environment(nprocs, port), daemon)
+        self._new_process = partial(_new_process, context, fn, args, _shared_environment(nprocs, port), daemon)
         try:
             self._step()
         except BaseException:
@@ -204,15 +204,20 @@ def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
         raise ValueError(f"`start_method` must be one of {', '.join(START_METHODS)}, you gave {start_method!r}")
 
 
+def _shared_environment(nprocs: int, port: int) -> dict[str, str]:
+    return {**helpful_defaults(nprocs), **job_environment(nprocs, port)}
+
+
 def _new_process(
     context: Any, fn: Callable[..., object], args: tuple[Any, ...], env: dict[str, str], daemon: bool, rank: int
 ) -> tuple[Connection, BaseProcess]:
     name = f"worker{rank}"
     ours, theirs = context.Pipe(duplex=False)
     environment = {**env, **rank_environment(rank, name)}
-    process = context.Process(target=child.main, name=name, args=(fn, rank, args, environment, theirs), daemon=daemon)
+    process = context.Process(target=child.main, name=name, args=(fn, rank, args, theirs), daemon=daemon)
     try:
-        process.start()
+        with defaults_in_environment(environment):
+            process.start()
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         ours.close()
         raise TypeError(_what_cannot_be_pickled(fn, error)) from error

@@ -81,6 +81,7 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
+        self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
         self.interceptors: list[Interceptor] = []

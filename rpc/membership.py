@@ -126,12 +126,16 @@ class Membership:
         """This life of the worker is over, whatever it may say later."""
         if not peer.leave(reason):
             return
-        logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, reason)
-        if tell:
-            message = WorkerLost(rank=peer.info.id, incarnation=peer.record.incarnation, reason=reason)
-            for other in self._agent.peers.others():
-                self._agent.courier.post(other, Topic.MEMBERSHIP, message.SerializeToString())
+        if not self._agent.leaving:
+            logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, reason)
+            if tell:
+                self._tell_others(peer, reason)
         self._bury(peer)
+
+    def _tell_others(self, peer: Peer, reason: str) -> None:
+        message = WorkerLost(rank=peer.info.id, incarnation=peer.record.incarnation, reason=reason)
+        for other in self._agent.peers.others():
+            self._agent.courier.post(other, Topic.MEMBERSHIP, message.SerializeToString())
 
     def left(self, connection: Connection, reason: str) -> None:
         """The peer said goodbye."""

@@ -70,6 +70,7 @@ class Shutdown:
         elif isinstance(instruction, q.Pause):
             self.agent.call_later(PAUSE_SECONDS, lambda: self._step(q.Quiescence.resume))
         else:
+            self.agent.leaving = True
             self.agent.run_later(lambda: self.finished.set_result(None))
 
     def _told(self, peer: Peer, payload: bytes) -> None:
