@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
-from ..core.futures import Future, copy_outcome
+from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
 from .courier import Courier
@@ -261,12 +261,15 @@ class Agent:
         if self.calls.take(call.id) is None:
             return
         if (error := source.exception()) is not None:
-            call.future.set_exception(error)
+            call.future.set_exception(copy_error(error))
         elif then is None:
             call.future.set_result(source.value())
         else:
             left = max(call.deadline - self.now(), 1e-3) if call.seconds else 0.0
-            then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
+            try:
+                then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
+            except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
+                complete_once(call.future, error=problem)
 
     def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
         return PendingCall(self.calls.new_id(), to, seconds, self.now() + seconds, what)
@@ -305,10 +308,13 @@ class Agent:
 
     def fail_call(self, call: PendingCall, error: Exception) -> None:
         """Fail a call that was taken out of the table."""
+        # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
+        callbacks = call.future.finish(error=error)
         if call.message is not None:
             for interceptor in self.interceptors:
                 interceptor.not_delivered(call.message)
-        self.run_later(lambda: call.future.set_exception(error))
+        if callbacks:
+            self.run_later(lambda: run_callbacks(callbacks))
 
     def send_reply(self, connection: Connection, message: Outgoing) -> None:
         """Send an answer on the connection of its request."""

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, complete_once
+from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, Topic
 from . import protocol as p
 from .encoding import decode_message, encode_message
@@ -25,14 +25,24 @@ T = TypeVar("T")
 class Handle:
     """What is known about one fork held here; the ``RRef`` object points to it, never the other way round."""
 
-    __slots__ = ("confirmed", "creating", "fork_id", "owner", "rref_id")
+    __slots__ = ("answer", "confirmed", "creating", "fork_id", "owner", "rref_id")
 
     def __init__(self, rref_id: RRefId, fork_id: ForkId, owner: WorkerKey, creating: bool = False) -> None:
         self.rref_id = rref_id
         self.fork_id = fork_id
         self.owner = owner
         self.creating = creating  # made by remote() here: may fetch before the owner answered
+        self.answer: Future[Any] | None = None  # to the creating call
         self.confirmed: Future[None] = Future()  # or failed: then every use of the reference raises that
+
+    def check(self) -> None:
+        """Raise if the reference is known to be void."""
+        if self.confirmed.done() and (error := self.confirmed.exception()) is not None:
+            raise copy_error(error)
+
+    def creation_error(self) -> BaseException | None:
+        """Why the creating call failed, if it did: that counts, even if the owner turns out to have received it."""
+        return self.answer.exception() if self.answer is not None and self.answer.done() else None
 
 
 class RRefContext:
@@ -165,14 +175,14 @@ class RRefContext:
                 return
             handle.confirmed = Future()  # it was confirmed, and is void now
         future = handle.confirmed
-        self.agent.run_later(lambda: complete_once(future, error=error))
+        self.agent.run_later(lambda: complete_once(future, error=error or handle.creation_error()))
 
     def _error(self, reason: str, lost: WorkerKey | None) -> Exception:
         return RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost))
 
     def _free(self, rref_id: RRefId) -> None:
         doomed = [self._values.pop(rref_id, None)]
-        self.agent.run_later(doomed.clear)  # its destructor is user code
+        self.agent.run_later(lambda: self.agent.new_context().run(doomed.clear))  # its destructor is user code
 
     def _never_created(self, rref_id: RRefId) -> None:
         future = self._values.pop(rref_id, None)
