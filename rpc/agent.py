@@ -12,6 +12,7 @@ import contextvars
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -81,6 +82,7 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
+        self._closing = threading.Lock()
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
@@ -126,9 +128,10 @@ class Agent:
 
     def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
         """End everything at once: calls under way fail, handles are void, threads end. Saying it again does nothing."""
-        if self.closed:
-            return
-        self.closed = reason
+        with self._closing:
+            if self.closed:
+                return
+            self.closed = reason
         current.unregister(self)
         last = goodbye(reason) if farewell else None
         for peer in self.peers:
@@ -282,9 +285,15 @@ class Agent:
     def _dispatch(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
         self.activity += 1
         self._await(call)
-        connection = call.connection = self.membership.route(peer)
-        sent = connection.send(encode(message))
-        message.let_go()
+        try:
+            connection = call.connection = self.membership.route(peer)
+            sent = connection.send(encode(message))
+        except Exception as error:
+            if self.calls.take(call.id):
+                self.fail_call(call, error)
+            return
+        finally:
+            message.let_go()
         if peer.gone and self.calls.take(call.id):  # lost while we were sending
             self.fail_call(call, peer.lost_error())
         elif self.closed and self.calls.take(call.id):
@@ -319,9 +328,13 @@ class Agent:
     def send_reply(self, connection: Connection, message: Outgoing) -> None:
         """Send an answer on the connection of its request."""
         self._run_sending(message)
-        if not connection.send(encode(message)):
-            for interceptor in self.interceptors:
-                interceptor.not_delivered(message)
+        sent = False
+        try:
+            sent = connection.send(encode(message))
+        finally:
+            if not sent:
+                for interceptor in self.interceptors:
+                    interceptor.not_delivered(message)
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
@@ -213,22 +213,29 @@ class RRefContext:
                 if self._drainer is not None or self.agent.closed:
                     return
                 name = f"telegrad-{self.agent.name}-references"
-                self._drainer = threading.Thread(target=self._drain, name=name, daemon=True)
-            self._drainer.start()
+                drainer = threading.Thread(target=self._drain, name=name, daemon=True)
+                drainer.start()  # before anybody can see it, for who closes joins it
+                self._drainer = drainer
 
     def _drain(self) -> None:
         while (fork_id := self.drops.get()) is not None:
             self._drop(fork_id)
+
+    def _drain_some(self) -> None:
+        """Drop what waits, without waiting; the end's mark is the drainer's."""
+        try:
+            while (fork_id := self.drops.get_nowait()) is not None:
+                self._drop(fork_id)
+            self.drops.put(None)
+        except Empty:
+            pass
 
     def _drop(self, fork_id: ForkId) -> None:
         self._handles.pop(fork_id, None)
         self._step(lambda: self._ownership.dropped(fork_id))
 
     def _counts(self) -> dict[str, int]:
-        while not self.drops.empty():
-            fork_id = self.drops.get()
-            if fork_id is not None:
-                self._drop(fork_id)
+        self._drain_some()
         with self._lock:
             return {**self._ownership.counts(), "handles": len(self._handles), "values": len(self._values)}
 

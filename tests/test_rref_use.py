@@ -99,7 +99,10 @@ def tables_end_empty(workers, until):
         yield
         for agent in workers:
             if not agent.closed:
-                until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
+                try:
+                    until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
+                except AssertionError:
+                    raise AssertionError(agent.name, agent.debug_info()["references"]) from None
     finally:
         gc.enable()
         Shelf.kept.clear()
