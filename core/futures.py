@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import os
 import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Generic, Protocol, TypeVar, cast
+
+from .errors import AgentClosedError
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -36,13 +39,25 @@ class _ThreadRole(threading.local):
 thread_role = _ThreadRole()
 
 
+_forks = 0  # how often this process's line of ancestors has forked, as far as Python knows
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 class Future(Generic[T]):
     """A value of type ``T`` that arrives later (``torch.futures.Future``)."""
 
-    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_lock", "_value", "_waiters")
+    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_forks", "_lock", "_value", "_waiters")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._forks = _forks
         self._done = False
         self._value: T | None = None
         self._error: BaseException | None = None
@@ -89,6 +104,7 @@ class Future(Generic[T]):
 
         Raises:
             TimeoutError: ``timeout`` seconds went by.
+            AgentClosedError: it was made before this process was forked off: whoever completes it is not here.
         """
         if not self._done and not self._block(timeout):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
@@ -102,16 +118,19 @@ class Future(Generic[T]):
 
         The callback runs with the context variables (agent, autograd context, profiler) of this call to ``then``.
         """
-        result: Future[S] = Future()
+        target = result = Future[S]()
         context = contextvars.copy_context()
 
         def run() -> None:
+            nonlocal target
             try:
                 value = context.run(callback, self)
             except BaseException as error:
-                result.set_exception(error)
+                target.set_exception(error)
             else:
-                result.set_result(value)
+                target.set_result(value)
+            finally:
+                del target  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
         self._when_done(run)
         return result
@@ -162,6 +181,7 @@ class Future(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
+            self._check_process()
             loop = asyncio.get_running_loop()
             waiter: asyncio.Future[None] = loop.create_future()
             self._when_done(lambda: _wake(loop, waiter))
@@ -179,7 +199,15 @@ class Future(Generic[T]):
                 return
         run_callbacks([callback])
 
+    def _check_process(self) -> None:
+        if self._forks != _forks:
+            raise AgentClosedError(
+                "this future was made before this process was forked off, and completes in the parent only; wait for it "
+                "there, or start processes with the spawn method"
+            )
+
     def _block(self, timeout: float | None) -> bool:
+        self._check_process()
         gate = threading.Lock()
         gate.acquire()
         with self._lock:
@@ -223,8 +251,27 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
 
 
 def wait_all(futures: Iterable[Future[T]]) -> list[T]:
-    """Wait for each future in turn and return their values; raises the first exception met."""
-    return [future.wait() for future in list(futures)]
+    """Wait until every future has its value and return the values; raises the first error that happens, at once."""
+    try:
+        futures = list(futures)
+        _all_or_first_error(futures).wait()
+        return [future.value() for future in futures]
+    finally:
+        del futures  # as in value()
+
+
+def _all_or_first_error(futures: list[Future[Any]]) -> Future[Any]:
+    everyone = collect_all(futures)
+    result: Future[Any] = Future()
+    for future in futures:
+        future._when_done(lambda future=future: _pass_on_error(future, result))  # type: ignore[misc]
+    everyone._when_done(lambda: complete_once(result))
+    return result
+
+
+def _pass_on_error(source: Future[Any], target: Future[Any]) -> None:
+    if (error := source.exception()) is not None:
+        complete_once(target, error=error)
 
 
 def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:

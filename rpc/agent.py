@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from ..core.errors import AgentClosedError, RpcError
+from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, copy_outcome
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
@@ -365,7 +365,20 @@ class Agent:
             self.membership.disconnected(connection, error)
 
     def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        """A frame arrived. Runs in a reader's thread: quick, no user code."""
+        """A frame arrived. Runs in a reader's thread: quick, no user code. One that cannot be read ends its connection."""
+        try:
+            self._read(connection, frame, owned)
+        except Exception:
+            sender = self.peers.at(connection.rank).info.name
+            logger.exception(
+                "worker %r closes a connection to worker %r: a frame of %d bytes makes no sense",
+                self.name,
+                sender,
+                len(frame),
+            )
+            connection.close()
+
+    def _read(self, connection: Connection, frame: Any, owned: bool) -> None:
         kind = frame[0]
         if kind in (Kind.REQUEST, Kind.REPLY):
             message = decode(frame, owned, connection.rank)
@@ -381,6 +394,8 @@ class Agent:
             self.courier.acknowledged(connection, frame)
         elif kind == Kind.GOODBYE:
             self.membership.left(connection, read_goodbye(frame))
+        else:
+            raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
 
     def _arrived(self, message: Incoming) -> bool:
         valid = True

@@ -33,7 +33,7 @@ class Executor(Protocol):
         ...
 
     def close(self, timeout: float) -> list[str]:
-        """Take no more tasks, wait for those that run; returns the names of threads that did not end in time."""
+        """Take no more tasks, wait for those that were taken; returns the names of threads that did not end in time."""
         ...
 
 
@@ -81,7 +81,6 @@ class ThreadPool:
     def close(self, timeout: float) -> list[str]:
         with self._lock:
             self._closed = True
-            self._backlog.clear()
             for _ in range(self._idle):
                 self._ready.put(None)
             threads = [thread for thread in self._threads if thread is not threading.current_thread()]
@@ -108,7 +107,8 @@ class ThreadPool:
         else:
             self._make_thread()
         self._running += 1
-        # Not as the thread's argument: a thread keeps those as long as it lives, and what the task holds with them.
+        # Through the queue also to a new thread: a Thread object keeps its arguments for as long as it runs. If an idle
+        # thread is faster, the new one is idle in its stead.
         self._ready.put(task)
 
     def _make_thread(self) -> None:
@@ -126,7 +126,11 @@ class ThreadPool:
     def _fill_places(self) -> None:
         # lock held
         while self._backlog and self._running < self.size and (self._idle or len(self._threads) < self.ceiling):
-            self._start(self._backlog.popleft())
+            try:
+                self._start(self._backlog[0])
+            except RpcError:
+                return  # the system gives no thread: it stays for the next one that ends a task
+            self._backlog.popleft()
 
     def _work(self) -> None:
         thread_role.blocker = self

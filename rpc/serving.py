@@ -40,7 +40,7 @@ class ServerCall:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
         message = self.message
         assert message is not None
-        if self.deadline and self.agent.now() > self.deadline:
+        if self.agent.closed or (self.deadline and self.agent.now() > self.deadline):
             self.agent.served(self)
             return
         self.agent.new_context().run(self._serve, message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from ..rref import RRef
 
 PATIENCE_SECONDS = 5.0
 HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # Python's own, one for the process
+GRPC_POLLER = "_poll_wrapper"  # gRPC's own thread, which it keeps
 PACKAGE = str(Path(__file__).parents[1])
 TESTS = str(Path(PACKAGE) / "tests")
 
@@ -66,7 +68,7 @@ class Watch:
 
     def _thread_leaks(self) -> Iterable[str]:
         for thread in set(threading.enumerate()) - self._threads:
-            if not any(_works_for(thread, agent) for agent in self.agents):
+            if GRPC_POLLER not in thread.name and not any(_works_for(thread, agent) for agent in self.agents):
                 yield f"the thread {thread.name!r} runs, {_birth(thread)}; it is at {_position(thread)}"
 
     def _process_leaks(self) -> Iterable[str]:
@@ -147,13 +149,23 @@ def _command(process: int) -> str:
 
 
 def _files() -> list[tuple[str, str]]:
-    """Open files, pipes and sockets. Not the kernel's anonymous objects: gRPC keeps those for the process's life."""
+    """Open files, pipes and sockets. Not the kernel's anonymous objects and socket pairs: gRPC keeps some of those."""
     found = []
     for number in os.listdir("/proc/self/fd"):
         try:
             name = os.readlink(f"/proc/self/fd/{number}")
         except OSError:
             continue  # it was the listing's own
-        if not name.startswith("anon_inode:"):
+        if not name.startswith("anon_inode:") and not _is_socket_pair(int(number), name):
             found.append((number, name))
     return found
+
+
+def _is_socket_pair(number: int, name: str) -> bool:
+    if not name.startswith("socket:"):
+        return False
+    try:
+        with socket.socket(fileno=os.dup(number)) as copy:
+            return copy.family == socket.AF_UNIX and not copy.getsockname() and not copy.getpeername()
+    except OSError:
+        return False

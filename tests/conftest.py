@@ -1,10 +1,13 @@
 """Every test is watched: it fails if it leaves a thread, process, file, agent, reference or autograd context behind."""
 
 import time
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 
 import pytest
-from telegrad.rpc.extend import open_agents
+from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions, open_agents
+from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
 
 
@@ -38,3 +41,32 @@ def nothing_is_left():
             agent.close("its test ended")  # so that one test's leak is not the next one's
     if leaks:
         pytest.fail("this test left something behind:\n  " + "\n  ".join(leaks), pytrace=False)
+
+
+@contextmanager
+def grpc_cluster(*names, options=None):
+    """``in_process_cluster`` over the gRPC lane: real sockets, one process."""
+    agents = []
+    try:
+        for rank, name in enumerate(names):
+            agents.append(Agent(name, rank, options, lanes=[GrpcLane()], secret=b"in one process"))
+            agents[-1].listen()
+        for agent in agents:
+            agent.start([other.record for other in agents])
+        yield agents
+    finally:
+        for agent in agents:
+            agent.close("its cluster ended")
+
+
+@pytest.fixture(params=[in_process_cluster, grpc_cluster], ids=["inproc", "grpc"])
+def cluster(request):
+    """Makes agents in this process that know each other: ``with cluster("a", "b") as (a, b)``."""
+    return request.param
+
+
+@pytest.fixture
+def workers(cluster):
+    """Three agents ``a``, ``b`` and ``c``; the test's own code is ``a``."""
+    with cluster("a", "b", "c", options=GrpcRpcBackendOptions(rpc_timeout=30)) as agents, agents[0].use():
+        yield agents

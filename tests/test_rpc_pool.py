@@ -1,9 +1,9 @@
 """The thread pool: how many run, who may block, what a thread keeps."""
 
-import functools
 import gc
 import threading
 import weakref
+from functools import partial
 
 import pytest
 from telegrad.core.errors import RpcError
@@ -22,9 +22,8 @@ class Thing:
     pass
 
 
-def meet(barrier, event, _thing):
+def meet(barrier, thing):
     barrier.wait(5)
-    event.set()
 
 
 def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
@@ -33,12 +32,10 @@ def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
         things = [Thing() for _ in range(6)]
         kept = [weakref.ref(thing) for thing in things]
         for _ in range(3):
-            done = [threading.Event(), threading.Event()]
-            both = threading.Barrier(2)
-            for event in done:
-                pool.submit(functools.partial(meet, both, event, things.pop()))
-            for event in done:
-                assert event.wait(5)
+            both = threading.Barrier(3)
+            for _ in range(2):
+                pool.submit(partial(meet, both, things.pop()))
+            both.wait(5)
         until(lambda: pool.counts()["idle"] == 2)
         assert [ref() for ref in kept] == [None] * 6
     finally:
@@ -58,7 +55,7 @@ def test_at_most_size_tasks_run_and_the_others_wait(pool, until):
 
     for event in done:
         pool.submit(lambda event=event: task(event))
-    until(lambda: pool.counts() == {"running": 2, "idle": 0, "blocked": 0, "waiting": 4})
+    until(lambda: pool.counts() == {"running": 2, "idle": 0, "blocked": 0, "waiting": 4} and len(running) == 2)
     gate.set()
     assert all(event.wait(5) for event in done)
     assert max(most) == 2
@@ -121,3 +118,14 @@ def test_a_closed_pool_takes_nothing(pool):
     pool.close(1)
     with pytest.raises(RpcError, match="is closed"):
         pool.submit(lambda: None)
+
+
+def test_what_was_taken_before_the_end_still_runs(until):
+    pool, gate, ended = ThreadPool(1, "pool"), threading.Event(), []
+    pool.submit(lambda: gate.wait(5))
+    for number in range(10):
+        pool.submit(lambda number=number: ended.append(number))
+    until(lambda: pool.counts()["waiting"] == 10)
+    threading.Timer(0.01, gate.set).start()
+    assert pool.close(5) == []
+    assert ended == list(range(10))

@@ -33,17 +33,29 @@ def _children(obj: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(obj, (list, tuple, set, frozenset)):
         yield from ((f"[{index}]", value) for index, value in enumerate(obj))
     else:
-        attributes = getattr(obj, "__dict__", None)
-        if isinstance(attributes, dict):
-            yield from ((f".{name}", value) for name, value in attributes.items())
+        yield from ((f".{name}", value) for name, value in _attributes(obj))
         yield from _closure(obj)
+
+
+def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
+    attributes = getattr(obj, "__dict__", None)
+    if isinstance(attributes, dict):
+        yield from attributes.items()
+    for kind in type(obj).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(obj, name):
+                yield name, getattr(obj, name)
 
 
 def _closure(function: Any) -> Iterator[tuple[str, Any]]:
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     cells = getattr(function, "__closure__", None) or ()
     for name, cell in zip(names, cells):
-        yield f" (its variable {name!r})", cell.cell_contents
+        try:
+            yield f" (its variable {name!r})", cell.cell_contents
+        except ValueError:
+            continue  # it was never set
 
 
 def _fails(obj: Any, attempt: Callable[[Any], object]) -> bool:

@@ -1,0 +1,483 @@
+"""What travels: every kind of value comes out as it went in, captured when it was sent, and the receiver's alone."""
+
+import functools
+import operator
+import pickle
+import struct
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad import rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc import agent, serving
+from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
+from telegrad.rpc.messages import Kind, Outgoing
+from telegrad.rpc.wire.frames import HEAD, decode, encode
+from telegrad.rpc.wire.functions import main_module_name, main_script, reference, resolve
+from telegrad.rpc.wire.payload import pack
+
+ARRAYS = {
+    "0-d": np.array(3.5),
+    "empty": np.zeros((0, 3)),
+    "empty 1-d": np.array([], np.int8),
+    "bool": np.array([True, False]),
+    "int8": np.arange(5, dtype=np.int8),
+    "uint64": np.array([2**64 - 1], np.uint64),
+    "float16": np.ones(3, np.float16),
+    "float32": np.ones((2, 3), np.float32),
+    "longdouble": np.ones(2, np.longdouble),
+    "complex64": np.array([1 + 2j], np.complex64),
+    "complex128": np.array([[1 + 2j]]),
+    "big-endian": np.arange(4, dtype=">f8"),
+    "big-endian int": np.arange(4, dtype=">i2"),
+    "text": np.array(["ab", "c"]),
+    "bytes": np.array([b"x", b"yz"]),
+    "datetime": np.array(["2020-01-01"], "M8[D]"),
+    "structured": np.array([(1, 2.0)], [("a", "i4"), ("b", ">f8")]),
+    "objects": np.array([1, None, "x"], object),
+    "transposed": np.arange(6.0).reshape(2, 3).T,
+    "strided": np.arange(10)[::2],
+    "reversed": np.arange(10)[::-1],
+    "broadcast": np.broadcast_to(np.arange(3), (2, 3)),
+    "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "many dimensions": np.zeros((1,) * 31 + (2,)),
+    "bulk": np.arange(300_000, dtype=np.float64),
+}
+
+
+class Unit(np.ndarray):
+    pass
+
+
+class Box:
+    """A user's object."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Slotted:
+    __slots__ = ("first", "second")
+
+    def __init__(self, first, second):
+        self.first = first
+        self.second = second
+
+
+class Locked:
+    def __init__(self):
+        self.fine = 1
+        self.lock = threading.Lock()
+
+
+class Adder:
+    def __init__(self, amount):
+        self.amount = amount
+
+    def add(self, number):
+        return self.amount + number
+
+    @classmethod
+    def kind(cls):
+        return cls.__name__
+
+    @staticmethod
+    def double(number):
+        return 2 * number
+
+    def __call__(self, number):
+        return number - self.amount
+
+
+class Refusing:
+    def __reduce__(self):
+        raise ValueError("I stay here")
+
+
+def same(value):
+    return value
+
+
+def apply(function, *args):
+    return function(*args)
+
+
+def send(value):
+    return rpc.rpc_sync("b", same, (value,))
+
+
+# -- arrays and tensors
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays(workers, name):
+    array = ARRAYS[name]
+    received = send(array)
+    assert type(received) is np.ndarray
+    assert (received.dtype, received.shape) == (array.dtype, array.shape)
+    np.testing.assert_array_equal(received, array)
+    assert received.flags.writeable
+    assert not np.shares_memory(received, array)
+
+
+@pytest.mark.parametrize("name", [name for name in ARRAYS if ARRAYS[name].dtype.kind in "bif"])
+def test_tensors(workers, name):
+    tensor = tg.tensor(ARRAYS[name])
+    received = send(tensor)
+    assert type(received) is tg.Tensor
+    assert (received.dtype, received.shape) == (tensor.dtype, tensor.shape)
+    np.testing.assert_array_equal(received.numpy(), tensor.numpy())
+    assert received.numpy().flags.writeable
+
+
+def test_a_tensor_keeps_whether_it_requires_grad(workers):
+    assert send(tg.ones(2, requires_grad=True)).requires_grad
+    assert not send(tg.ones(2)).requires_grad
+
+
+def test_a_tensor_with_a_history_arrives_as_a_leaf(workers):
+    received = send(tg.ones(2, requires_grad=True) * 2)
+    assert received.requires_grad
+    assert received.is_leaf
+
+
+def test_subclasses_of_arrays(workers):
+    masked = send(np.ma.array([1, 2, 3], mask=[0, 1, 0]))
+    assert masked.tolist() == [1, None, 3]
+    assert type(send(np.arange(3).view(Unit))) is Unit
+
+
+def test_numpy_scalars_and_types(workers):
+    for value in (np.float32(1.5), np.int64(3), np.bool_(True), np.dtype(">i4"), np.float64, np.newaxis):
+        received = send(value)
+        assert received == value
+        assert type(received) is type(value)
+
+
+def test_every_element_is_received(workers):
+    """A large message travels in chunks: whatever its size, nothing is lost or moved at their borders."""
+    for size in (CHUNK_BYTES // 8 - 100, CHUNK_BYTES // 8, CHUNK_BYTES // 4 + 1):
+        array = np.random.default_rng(size).random(size)
+        np.testing.assert_array_equal(send([array, array[:3].copy()])[0], array)
+
+
+def test_values_nested_in_objects(workers):
+    with tg.RRef("value") as own:
+        box = Box(list=[tg.ones(2), {"key": np.arange(3)}], reference=own, inner=Slotted(tg.zeros(1), (own, None)))
+        received = send(box)
+        assert received.list[0].tolist() == [1, 1]
+        assert received.list[1]["key"].tolist() == [0, 1, 2]
+        assert received.inner.first.tolist() == [0]
+        assert received.reference.local_value() == "value"
+        assert received.inner.second[0] is received.reference
+
+
+def test_what_was_one_object_stays_one_object(workers):
+    tensor, array, box = tg.ones(3), np.ones(3), Box(x=1)
+    received = send([tensor, array, box, tensor, array, box])
+    for first, second in zip(received[:3], received[3:]):
+        assert first is second
+    received[0].numpy()[0] = 5
+    assert received[3].tolist() == [5, 1, 1]
+
+
+def test_an_object_that_contains_itself(workers):
+    box = Box()
+    box.me = box
+    received = send(box)
+    assert received.me is received
+
+
+def test_what_was_two_objects_stays_two(workers):
+    first, second = send([np.ones(3), np.ones(3)])
+    first[0] = 7
+    assert second[0] == 1
+
+
+class Keeper:
+    held = []  # noqa: RUF012
+
+
+def hold(value):
+    Keeper.held.append(value)
+
+
+def held():
+    return Keeper.held.pop()
+
+
+@pytest.mark.parametrize("size", [3, 300_000])
+def test_the_receiver_owns_what_it_gets_also_from_itself(workers, size):
+    for worker in ("a", "b"):
+        array, tensor = np.zeros(size), tg.zeros(size)
+        rpc.rpc_sync(worker, hold, ([array, tensor],))
+        array[:] = 1
+        tensor.add_(1)
+        kept = held()
+        assert kept[0].sum() == 0
+        assert kept[1].sum().item() == 0
+        kept[0][:] = 5  # and writable
+
+
+@pytest.mark.parametrize("size", [3, 300_000])
+def test_arguments_are_captured_before_the_call_returns(workers, size):
+    array, values, tensor = np.zeros(size), [1], tg.zeros(size)
+    futures = []
+    for _ in range(20):
+        futures.append(rpc.rpc_async("b", same, (array,), kwargs=None))
+        futures.append(rpc.rpc_async("b", same, ([values, tensor],)))
+        array += 1
+        values[0] += 1
+        tensor.add_(1)
+    for number, (first, second) in enumerate(zip(futures[::2], futures[1::2])):
+        assert first.wait()[0] == first.wait()[-1] == number
+        assert second.wait()[0] == [1 + number]
+        assert second.wait()[1].tolist()[-1] == number
+
+
+class Source:
+    array = np.zeros(300_000)
+
+
+@rpc.functions.async_execution
+def captured_by_set_result():
+    future = tg.futures.Future()
+    future.set_result(Source.array)
+    return future
+
+
+def test_a_result_is_captured_before_set_result_returns(workers):
+    Source.array[:] = 1
+    result = rpc.rpc_sync("b", captured_by_set_result)
+    Source.array[:] = 2
+    assert result[0] == result[-1] == 1
+
+
+# -- functions
+
+
+def test_functions_go_by_reference():
+    assert reference(operator.add, False) == "_operator:add"
+    assert reference(Adder, False) == f"{__name__}:Adder"
+    assert reference(Adder.double, False) == f"{__name__}:Adder.double"
+    assert reference(Adder.kind, False) == f"{__name__}:Adder.kind"
+    assert resolve(f"{__name__}:Adder.kind")() == "Adder"
+    for by_value in (
+        lambda: 1,
+        Adder(1).add,
+        Adder(1),
+        functools.partial(same, 1),
+        types.FunctionType(same.__code__, {}),
+    ):
+        assert reference(by_value, False) is None
+
+
+def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkeypatch):
+    main = types.ModuleType("__main__")
+    exec("def f(): return 1\nclass C:\n  def g(self): pass", main.__dict__)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert reference(main.f, True) == "__main__:f"
+    assert reference(main.f, False) is None
+    assert reference(main.C.g, True) == "__main__:C.g"
+    main.f.__module__ = "__mp_main__"
+    assert reference(main.f, True) == "__main__:f"
+    assert resolve("__mp_main__:f") is main.f
+    assert main_script() == ""
+    main.__file__ = "x.py"
+    assert main_script().endswith("/x.py")
+    main.__spec__ = types.SimpleNamespace(name="package.__main__")
+    assert main_module_name() == "package"
+    assert resolve("package:f") is main.f
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "result"),
+    [
+        (operator.add, (1, 2), 3),
+        (len, ([1, 2],), 2),
+        (str.upper, ("a",), "A"),
+        ("abc".upper, (), "ABC"),
+        (np.add, (1, 2), 3),
+        (np.linalg.norm, ([3.0, 4.0],), 5.0),
+        (lambda number: number + 1, (1,), 2),
+        (functools.partial(same, value=4), (), 4),
+        (functools.partial(apply, lambda: 5), (), 5),
+        (Adder(10).add, (1,), 11),
+        (Adder.double, (4,), 8),
+        (Adder.kind, (), "Adder"),
+        (Adder(1), (4,), 3),
+        (dict, (), {}),
+    ],
+)
+def test_whatever_can_be_called_can_be_called_there(workers, function, args, result):
+    assert rpc.rpc_sync("b", function, args) == result
+    assert rpc.rpc_sync("b", apply, (function, *args)) == result
+
+
+def test_closures_bring_their_variables(workers):
+    amount, array = 3, np.arange(3)
+
+    def add(number):
+        return array + amount + number
+
+    class Local:
+        def __init__(self, number):
+            self.number = number
+
+        def get(self):
+            return self.number + amount
+
+    assert rpc.rpc_sync("b", add, (1,)).tolist() == [4, 5, 6]
+    assert rpc.rpc_sync("b", Local(1).get) == 4
+    assert rpc.rpc_sync("b", apply, (lambda: add(0).sum(),)) == 12
+
+
+def test_a_reference_in_a_closure(workers):
+    with tg.RRef(5) as own:
+        assert rpc.rpc_sync("b", lambda: own.to_here() + 1) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_such_module_xyz:f", "cannot find 'f' in module 'no_such_module_xyz'"),
+        (f"{__name__}:gone", "cannot find 'gone'.*define it at module level"),
+        (f"{__name__}:ARRAYS", "is not callable on the callee; it is a dict there"),
+    ],
+)
+def test_a_function_that_the_callee_has_not(name, words):
+    with pytest.raises(SerializationError, match=words):
+        resolve(name)
+
+
+# -- what cannot travel
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((threading.Lock(),), r"argument 0 \(_thread.lock\)"),
+        ((1, [2, {"k": threading.Lock()}]), r"argument 1\[1\]\['k'\] \(_thread.lock\)"),
+        ((Locked(),), r"argument 0\.lock \(_thread.lock\).*cannot pickle '_thread.lock'"),
+        ((Box(inner=Box(model=Locked())),), r"argument 0\.inner\.model\.lock"),
+        ((Slotted(1, threading.Lock()),), r"argument 0\.second \(_thread.lock\)"),
+        ((Refusing(),), "argument 0 .*ValueError: I stay here"),
+        (((i for i in ()),), "argument 0 .*generator"),
+    ],
+)
+def test_an_argument_that_cannot_travel_is_named(workers, args, words):
+    with pytest.raises(SerializationError, match=words):
+        rpc.rpc_async("b", same, args)
+    assert rpc.debug_info()["pending_calls"] == 0
+
+
+def test_a_keyword_argument_and_a_variable_of_a_closure_are_named(workers):
+    lock = threading.Lock()
+    with pytest.raises(SerializationError, match="argument value="):
+        rpc.rpc_sync("b", same, kwargs={"value": lock})
+    with pytest.raises(SerializationError, match=r"the function.*its variable 'lock'"):
+        rpc.rpc_sync("b", lambda: lock)
+
+
+def make_lock():
+    return Box(lock=threading.Lock())
+
+
+def test_a_result_that_cannot_travel_is_named(workers):
+    with pytest.raises(SerializationError, match=r"the result\.lock \(_thread.lock\)"):
+        rpc.rpc_sync("b", make_lock)
+
+
+def test_a_reference_beside_what_cannot_travel_is_not_forked(workers, until):
+    with tg.RRef(1) as own:
+        with pytest.raises(SerializationError):
+            rpc.rpc_sync("b", same, ([own, threading.Lock()],))
+        assert rpc.debug_info()["references"]["pending_children"] == 0
+        assert rpc.debug_info()["references"]["open_carriers"] == 0
+
+
+# -- frames
+
+
+def frame_of(*parts):
+    return b"".join(bytes(part) for part in parts)
+
+
+def message(**fields):
+    made = Outgoing(Kind.REQUEST, 1, 7, 2.5, 1)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_a_frame_is_read_as_it_was_written():
+    tensors = [tg.tensor(ARRAYS[name]) for name in ("0-d", "empty", "big-endian", "float16")]
+    out = message(pickled=b"pickle", tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2)
+    for owned in (True, False):
+        read = decode(bytearray(frame_of(*encode(out))), owned, 3)
+        assert (read.kind, read.method, read.call_id, read.timeout, read.sender) == (Kind.REQUEST, 1, 7, 2.5, 3)
+        assert bytes(read.pickled) == b"pickle"
+        assert read.extras == {1: b"one", 2: b""}
+        assert [bytes(buffer) for buffer in read.buffers] == [b"raw"]
+        for array, tensor in zip(read.arrays, tensors):
+            assert array.flags.writeable
+            assert array.flags.aligned
+            np.testing.assert_array_equal(array, tensor.numpy())
+
+
+def test_chunks_of_several_transfers_may_be_interleaved():
+    payloads = [bytes([number]) * size for number, size in enumerate((1, CHUNK_BYTES, 3 * CHUNK_BYTES + 5))]
+    queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]
+    assembly, received = Assembly(), []
+    while any(queues):
+        for queue in queues:
+            frame = assembly.add(queue.pop(0)) if queue else None
+            received += [] if frame is None else [bytes(frame)]
+    assert sorted(received) == sorted(payloads)
+
+
+REQUEST = frame_of(*encode(message(pickled=b"p", tensors=[tg.ones(2)])))
+CORRUPT = {
+    "empty": b"",
+    "one byte": b"\x01",
+    "half a header": REQUEST[:11],
+    "half a table": REQUEST[: HEAD.size + 5],
+    "half an array": REQUEST[:-5],
+    "a kind that there is not": b"\xee" + REQUEST[1:],
+    "a method that there is not": frame_of(*encode(message(method=999, pickled=b"p"))),
+    "a huge shape": REQUEST[: HEAD.size + 12] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
+    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 3, 0, 0.0) + b"abc",
+    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 3, 0, 0.0)[:9],
+    "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=b"p", extras={1: b"cut"}))),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPT)
+def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers, name, caplog, until):
+    a, b, _ = workers
+    assert send(1) == 1
+    connection = a.peers.find("b").dialed
+    connection.send([CORRUPT[name]])
+    until(lambda: a.peers.find("b").dialed is not connection or "a method that" in name)
+    assert send(2) == 2  # over a new connection
+    assert not b.closed
+    if name != "a method that there is not":
+        assert "worker 'b' closes a connection to worker 'a'" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["request", "reply"])
+def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
+    def cut_off(message, *args):
+        pack(message, *args)
+        message.pickled = message.pickled[:-3]
+
+    monkeypatch.setattr(agent if where == "request" else serving, "pack", cut_off)
+    future = rpc.rpc_async("b", same, ("x" * 100,))
+    with pytest.raises((EOFError, pickle.UnpicklingError)):
+        future.wait()
+    monkeypatch.undo()
+    assert send(3) == 3
