@@ -115,7 +115,7 @@ def get_rpc_timeout() -> float:
 
 def _set_rpc_timeout(seconds: float) -> None:
     """Change ``get_rpc_timeout`` on this worker."""
-    if not isinstance(seconds, (int, float)) or seconds < 0:
+    if not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise ValueError(f"the timeout must be a number of seconds, 0 for none; you gave {seconds!r}")
     current_agent().rpc_timeout = float(seconds)
 

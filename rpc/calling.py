@@ -75,7 +75,7 @@ def resolve_timeout(agent: Agent, timeout: float) -> float:
     """
     if timeout == UNSET_RPC_TIMEOUT:
         return agent.rpc_timeout
-    if not isinstance(timeout, (int, float)) or timeout < 0:
+    if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
     return float(timeout)
 

@@ -11,7 +11,8 @@ from .messages import Incoming, Interceptor, Kind, Method, Outgoing, Topic
 from .options import GrpcRpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
-from .serving import ServerCall
+from .serving import ServerCall, check_future
+from .wire.failures import RemoteTraceback
 
 __all__ = [
     "Agent",
@@ -29,11 +30,13 @@ __all__ = [
     "Method",
     "Outgoing",
     "Peer",
+    "RemoteTraceback",
     "ServerCall",
     "Topic",
     "WorkerInfo",
     "agent_variable",
     "call_function",
+    "check_future",
     "current_agent",
     "is_async_execution",
     "label_parts",

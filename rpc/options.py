@@ -23,7 +23,7 @@ class RpcBackendOptions:
     init_method: str = DEFAULT_INIT_METHOD
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rpc_timeout, (int, float)) or self.rpc_timeout < 0:
+        if not isinstance(self.rpc_timeout, (int, float)) or not self.rpc_timeout >= 0:
             raise ValueError(f"rpc_timeout must be a number of seconds, 0 for none; you gave {self.rpc_timeout!r}")
 
 

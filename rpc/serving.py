@@ -109,11 +109,7 @@ class ServerCall:
             self.reply(result)
 
     def _reply_later(self, future: Any) -> None:
-        if not isinstance(future, Future):
-            raise TypeError(
-                f"a function marked with async_execution must return a Future; it returned {type(future).__name__}"
-            )
-        future.add_done_callback(self._reply_from)
+        check_future(future).add_done_callback(self._reply_from)
 
     def _reply_from(self, future: Future[Any]) -> None:
         error = future.exception()
@@ -162,6 +158,19 @@ class ServerCall:
         self.agent.server.send(self.connection, message)
         self._answered = True
         self.agent.server.served(self)
+
+
+def check_future(result: Any) -> Future[Any]:
+    """What a function marked with ``async_execution`` returned.
+
+    Raises:
+        TypeError: it is no future.
+    """
+    if not isinstance(result, Future):
+        raise TypeError(
+            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
+        )
+    return result
 
 
 def _answerable(message: Incoming | None) -> Incoming:

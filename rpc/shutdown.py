@@ -88,7 +88,7 @@ class Shutdown:
 def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
     """``rpc.shutdown`` of a given agent."""
     agent.check_open()
-    if not isinstance(timeout, (int, float)) or timeout < 0:
+    if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
     try:
         if graceful:

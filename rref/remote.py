@@ -13,8 +13,10 @@ from ..core.futures import Future, complete_once, copy_outcome
 from ..rpc.extend import (
     Agent,
     Method,
+    RemoteTraceback,
     ServerCall,
     WorkerInfo,
+    check_future,
     current_agent,
     is_async_execution,
     label_parts,
@@ -96,10 +98,9 @@ class Owner:
         try:
             function, args, kwargs = request.result()
             result = function(*args, **kwargs)
-        except BaseException as error:
-            complete_once(value, error=_storable(error))
-        else:
             _complete(self.context.agent, value, result, is_async_execution(function))
+        except BaseException as error:
+            complete_once(value, error=_storable(error, self.context.agent.name))
 
     def serve_fetch(self, call: ServerCall) -> None:
         """Answer with the value, as soon as it exists."""
@@ -130,24 +131,25 @@ class _Opened:
 
 
 def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) -> None:
-    if is_future and isinstance(result, Future):
-        result.add_done_callback(lambda future: copy_outcome(future, value))
+    if is_future:
+        check_future(result).add_done_callback(lambda future: copy_outcome(future, value))
     elif inspect.iscoroutine(result):
-        agent.run_coroutine(_await_into(value, result), copy_context())
+        agent.run_coroutine(_await_into(value, result, agent.name), copy_context())
     else:
         complete_once(value, result)
 
 
-async def _await_into(value: Future[Any], coroutine: Any) -> None:
+async def _await_into(value: Future[Any], coroutine: Any, worker: str) -> None:
     try:
         result = await coroutine
     except BaseException as error:
-        complete_once(value, error=_storable(error))
+        complete_once(value, error=_storable(error, worker))
     else:
         complete_once(value, result)
 
 
-def _storable(error: BaseException) -> BaseException:
-    """A stored exception keeps its traceback, but not the arguments in the frames: they would live as long as the reference."""
-    traceback.clear_frames(error.__traceback__)
-    return error
+def _storable(error: BaseException, worker: str) -> BaseException:
+    """An exception to keep: with its traceback as text, for the frames hold arguments, and the future that is to keep it."""
+    error.__cause__ = RemoteTraceback(worker, "".join(traceback.format_exception(error)))
+    error.__context__ = None
+    return error.with_traceback(None)

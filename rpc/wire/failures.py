@@ -29,12 +29,22 @@ class RemoteTraceback(Exception):
 
 
 def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, str, str, str, str]:
-    """What a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker."""
+    """What a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker.
+
+    It cannot fail, whatever the exception's own methods do: nobody else would tell the caller.
+    """
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(traceback.format_exception(kind, error, _users_part(error.__traceback__)))
+    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     pickled = _pickle(error) if isinstance(error, Exception) else None
-    return pickled, name, str(error), text, worker
+    return pickled, name, _text(error), text, worker
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"(its str() raised {type(problem).__name__})"
 
 
 def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exception:
@@ -56,16 +66,34 @@ def _users_part(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _pickle(error: Exception) -> bytes | None:
-    """The pickle, if an equal exception comes out of it: constructors with arguments of their own often fail."""
-    for dumps in (pickle.dumps, cloudpickle.dumps):
-        try:
-            data: bytes = dumps(error)
-            copy: Any = pickle.loads(data)
-        except Exception:
-            continue
-        if type(copy).__qualname__ == type(error).__qualname__ and str(copy) == str(error):
-            return data
+    """The pickle, if an equal exception comes out of it."""
+    for form in (error, _Bare(error)):
+        for dumps in (pickle.dumps, cloudpickle.dumps):
+            try:
+                data: bytes = dumps(form)
+                copy: Any = pickle.loads(data)
+            except Exception:
+                continue
+            if type(copy).__qualname__ == type(error).__qualname__ and _text(copy) == _text(error):
+                return data
     return None
+
+
+class _Bare:
+    """An exception without its constructor, which often takes other arguments than those that pickle gives it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self.error), self.error.args, self.error.__dict__)
+
+
+def _restore(kind: type[Exception], args: tuple[Any, ...], attributes: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 def _unpickle(pickled: bytes | None) -> Exception | None:
