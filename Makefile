@@ -24,7 +24,7 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
-	@rm -rf build/check && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
+	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p telegrad
 
 bench: .venv/installed     ## our RPC beside PyTorch's: make bench PEER=/path/to/python-with-torch

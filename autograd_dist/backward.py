@@ -46,7 +46,7 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
     feeds = _feeds(roots)
     own = new_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
     own.begin(feeds)
-    return agent.with_deadline(own.finished, agent.rpc_timeout, f"the backward of context {context_id}")
+    return agent.caller.with_deadline(own.finished, agent.rpc_timeout, f"the backward of context {context_id}")
 
 
 def new_pass(
@@ -97,7 +97,7 @@ def serve_propagate(contexts: Contexts, call: ServerCall) -> None:
 
 def install(contexts: Contexts) -> None:
     """Let an agent take part in passes."""
-    contexts.agent.serve(Method.PROPAGATE, lambda call: serve_propagate(contexts, call))
+    contexts.agent.server.serve(Method.PROPAGATE, lambda call: serve_propagate(contexts, call))
 
 
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:

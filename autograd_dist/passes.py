@@ -100,7 +100,7 @@ class Pass:
             self._termination.sent()
         what = f"the backward of context {self.context.id} at worker {peer.info.name!r}"
         # No deadline of its own: an acknowledgement may take as long as the rest of the pass, which has one at its root.
-        answer = agent.request(peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)])
+        answer = agent.caller.request(peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)])
         answer.add_done_callback(self._acknowledged)
 
     def _acknowledged(self, answer: Future[Reports]) -> None:

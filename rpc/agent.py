@@ -18,27 +18,25 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
-from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
+from ..core.futures import Future
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
+from .caller import Caller
 from .courier import Courier
-from .dispatch import CallTable, PendingCall
 from .lanes.base import Connection, Lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.ioloop import LoopThread
 from .membership import Membership
-from .messages import Incoming, Interceptor, Kind, Outgoing
+from .messages import Interceptor, Kind, run_arrived
 from .options import GrpcRpcBackendOptions
-from .peers import Peer, Peers, WorkerInfo
+from .peers import Peers, WorkerInfo
 from .pool import Executor, ThreadPool
-from .replies import complete_call
 from .security import AcceptorHandshake, DialerHandshake, job_secret
-from .serving import Handler, ServerCall
+from .serving import Server
 from .ticker import Ticker, Timers
 from .wire.control import goodbye, read_goodbye
-from .wire.frames import decode, encode
+from .wire.frames import decode
 from .wire.functions import main_script
-from .wire.payload import Labels, pack
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
@@ -88,14 +86,10 @@ class Agent:
         self.rpc_timeout = self.options.rpc_timeout
         self.interceptors: list[Interceptor] = []
         self.reference_types: tuple[type, ...] = ()
-        self.handlers: dict[int, Handler] = {}
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_close: list[Callable[[], None]] = []
-        self.calls = CallTable()
         self.record = self._make_record()
         self.peers = Peers([], self.record)
-        self.serving: set[ServerCall] = set()
-        self.activity = 0  # requests sent or served so far: shows that something happened between two looks
         self._secret = job_secret() if secret is None else secret
         self._known: Future[Any] = Future()
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
@@ -103,6 +97,8 @@ class Agent:
         self._coroutines: LoopThread | None = None
         self._ticker: Ticker | None = None
         self._timers = Timers()
+        self.caller = Caller(self)
+        self.server = Server(self, self._executor)
         self.courier = Courier(self)
         self.membership = Membership(self)
         self.parts = [part(self) for part in _parts]
@@ -137,8 +133,10 @@ class Agent:
         for peer in self.peers:
             for connection in peer.connections():
                 connection.close(last)
-        for call in self.calls.take_if(lambda call: True):
-            self.fail_call(call, AgentClosedError(f"worker {self.name!r} cannot finish {call.what}: {reason}"))
+        self.caller.fail_where(
+            lambda call: True,
+            lambda call: AgentClosedError(f"worker {self.name!r} cannot finish {call.what}: {reason}"),
+        )
         for action in self.on_close:
             action()
         self._stop_threads()
@@ -171,9 +169,7 @@ class Agent:
     def tick(self) -> float:
         """Do what time demands; returns when to come back."""
         now = self.now()
-        for call in self.calls.expired(now):
-            self.fail_call(call, self.membership.timeout_error(call))
-        due = [self.calls.next_deadline(), self.membership.tick(now), self.courier.tick(now), self._timers.run(now)]
+        due = [self.caller.tick(now), self.membership.tick(now), self.courier.tick(now), self._timers.run(now)]
         return min([when for when in due if when is not None], default=now + IDLE_TICK_SECONDS)
 
     def wake_by(self, when: float) -> None:
@@ -202,143 +198,9 @@ class Agent:
 
     # -- what floors above add
 
-    def serve(self, method: int, handler: Handler) -> None:
-        """Answer requests of ``method`` with ``handler(call)``."""
-        self.handlers[method] = handler
-
     def part(self, kind: type[T]) -> T:
         """This agent's part of that type (see ``register_part``)."""
         return next(part for part in self.parts if isinstance(part, kind))
-
-    # -- requests
-
-    def request(
-        self,
-        peer: Peer,
-        method: int,
-        body: Any,
-        timeout: float,
-        what: str,
-        labels: Labels,
-        notes: dict[int, Any] | None = None,
-    ) -> Future[Any]:
-        """Send a request; the future holds the answer.
-
-        Args:
-            peer: whom to ask.
-            method: which handler answers.
-            body: what it gets; captured before this returns.
-            timeout: seconds; 0 for none.
-            what: names the request in error messages: "the call of f on 'b'".
-            labels: names the parts of the body in error messages.
-            notes: for interceptors (``Outgoing.notes``).
-
-        Raises:
-            SerializationError: the body cannot be sent.
-        """
-        self.check_open()
-        call = self._new_call(peer.info.id, timeout, what)
-        if peer.gone:
-            call.future.set_exception(peer.lost_error())
-            return call.future
-        message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
-        if notes:
-            message.notes.update(notes)
-        pack(message, body, self.reference_types, peer.same_main, labels)
-        self._run_sending(message)
-        self._dispatch(call, message, peer)
-        return call.future
-
-    def with_deadline(
-        self, source: Future[Any], seconds: float, what: str, then: Callable[[float], Future[Any]] | None = None
-    ) -> Future[Any]:
-        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``."""
-        if source.done() and then is None:
-            return source
-        call = self._new_call(-1, seconds, what)
-        self._await(call)
-        source.add_done_callback(lambda _: self._forward(call, source, then))
-        return call.future
-
-    def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        if self.calls.take(call.id) is None:
-            return
-        if (error := source.exception()) is not None:
-            call.future.set_exception(copy_error(error))
-        elif then is None:
-            call.future.set_result(source.value())
-        else:
-            left = max(call.deadline - self.now(), 1e-3) if call.seconds else 0.0
-            try:
-                then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
-            except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
-                complete_once(call.future, error=problem)
-
-    def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
-        return PendingCall(self.calls.new_id(), to, seconds, self.now() + seconds, what)
-
-    def _await(self, call: PendingCall) -> None:
-        self.calls.add(call)
-        if call.seconds > 0:
-            self.wake_by(call.deadline)
-
-    def _dispatch(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
-        self.activity += 1
-        self._await(call)
-        try:
-            connection = call.connection = self.membership.route(peer)
-            sent = connection.send(encode(message))
-        except Exception as error:
-            if self.calls.take(call.id):
-                self.fail_call(call, error)
-            return
-        finally:
-            message.let_go()
-        if peer.gone and self.calls.take(call.id):  # lost while we were sending
-            self.fail_call(call, peer.lost_error())
-        elif self.closed and self.calls.take(call.id):
-            self.fail_call(call, AgentClosedError(f"worker {self.name!r} was closed during {call.what}"))
-        elif not sent:
-            self.membership.unsent(call, peer)
-
-    def _run_sending(self, message: Outgoing) -> None:
-        for index, interceptor in enumerate(self.interceptors):
-            try:
-                interceptor.sending(message)
-            except BaseException:
-                for earlier in self.interceptors[:index]:
-                    earlier.not_delivered(message)
-                raise
-
-    def fail_calls(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
-        """Fail the calls under way that fulfil a condition."""
-        for call in self.calls.take_if(condition):
-            self.fail_call(call, error(call))
-
-    def fail_call(self, call: PendingCall, error: Exception) -> None:
-        """Fail a call that was taken out of the table."""
-        # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
-        callbacks = call.future.finish(error=error)
-        if call.message is not None:
-            for interceptor in self.interceptors:
-                interceptor.not_delivered(call.message)
-        if callbacks:
-            self.run_later(lambda: run_callbacks(callbacks))
-
-    def send_reply(self, connection: Connection, message: Outgoing) -> None:
-        """Send an answer on the connection of its request."""
-        self._run_sending(message)
-        sent = False
-        try:
-            sent = connection.send(encode(message))
-        finally:
-            if not sent:
-                for interceptor in self.interceptors:
-                    interceptor.not_delivered(message)
-
-    def served(self, call: ServerCall) -> None:
-        """A request was answered, or dropped because its caller gave up."""
-        self.serving.discard(call)
 
     # -- work in threads
 
@@ -401,12 +263,12 @@ class Agent:
         kind = frame[0]
         if kind in (Kind.REQUEST, Kind.REPLY):
             message = decode(frame, owned, connection.rank)
-            if not self._arrived(message):
+            if not run_arrived(self.interceptors, message):
                 return
             if kind == Kind.REQUEST:
-                self._accept(message, connection)
+                self.server.accept(message, connection)
             else:
-                complete_call(self, message)
+                self.caller.complete(message)
         elif kind == Kind.CONTROL:
             self.courier.received(connection, frame)
         elif kind == Kind.ACKNOWLEDGE:
@@ -416,22 +278,6 @@ class Agent:
         else:
             raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
 
-    def _arrived(self, message: Incoming) -> bool:
-        valid = True
-        for interceptor in self.interceptors:
-            valid = interceptor.arrived(message) and valid
-        return valid
-
-    def _accept(self, message: Incoming, connection: Connection) -> None:
-        deadline = self.now() + message.timeout if message.timeout else 0.0
-        call = ServerCall(self, message, connection, deadline)
-        self.activity += 1
-        self.serving.add(call)
-        try:
-            self._executor.submit(call.run)
-        except RpcError as error:
-            call.fail(error)
-
     # -- looking
 
     def info(self) -> WorkerInfo:
@@ -440,16 +286,20 @@ class Agent:
 
     def open_work(self) -> int:
         """How much is under way here: calls, requests being served, callbacks, unacknowledged control messages."""
-        return len(self.calls) + len(self.serving) + self.courier.open() + self._completions.busy()
+        return len(self.caller.table) + len(self.server.serving) + self.courier.open() + self._completions.busy()
+
+    def activity(self) -> int:
+        """Requests sent or accepted so far: shows that something happened between two looks."""
+        return self.caller.sent + self.server.accepted
 
     def debug_info(self) -> dict[str, Any]:
         """What goes on here, for people and tests."""
         info: dict[str, Any] = {
             "worker": self.name,
             "rank": self.rank,
-            "pending_calls": len(self.calls),
-            "pending": self.calls.descriptions(),
-            "serving": len(self.serving),
+            "pending_calls": len(self.caller.table),
+            "pending": self.caller.table.descriptions(),
+            "serving": len(self.server.serving),
             "control_unacknowledged": self.courier.open(),
             "peers": {peer.info.name: self.membership.describe(peer) for peer in self.peers},
         }

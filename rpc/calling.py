@@ -39,7 +39,7 @@ def call_function(
     peer = agent.peers.find(to)
     body, name = request_body(peer, function, args, kwargs)
     what = f"{verb} {name} on worker {peer.info.name!r}"
-    return agent.request(peer, Method.CALL, body, resolve_timeout(agent, timeout), what, label_parts)
+    return agent.caller.request(peer, Method.CALL, body, resolve_timeout(agent, timeout), what, label_parts)
 
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
@@ -97,7 +97,7 @@ def serve_call(call: ServerCall) -> None:
 
 def install(agent: Agent) -> None:
     """Let an agent answer calls."""
-    agent.serve(Method.CALL, serve_call)
+    agent.server.serve(Method.CALL, serve_call)
 
 
 register_part(install)

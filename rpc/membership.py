@@ -81,7 +81,7 @@ class Membership:
         """A dialed connection is open: the peer was only cut off, if anything."""
         peer = self._agent.peers.at(connection.rank)
         peer.connected()
-        self._agent.fail_calls(
+        self._agent.caller.fail_where(
             lambda call: call.to == connection.rank and call.connection not in (None, connection),
             lambda call: RpcError(
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
@@ -102,14 +102,6 @@ class Membership:
             handler(peer)
         if peer.redial_at is not None:
             self._agent.wake_by(peer.redial_at)
-
-    def unsent(self, call: PendingCall, peer: Peer) -> None:
-        """A call met a connection that had just closed. It did not go out, so it may go out again on the next one."""
-        if self._agent.calls.take(call.id):
-            self._agent.fail_call(
-                call,
-                RpcError(f"the connection to worker {peer.info.name!r} broke before {call.what} was sent; try again"),
-            )
 
     def tick(self, now: float) -> float | None:
         """Redial what is due; returns when to come back."""
@@ -146,7 +138,7 @@ class Membership:
     def _bury(self, peer: Peer) -> None:
         for connection in peer.connections():
             connection.close()
-        self._agent.fail_calls(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
+        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
         for handler in self.on_lost:
             handler(peer)
         self._agent.courier.flush_drained()

@@ -64,6 +64,12 @@ class Peer:
             self.info.name,
         )
 
+    def forget(self, connection: Connection) -> None:
+        """A connection turned out to be closed before we were told: the next call dials anew."""
+        with self.lock:
+            if self.dialed is connection:
+                self.dialed, self.open = None, False
+
     def connected(self) -> None:
         """The dialed connection is open."""
         with self.lock:

@@ -1,4 +1,4 @@
-"""One request at the callee: run its handler, answer once."""
+"""The callee's side: requests come in, a handler runs, one answer goes out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import SerializationError
+from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future
 from .lanes.base import Connection
-from .messages import Flag, Incoming, Kind, Outgoing
+from .messages import Flag, Incoming, Kind, Outgoing, run_not_delivered, run_sending
+from .pool import Executor
 from .wire.failures import describe_failure
+from .wire.frames import encode
 from .wire.payload import make_tensors, pack, unpack
 
 if TYPE_CHECKING:
@@ -20,6 +22,42 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("telegrad.rpc")
 Handler = Callable[["ServerCall"], None]
+
+
+class Server:
+    """The requests that one agent serves."""
+
+    def __init__(self, agent: Agent, executor: Executor) -> None:
+        self._agent = agent
+        self._executor = executor
+        self.handlers: dict[int, Handler] = {}
+        self.serving: set[ServerCall] = set()
+        self.accepted = 0
+
+    def serve(self, method: int, handler: Handler) -> None:
+        """Answer requests of ``method`` with ``handler(call)``."""
+        self.handlers[method] = handler
+
+    def accept(self, message: Incoming, connection: Connection) -> None:
+        """A request arrived. Runs in a reader's thread."""
+        deadline = self._agent.now() + message.timeout if message.timeout else 0.0
+        call = ServerCall(self._agent, message, connection, deadline)
+        self.accepted += 1
+        self.serving.add(call)
+        try:
+            self._executor.submit(call.run)
+        except RpcError as error:
+            call.fail(error)
+
+    def send(self, connection: Connection, message: Outgoing) -> None:
+        """Send an answer on the connection of its request."""
+        run_sending(self._agent.interceptors, message)
+        if not connection.send(encode(message)):
+            run_not_delivered(self._agent.interceptors, message)
+
+    def served(self, call: ServerCall) -> None:
+        """A request was answered, or dropped because its caller gave up."""
+        self.serving.discard(call)
 
 
 class ServerCall:
@@ -41,13 +79,13 @@ class ServerCall:
         message = self.message
         assert message is not None
         if self.agent.closed or (self.deadline and self.agent.now() > self.deadline):
-            self.agent.served(self)
+            self.agent.server.served(self)
             return
         self.agent.new_context().run(self._serve, message)
 
     def _serve(self, message: Incoming) -> None:
         try:
-            self.agent.handlers[message.method](self)
+            self.agent.server.handlers[message.method](self)
         except BaseException as error:
             self.fail(error)
 
@@ -117,9 +155,9 @@ class ServerCall:
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
-        self.agent.send_reply(self.connection, message)
+        self.agent.server.send(self.connection, message)
         self._answered = True
-        self.agent.served(self)
+        self.agent.server.served(self)
 
 
 def check_future(result: Any) -> Future[Any]:

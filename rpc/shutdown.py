@@ -81,7 +81,7 @@ class Shutdown:
         peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in self.agent.peers}
         # Requests are no messages that surely arrive, so they are not matched; that any were made or served between two
         # rounds shows as a message to oneself.
-        peers[self.agent.rank] = (self.agent.activity, self.agent.activity)
+        peers[self.agent.rank] = (self.agent.activity(), self.agent.activity())
         return q.Counts(peers, self.agent.open_work())
 
 

@@ -68,7 +68,7 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     creation = Creation()
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
-    answer = agent.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
+    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
     handle = creation.handle
     if handle is None:  # the worker was lost this instant
         answer.wait()
@@ -84,8 +84,8 @@ class Owner:
     def __init__(self, context: RRefContext) -> None:
         self.context = context
         agent = context.agent
-        agent.serve(Method.CREATE, self.serve_create)
-        agent.serve(Method.FETCH, self.serve_fetch)
+        agent.server.serve(Method.CREATE, self.serve_create)
+        agent.server.serve(Method.FETCH, self.serve_fetch)
 
     def serve_create(self, call: ServerCall) -> None:
         """Say that the reference exists, then make its value. The outcome belongs to the value, not to the call."""

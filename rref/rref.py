@@ -120,17 +120,19 @@ class RRef:
         agent, handle = self._context.agent, self._handle
         seconds = resolve_timeout(agent, timeout)
         if self.is_owner():
-            return agent.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
+            return agent.caller.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
         what = f"to_here() of {self} at worker {self.owner_name()!r}"
         handle.check()
         if not handle.creating and not handle.confirmed.done():
-            return agent.with_deadline(handle.confirmed, seconds, what, lambda left: self._request_value(left, what))
+            return agent.caller.with_deadline(
+                handle.confirmed, seconds, what, lambda left: self._request_value(left, what)
+            )
         return self._request_value(seconds, what)
 
     def _request_value(self, seconds: float, what: str) -> Future[Any]:
         agent = self._context.agent
         peer = agent.peers.at(self._handle.owner.rank)
-        return agent.request(peer, Method.FETCH, tuple(self._handle.rref_id), seconds, what, lambda body: [])
+        return agent.caller.request(peer, Method.FETCH, tuple(self._handle.rref_id), seconds, what, lambda body: [])
 
     def _get_future(self) -> Future[Any]:
         """The future of the value at its owner; elsewhere the future of its creation."""

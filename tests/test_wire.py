@@ -13,7 +13,7 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc import agent, serving
+from telegrad.rpc import caller, serving
 from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.messages import Kind, Outgoing
 from telegrad.rpc.wire.frames import HEAD, decode, encode
@@ -475,7 +475,7 @@ def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
         pack(message, *args)
         message.pickled = message.pickled[:-3]
 
-    monkeypatch.setattr(agent if where == "request" else serving, "pack", cut_off)
+    monkeypatch.setattr(caller if where == "request" else serving, "pack", cut_off)
     future = rpc.rpc_async("b", same, ("x" * 100,))
     with pytest.raises((EOFError, pickle.UnpicklingError)):
         future.wait()

@@ -1,0 +1,188 @@
+"""The caller's side: requests go out, answers and deadlines come in, each call is completed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import AgentClosedError, RpcError
+from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
+from .dispatch import CallTable, PendingCall
+from .messages import Flag, Incoming, Kind, Outgoing, run_not_delivered, run_sending
+from .peers import Peer
+from .wire.failures import rebuild_failure
+from .wire.frames import encode
+from .wire.payload import Labels, make_tensors, pack, unpack
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+SIMPLE = Flag.PLAIN | Flag.EMPTY
+ROUTES = 3  # a connection may close just before we use it; a call that did not go out may go out on the next one
+
+
+class Caller:
+    """The calls of one agent."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.table = CallTable()
+        self.sent = 0
+
+    # -- calls begin
+
+    def request(
+        self,
+        peer: Peer,
+        method: int,
+        body: Any,
+        timeout: float,
+        what: str,
+        labels: Labels,
+        notes: dict[int, Any] | None = None,
+    ) -> Future[Any]:
+        """Send a request; the future holds the answer.
+
+        Args:
+            peer: whom to ask.
+            method: which handler answers.
+            body: what it gets; captured before this returns.
+            timeout: seconds; 0 for none.
+            what: names the request in error messages: "the call of f on 'b'".
+            labels: names the parts of the body in error messages.
+            notes: for interceptors (``Outgoing.notes``).
+
+        Raises:
+            SerializationError: the body cannot be sent.
+        """
+        self._agent.check_open()
+        call = self._new_call(peer.info.id, timeout, what)
+        if peer.gone:
+            call.future.set_exception(peer.lost_error())
+            return call.future
+        message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
+        if notes:
+            message.notes.update(notes)
+        pack(message, body, self._agent.reference_types, peer.same_main, labels)
+        run_sending(self._agent.interceptors, message)
+        self._send(call, message, peer)
+        return call.future
+
+    def with_deadline(
+        self, source: Future[Any], seconds: float, what: str, then: Callable[[float], Future[Any]] | None = None
+    ) -> Future[Any]:
+        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``."""
+        if source.done() and then is None:
+            return source
+        call = self._new_call(-1, seconds, what)
+        self._await(call)
+        source.add_done_callback(lambda _: self._forward(call, source, then))
+        return call.future
+
+    def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
+        if self.table.take(call.id) is None:
+            return
+        if (failure := source.exception()) is not None:
+            call.future.set_exception(copy_error(failure))
+            return
+        if then is None:
+            call.future.set_result(source.value())
+            return
+        left = max(call.deadline - self._agent.now(), 1e-3) if call.seconds else 0.0
+        try:
+            then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
+        except Exception as error:
+            complete_once(call.future, error=error)
+
+    def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
+        return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
+
+    def _await(self, call: PendingCall) -> None:
+        self.table.add(call)
+        if call.seconds > 0:
+            self._agent.wake_by(call.deadline)
+
+    def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
+        self.sent += 1
+        self._await(call)
+        try:
+            sent = self._transmit(call, encode(message), peer)
+        except Exception as error:  # no lane reaches it, say
+            if self.table.take(call.id):
+                self.fail(call, error)
+            return
+        finally:
+            message.let_go()
+        if peer.gone and self.table.take(call.id):  # lost while we were sending
+            self.fail(call, peer.lost_error())
+        elif self._agent.closed and self.table.take(call.id):
+            self.fail(call, AgentClosedError(f"worker {self._agent.name!r} was closed during {call.what}"))
+        elif not sent and self.table.take(call.id):
+            self.fail(
+                call, RpcError(f"no connection to worker {peer.info.name!r} stays open; {call.what} was not sent")
+            )
+
+    def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
+        for _ in range(ROUTES):
+            connection = call.connection = self._agent.membership.route(peer)
+            if connection.send(parts):
+                return True
+            peer.forget(connection)
+        return False
+
+    # -- calls end
+
+    def complete(self, message: Incoming) -> None:
+        """Complete the call that ``message`` answers.
+
+        Runs in a reader's thread. What cannot run user code is opened here, so that a waiting caller is woken without a stop
+        in another thread; the rest, and all callbacks, go to a thread made for it.
+        """
+        call = self.table.take(message.call_id)
+        if call is None:
+            return  # it timed out or failed meanwhile; references in the answer are dropped with the message
+        if call.message is not None:
+            for interceptor in self._agent.interceptors:
+                interceptor.delivered(call.message)
+        if message.flags & SIMPLE and not message.flags & Flag.ERROR and not message.extras:
+            self._complete(call, message)
+        else:
+            self._agent.run_later(lambda: self._complete(call, message))
+
+    def _complete(self, call: PendingCall, message: Incoming) -> None:
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = self._open(message)
+            if message.flags & Flag.ERROR:
+                value, error = None, rebuild_failure(value)
+        except Exception as problem:
+            error = problem
+        if callbacks := call.future.finish(value, error):
+            self._agent.run_later(lambda: run_callbacks(callbacks))
+
+    def _open(self, message: Incoming) -> Any:
+        make_tensors(message)
+        for interceptor in self._agent.interceptors:
+            interceptor.opening(message)
+        return unpack(message)
+
+    def fail(self, call: PendingCall, error: Exception) -> None:
+        """Fail a call that was taken out of the table."""
+        # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
+        callbacks = call.future.finish(error=error)
+        if call.message is not None:
+            run_not_delivered(self._agent.interceptors, call.message)
+        if callbacks:
+            self._agent.run_later(lambda: run_callbacks(callbacks))
+
+    def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
+        """Fail the calls under way that fulfil a condition."""
+        for call in self.table.take_if(condition):
+            self.fail(call, error(call))
+
+    def tick(self, now: float) -> float | None:
+        """Fail the calls whose deadline has passed; returns the next deadline."""
+        for call in self.table.expired(now):
+            self.fail(call, self._agent.membership.timeout_error(call))
+        return self.table.next_deadline()

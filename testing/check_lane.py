@@ -1,0 +1,205 @@
+"""What every lane must do: run ``check_lane(make_lane)`` for yours (the manner of trio's ``check_two_way_stream``).
+
+Each check gets two fresh hosts on fresh lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
+than ``PATIENCE_S`` is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.errors import AuthenticationError
+from ..core.futures import Future
+from ..proto.telegrad_pb2 import WorkerRecord
+from ..rpc.extend import Connection, Host, Lane
+from ..rpc.security import AcceptorHandshake, DialerHandshake
+
+PATIENCE_S = 20.0
+LaneMaker = Callable[[], Lane]
+
+
+class RecordingHost(Host):
+    """An agent's end of a lane that only writes down what it is told."""
+
+    def __init__(self, name: str, rank: int, secret: bytes, refuse: str = "") -> None:
+        self.record = WorkerRecord(name=name, rank=rank, identity=secrets.token_bytes(16), process_id=os.getpid())
+        self.frames: list[tuple[Connection, bytes, bool]] = []
+        self.opened: list[Connection] = []
+        self.ended: list[tuple[Connection, Exception]] = []
+        self.accepted: list[Connection] = []
+        self.known: Future[Any] = Future()
+        self.known.set_result(None)
+        self._secret = secret
+        self._refuse = refuse
+        self._changed = threading.Condition()
+
+    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
+        return DialerHandshake(self._secret, self.record, expected_identity)
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        return AcceptorHandshake(self._secret, self.record)
+
+    def roster(self) -> Future[Any]:
+        return self.known
+
+    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+        if not self._refuse:
+            connection.rank = handshake.peer.rank
+            self._note(self.accepted, connection)
+        return self._refuse
+
+    def connected(self, connection: Connection) -> None:
+        self._note(self.opened, connection)
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        self._note(self.frames, (connection, bytes(frame), owned))
+
+    def disconnected(self, connection: Connection, error: Exception) -> None:
+        self._note(self.ended, (connection, error))
+
+    def _note(self, notes: list[Any], note: Any) -> None:
+        with self._changed:
+            notes.append(note)
+            self._changed.notify_all()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something that was told fulfils a condition."""
+        with self._changed:
+            assert self._changed.wait_for(condition, PATIENCE_S), f"{self.record.name} was not told in {PATIENCE_S} s"
+
+
+class Pair:
+    """A dialer and an acceptor on lanes of their own."""
+
+    def __init__(self, make_lane: LaneMaker, dialer_secret: bytes = b"one", refuse: str = "") -> None:
+        self.dialer = RecordingHost("dialer", 0, dialer_secret)
+        self.acceptor = RecordingHost("acceptor", 1, b"one", refuse)
+        self.near, self.far = make_lane(), make_lane()
+        self.address = self.far.listen(self.acceptor, None)
+        self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
+
+    def talk(self) -> Connection:
+        """Open the connection; returns the acceptor's end."""
+        self.connection.start()
+        self.dialer.until(lambda: bool(self.dialer.opened))
+        return self.acceptor.accepted[0]
+
+    def close(self) -> None:
+        """Close what is open, the connections first, as an agent does."""
+        self.connection.close()
+        for connection in self.acceptor.accepted:
+            connection.close()
+        self.near.close()
+        self.far.close()
+
+
+@contextmanager
+def pair(make_lane: LaneMaker, **options: Any) -> Iterator[Pair]:
+    """A pair that is closed in the end."""
+    both = Pair(make_lane, **options)
+    try:
+        yield both
+    finally:
+        both.close()
+
+
+def check_frames_travel_both_ways_whole_and_in_order(make_lane: LaneMaker) -> None:
+    """Small frames of one connection keep their order, and their parts become one."""
+    with pair(make_lane) as both:
+        far_end = both.talk()
+        for number in range(500):
+            assert both.connection.send([b"a", bytes([number % 256]) * number, b"z"])
+            assert far_end.send([b"%d" % number])
+        both.acceptor.until(lambda: len(both.acceptor.frames) == 500)
+        both.dialer.until(lambda: len(both.dialer.frames) == 500)
+        assert [frame for _, frame, _ in both.acceptor.frames] == [
+            b"a" + bytes([number % 256]) * number + b"z" for number in range(500)
+        ]
+        assert [frame for _, frame, _ in both.dialer.frames] == [b"%d" % number for number in range(500)]
+        assert both.acceptor.frames[0][0] is far_end and both.dialer.frames[0][0] is both.connection
+
+
+def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker) -> None:
+    """Several large frames at once, from several threads, and small ones beside them."""
+    with pair(make_lane) as both:
+        both.talk()
+        bodies = [secrets.token_bytes(3_000_000 + number) for number in range(4)]
+        threads = [threading.Thread(target=both.connection.send, args=([body],)) for body in bodies]
+        for thread in threads:
+            thread.start()
+        both.connection.send([b"small"])
+        for thread in threads:
+            thread.join()
+        both.acceptor.until(lambda: len(both.acceptor.frames) == 5)
+        assert sorted(frame for _, frame, _ in both.acceptor.frames) == sorted([*bodies, b"small"])
+
+
+def check_frames_are_captured_when_send_returns(make_lane: LaneMaker) -> None:
+    """What happens to the sender's memory afterwards does not matter."""
+    with pair(make_lane) as both:
+        for size in (10, 5_000_000):
+            memory = bytearray(b"x" * size)
+            both.connection.send([memory])
+            memory[:] = b"y" * size
+        both.talk()
+        both.acceptor.until(lambda: len(both.acceptor.frames) == 2)
+        assert all(set(frame) == {ord("x")} for _, frame, _ in both.acceptor.frames)
+
+
+def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
+    """The verdict that a worker is lost rests on this error."""
+    with pair(make_lane) as both:
+        both.far.close()
+        both.far = make_lane()
+        both.connection.start()
+        both.dialer.until(lambda: bool(both.dialer.ended))
+        assert isinstance(both.dialer.ended[0][1], ConnectionRefusedError), both.dialer.ended
+        assert not both.connection.send([b"late"])
+
+
+def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
+    """Without the secret nothing gets through, and the dialer learns why."""
+    with pair(make_lane, dialer_secret=b"another") as both:
+        both.connection.send([b"attack"])
+        both.connection.start()
+        both.dialer.until(lambda: bool(both.dialer.ended))
+        assert isinstance(both.dialer.ended[0][1], AuthenticationError), both.dialer.ended
+        assert not both.acceptor.frames and not both.acceptor.accepted
+
+
+def check_a_refusal_is_told(make_lane: LaneMaker) -> None:
+    """An acceptor may know the visitor and not want it."""
+    with pair(make_lane, refuse="not in this life") as both:
+        both.connection.start()
+        both.dialer.until(lambda: bool(both.dialer.ended))
+        error = both.dialer.ended[0][1]
+        assert isinstance(error, ConnectionAbortedError) and "not in this life" in str(error), error
+
+
+def check_closing_delivers_the_last_frame_and_is_told_once(make_lane: LaneMaker) -> None:
+    """Whichever end closes: its last words arrive, and both hosts hear of the end exactly once."""
+    for closes_far in (False, True):
+        with pair(make_lane) as both:
+            far_end = both.talk()
+            closing, listening = (far_end, both.dialer) if closes_far else (both.connection, both.acceptor)
+            closing.send([b"queued"])
+            closing.close([b"last"])
+            listening.until(lambda host=listening: len(host.frames) == 2)  # type: ignore[misc]
+            for host in (both.dialer, both.acceptor):
+                host.until(lambda host=host: bool(host.ended))  # type: ignore[misc]
+            assert not closing.send([b"after"])
+        assert len(both.dialer.ended) == len(both.acceptor.ended) == 1
+
+
+CHECKS = [check for name, check in sorted(globals().items()) if name.startswith("check_")]
+
+
+def check_lane(make_lane: LaneMaker) -> None:
+    """Run every check."""
+    for check in CHECKS:
+        check(make_lane)
