@@ -1,14 +1,23 @@
 """Every test is watched: it fails if it leaves a thread, process, file, agent, reference or autograd context behind."""
 
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing import resource_tracker
+from pathlib import Path
 
 import pytest
+from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
+
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -70,3 +79,84 @@ def workers(cluster):
     """Three agents ``a``, ``b`` and ``c``; the test's own code is ``a``."""
     with cluster("a", "b", "c", options=GrpcRpcBackendOptions(rpc_timeout=30)) as agents, agents[0].use():
         yield agents
+
+
+class Job:
+    """Worker processes that run a script of tests/programs, without a launcher: one that dies does not end the others."""
+
+    def __init__(self, folder, program, count, args=(), **environment):
+        self.folder = folder
+        with closing(reserve_port()) as reserved:
+            shared = job_environment(count, reserved.getsockname()[1])
+        self.environment = {**os.environ, **shared, "PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1", **environment}
+        self.script = str(PROGRAMS / f"{program}.py")
+        self.processes = [self.start(rank, *args) for rank in range(count)]
+
+    def start(self, rank, *args, **environment):
+        """One more process."""
+        with open(self.log(rank), "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, self.script, *map(str, args)],
+                env={**self.environment, "RANK": str(rank), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def log(self, rank):
+        return self.folder / f"worker{rank}.log"
+
+    def output(self, rank):
+        return self.log(rank).read_text()
+
+    def outputs(self):
+        return "\n".join(f"--- worker {rank}\n{self.output(rank)}" for rank in range(len(self.processes)))
+
+    def wait(self, seconds=60.0, codes=None):
+        """Wait for all; those that do not end print their stacks. Their exit codes must be 0, or ``codes``."""
+        deadline = time.monotonic() + seconds
+        late = []
+        for rank, process in enumerate(self.processes):
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.01))
+            except subprocess.TimeoutExpired:
+                late.append(rank)
+                process.send_signal(signal.SIGABRT)
+                process.send_signal(signal.SIGCONT)
+                process.wait(10)
+        found = [process.returncode for process in self.processes]
+        assert not late, f"workers {late} did not end within {seconds} s:\n{self.outputs()}"
+        assert found == (codes or [0] * len(found)), f"exit codes {found}:\n{self.outputs()}"
+
+    def read_until(self, rank, word, seconds=60.0):
+        """Wait until a worker has written a word."""
+        deadline = time.monotonic() + seconds
+        while word not in self.output(rank):
+            assert time.monotonic() < deadline, f"worker {rank} never wrote {word!r}:\n{self.outputs()}"
+            time.sleep(0.01)
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """``job(program, count, args)`` starts worker processes; none of them outlives the test."""
+    started = []
+
+    def start(program, count, args=(), **environment):
+        folder = tmp_path / str(len(started))
+        folder.mkdir()
+        started.append(Job(folder, program, count, args, **environment))
+        return started[-1]
+
+    faulthandler.dump_traceback_later(150, exit=True)  # should the test itself hang
+    try:
+        yield start
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        for each in started:
+            each.end()
