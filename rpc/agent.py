@@ -84,6 +84,7 @@ class Agent:
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
+        self.keepalive = self.options.keepalive
         self.interceptors: list[Interceptor] = []
         self.reference_types: tuple[type, ...] = ()
         self.debug_sections: dict[str, Callable[[], Any]] = {}
@@ -286,7 +287,8 @@ class Agent:
 
     def open_work(self) -> int:
         """How much is under way here: calls, requests being served, callbacks, unacknowledged control messages."""
-        return len(self.caller.table) + len(self.server.serving) + self.courier.open() + self._completions.busy()
+        serving = sum(not call.abandoned for call in list(self.server.serving))
+        return len(self.caller.table) + serving + self.courier.open() + self._completions.busy()
 
     def activity(self) -> int:
         """Requests sent or accepted so far: shows that something happened between two looks."""

@@ -12,7 +12,7 @@ from ..core.errors import AuthenticationError, RendezvousError
 from ..core.futures import Future
 from ..proto.telegrad_pb2 import Admission, JoinReply, JoinRequest, WorkerRecord
 from .agent import Agent
-from .lanes.grpc import OPTIONS, GrpcLane, greet, introduce, probe, translate
+from .lanes.grpc import GrpcLane, greet, introduce, options_for, probe, translate
 from .lanes.ioloop import acquire_loop, release_loop
 from .roster import Roster
 
@@ -103,7 +103,7 @@ async def _attend(agent: Agent, address: str, world_size: int, deadline: float, 
 
 async def _join_once(agent: Agent, address: str, world_size: int, left: float) -> list[WorkerRecord]:
     await probe(address)
-    channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+    channel = grpc.aio.insecure_channel(address, options=options_for(agent.keepalive))
     try:
         stream: Any = channel.stream_stream(JOIN)()
         await introduce(stream, agent.dialer_handshake(b""))

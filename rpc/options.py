@@ -37,6 +37,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         init_method: see ``RpcBackendOptions``.
         lanes: names of the lanes to use, the preferred first; ``None`` for all.
         init_timeout: seconds in which all workers must have met.
+        keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
+            answer. Give all workers the same.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
     """
 
@@ -45,12 +47,17 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
     init_method: str = DEFAULT_INIT_METHOD
     lanes: list[str] | None = field(default=None, kw_only=True)
     init_timeout: float = field(default=60.0, kw_only=True)
+    keepalive: float = field(default=10.0, kw_only=True)
     reconnect_timeout: float = field(default=10.0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
+        for name in ("init_timeout", "keepalive", "reconnect_timeout"):
+            seconds = getattr(self, name)
+            if not isinstance(seconds, (int, float)) or not seconds > 0:
+                raise ValueError(f"{name} must be a number of seconds above 0; you gave {seconds!r}")
 
 
 class BackendType(Enum):

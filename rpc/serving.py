@@ -63,7 +63,7 @@ class Server:
 class ServerCall:
     """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later."""
 
-    __slots__ = ("_answered", "agent", "connection", "deadline", "message", "sender", "what")
+    __slots__ = ("_answered", "_parked", "agent", "connection", "deadline", "message", "sender", "what")
 
     def __init__(self, agent: Agent, message: Incoming, connection: Connection, deadline: float) -> None:
         self.agent = agent
@@ -73,6 +73,15 @@ class ServerCall:
         self.deadline = deadline
         self.what = ""
         self._answered = False
+        self._parked = False  # the function has returned, and a future of somebody else's will answer
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nothing runs for it any more and nobody waits for its answer."""
+        if not self._parked:
+            return False
+        late = self.deadline > 0 and self.agent.now() > self.deadline
+        return late or bool(self.agent.peers.at(self.sender).gone)
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
@@ -110,6 +119,7 @@ class ServerCall:
 
     def _reply_later(self, future: Any) -> None:
         check_future(future).add_done_callback(self._reply_from)
+        self._parked = True
 
     def _reply_from(self, future: Future[Any]) -> None:
         error = future.exception()

@@ -27,6 +27,7 @@ class RecordingHost(Host):
     """An agent's end of a lane that only writes down what it is told."""
 
     def __init__(self, name: str, rank: int, secret: bytes, refuse: str = "") -> None:
+        self.keepalive = 10.0
         self.record = WorkerRecord(name=name, rank=rank, identity=secrets.token_bytes(16), process_id=os.getpid())
         self.frames: list[tuple[Connection, bytes, bool]] = []
         self.opened: list[Connection] = []

@@ -132,7 +132,8 @@ class Job:
         """Wait until a worker has written a word."""
         deadline = time.monotonic() + seconds
         while word not in self.output(rank):
-            assert time.monotonic() < deadline, f"worker {rank} never wrote {word!r}:\n{self.outputs()}"
+            alive = self.processes[rank].poll() is None or word in self.output(rank)
+            assert alive and time.monotonic() < deadline, f"worker {rank} never wrote {word!r}:\n{self.outputs()}"
             time.sleep(0.01)
 
     def end(self):

@@ -38,7 +38,12 @@ class Connection(ABC):
 
 
 class Host(Protocol):
-    """What a lane asks of the agent that it serves. All of it is quick, runs no user code, and may come from any thread."""
+    """What a lane asks of the agent that it serves. All of it is quick, runs no user code, and may come from any thread.
+
+    ``keepalive``: seconds of silence after which the lane asks whether a peer is there, and then waits for an answer.
+    """
+
+    keepalive: float
 
     def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
         """Open a conversation with the worker of that identity (empty: whoever listens)."""

@@ -29,7 +29,6 @@ from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batc
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
-HANDSHAKE_SECONDS = 20.0
 CLOSE_SECONDS = 2.0
 OPTIONS = [
     ("grpc.so_reuseport", 0),  # with it, two servers would share a port and neither would notice
@@ -37,16 +36,25 @@ OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 50),  # how often is the peer's choice
 ]
+PROBE_SECONDS = 10.0
 Read = Callable[[], Awaitable[Any]]
 Write = Callable[[bytes], Awaitable[Any]]
 Finish = Callable[[], Awaitable[Any]]
+
+
+def options_for(keepalive: float) -> list[tuple[str, int]]:
+    """gRPC's options for a host that asks for a sign of life after ``keepalive`` seconds of silence."""
+    milliseconds = max(int(keepalive * 1000), 1)
+    return [
+        *OPTIONS,
+        ("grpc.keepalive_time_ms", milliseconds),
+        ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
+    ]
 
 
 class GrpcConnection(Connection):
@@ -129,7 +137,7 @@ class DialedConnection(GrpcConnection):
     async def run(self) -> None:
         """Connect, move frames until the connection ends, and tell the host."""
         error: Exception = ConnectionError("the connection was closed")
-        channel = grpc.aio.insecure_channel(self._target, options=OPTIONS)
+        channel = grpc.aio.insecure_channel(self._target, options=options_for(self.host.keepalive))
         try:
             await probe(self._target)
             await self._converse(channel)
@@ -145,7 +153,7 @@ class DialedConnection(GrpcConnection):
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         stream = channel.stream_stream(FRAMES)()
         handshake = self.host.dialer_handshake(self._identity)
-        await asyncio.wait_for(introduce(stream, handshake), HANDSHAKE_SECONDS)
+        await asyncio.wait_for(introduce(stream, handshake), 2 * self.host.keepalive)
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
@@ -224,7 +232,7 @@ class GrpcLane(Lane):
             BULK.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(self._accept_bulk),
         }
         own = grpc.method_handlers_generic_handler(FRAMES.split("/")[1], methods)
-        self._server = grpc.aio.server(options=OPTIONS, handlers=(own, *self._services))
+        self._server = grpc.aio.server(options=options_for(host.keepalive), handlers=(own, *self._services))
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError as error:
@@ -317,7 +325,7 @@ async def probe(target: str) -> None:
         OSError: it cannot be reached.
     """
     host, _, port = target.rpartition(":")
-    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), HANDSHAKE_SECONDS)
+    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), PROBE_SECONDS)
     writer.close()
     await writer.wait_closed()
 

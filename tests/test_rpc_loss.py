@@ -1,0 +1,45 @@
+"""A worker that dies, leaves or freezes: whoever waits for it is told at once and by name, and everything else goes on."""
+
+import signal
+
+import pytest
+
+pytestmark = pytest.mark.processes
+
+WAITERS = ("backward", "call", "call without a time-out", "to_here", "through w1", "later call", "later to_here")
+
+
+@pytest.mark.parametrize(("how", "code"), [("kill", -signal.SIGKILL), ("exit", 3), ("leave", None), ("stop", None)])
+def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
+    running = job("loss", 3, [how])
+    running.read_until(0, "over")
+    running.read_until(1, "over")
+    for waiter in WAITERS:
+        assert f"lost {waiter}" in running.output(0), running.outputs()
+    assert "Traceback" not in running.output(0), running.outputs()
+    if code is None:
+        running.processes[2].kill()
+    running.wait(20, codes=[0, 0, code or -signal.SIGKILL])
+
+
+@pytest.mark.parametrize(
+    ("scenario", "count"),
+    [
+        ("in_turn", 2),
+        ("under_way", 3),
+        ("chain", 2),
+        ("time_out", 3),
+        ("twice", 2),
+        ("again", 2),
+        ("forgotten", 2),
+        ("ungraceful", 2),
+        ("never_answers", 2),
+        ("in_handler", 2),
+    ],
+)
+def test_endings(job, scenario, count):
+    running = job("ending", count, [scenario])
+    running.wait(40)
+    for rank in range(count):
+        assert ("over" in running.output(rank)) or (scenario == "time_out" and rank == 1)
+        assert "Traceback" not in running.output(rank), running.outputs()
