@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import logging
 import os
 import threading
@@ -283,6 +284,30 @@ def copy_outcome(source: Future[T], target: Future[T]) -> None:
     """Complete ``target`` like ``source``, which is complete; somebody else may be first."""
     error = source.exception()
     complete_once(target, source.value() if error is None else None, error)
+
+
+def copy_error(error: BaseException) -> BaseException:
+    """An equal exception, for one more place that raises it; ``error`` itself if it cannot be copied.
+
+    Raising hangs the frames of whoever waits onto an exception, and with them all they know. One that is kept for others
+    must not collect those.
+    """
+    for make in (copy.copy, _without_constructor):
+        try:
+            twin = make(error)
+            if type(twin) is type(error) and str(twin) == str(error):
+                twin.__cause__ = error.__cause__
+                return twin
+        except Exception:
+            continue
+    return error
+
+
+def _without_constructor(error: BaseException) -> BaseException:
+    twin = type(error).__new__(type(error), *error.args)
+    twin.args = error.args
+    twin.__dict__.update(error.__dict__)
+    return twin
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:

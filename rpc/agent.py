@@ -12,6 +12,7 @@ import contextvars
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -79,6 +80,7 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
+        self._closing = threading.Lock()
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
@@ -122,9 +124,10 @@ class Agent:
 
     def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
         """End everything at once: calls under way fail, handles are void, threads end. Saying it again does nothing."""
-        if self.closed:
-            return
-        self.closed = reason
+        with self._closing:
+            if self.closed:
+                return
+            self.closed = reason
         current.unregister(self)
         last = goodbye(reason) if farewell else None
         for peer in self.peers:

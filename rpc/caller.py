@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import AgentClosedError, RpcError
-from ..core.futures import Future, complete_once, copy_outcome, run_callbacks
+from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
 from .dispatch import CallTable, PendingCall
 from .messages import Flag, Incoming, Kind, Outgoing, run_not_delivered, run_sending
 from .peers import Peer
@@ -82,14 +82,17 @@ class Caller:
     def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
         if self.table.take(call.id) is None:
             return
-        if then is None or source.exception() is not None:
-            copy_outcome(source, call.future)
+        if (error := source.exception()) is not None:
+            complete_once(call.future, error=copy_error(error))
+            return
+        if then is None:
+            complete_once(call.future, source.value())
             return
         left = max(call.deadline - self._agent.now(), 1e-3) if call.seconds else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
-        except Exception as error:
-            complete_once(call.future, error=error)
+        except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
+            complete_once(call.future, error=problem)
 
     def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
         return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
@@ -102,8 +105,14 @@ class Caller:
     def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
         self.sent += 1
         self._await(call)
-        sent = self._transmit(call, encode(message), peer)
-        message.let_go()
+        try:
+            sent = self._transmit(call, encode(message), peer)
+        except Exception as error:
+            if self.table.take(call.id):
+                self.fail(call, error)
+            return
+        finally:
+            message.let_go()
         if peer.gone and self.table.take(call.id):  # lost while we were sending
             self.fail(call, peer.lost_error())
         elif self._agent.closed and self.table.take(call.id):
@@ -160,9 +169,12 @@ class Caller:
 
     def fail(self, call: PendingCall, error: Exception) -> None:
         """Fail a call that was taken out of the table."""
+        # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
+        callbacks = call.future.finish(error=error)
         if call.message is not None:
             run_not_delivered(self._agent.interceptors, call.message)
-        self._agent.run_later(lambda: call.future.set_exception(error))
+        if callbacks:
+            self._agent.run_later(lambda: run_callbacks(callbacks))
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""

@@ -53,13 +53,20 @@ class CallTable:
         """A call is about to be sent."""
         self._calls[call.id] = call
         if call.seconds > 0:
-            self._queues.setdefault(call.seconds, {})[call.id] = call
+            self._enqueue(call)
+
+    def _enqueue(self, call: PendingCall) -> None:
+        while True:
+            queue = self._queues.setdefault(call.seconds, {})
+            queue[call.id] = call
+            if self._queues.get(call.seconds) is queue:
+                return  # else it was tidied away between the two steps
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
         call = self._calls.pop(call_id, None)
-        if call is not None and call.seconds > 0:
-            self._queues[call.seconds].pop(call_id, None)
+        if call is not None and (queue := self._queues.get(call.seconds)) is not None:
+            queue.pop(call_id, None)
         return call
 
     def take_if(self, condition: Callable[[PendingCall], bool]) -> Iterator[PendingCall]:
@@ -70,11 +77,18 @@ class CallTable:
 
     def expired(self, now: float) -> Iterator[PendingCall]:
         """Remove and yield the calls whose deadline has passed."""
-        for queue in list(self._queues.values()):
+        for seconds, queue in list(self._queues.items()):
+            if not queue:
+                self._tidy(seconds)
             while (first := _first(queue)) is not None and first.deadline <= now:
                 queue.pop(first.id, None)
                 if self.take(first.id):
                     yield first
+
+    def _tidy(self, seconds: float) -> None:
+        # A time-out that is computed, from a deadline say, may never be used again.
+        for call in list(self._queues.pop(seconds, {}).values()):
+            self._enqueue(call)  # it came in this very moment
 
     def next_deadline(self) -> float | None:
         """The earliest deadline of a call under way."""

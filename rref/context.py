@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, complete_once
+from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, Topic
 from . import protocol as p
 from .encoding import decode_message, encode_message
@@ -25,14 +25,24 @@ T = TypeVar("T")
 class Handle:
     """What is known about one fork held here; the ``RRef`` object points to it, never the other way round."""
 
-    __slots__ = ("confirmed", "creating", "fork_id", "owner", "rref_id")
+    __slots__ = ("answer", "confirmed", "creating", "fork_id", "owner", "rref_id")
 
     def __init__(self, rref_id: RRefId, fork_id: ForkId, owner: WorkerKey, creating: bool = False) -> None:
         self.rref_id = rref_id
         self.fork_id = fork_id
         self.owner = owner
         self.creating = creating  # made by remote() here: may fetch before the owner answered
+        self.answer: Future[Any] | None = None  # to the creating call
         self.confirmed: Future[None] = Future()  # or failed: then every use of the reference raises that
+
+    def check(self) -> None:
+        """Raise if the reference is known to be void."""
+        if self.confirmed.done() and (error := self.confirmed.exception()) is not None:
+            raise copy_error(error)
+
+    def creation_error(self) -> BaseException | None:
+        """Why the creating call failed, if it did: that counts, even if the owner turns out to have received it."""
+        return self.answer.exception() if self.answer is not None and self.answer.done() else None
 
 
 class RRefContext:
@@ -165,14 +175,14 @@ class RRefContext:
                 return
             handle.confirmed = Future()  # it was confirmed, and is void now
         future = handle.confirmed
-        self.agent.run_later(lambda: complete_once(future, error=error))
+        self.agent.run_later(lambda: complete_once(future, error=error or handle.creation_error()))
 
     def _error(self, reason: str, lost: WorkerKey | None) -> Exception:
         return RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost))
 
     def _free(self, rref_id: RRefId) -> None:
         doomed = [self._values.pop(rref_id, None)]
-        self.agent.run_later(doomed.clear)  # its destructor is user code
+        self.agent.run_later(lambda: self.agent.new_context().run(doomed.clear))  # its destructor is user code
 
     def _never_created(self, rref_id: RRefId) -> None:
         future = self._values.pop(rref_id, None)
@@ -203,22 +213,29 @@ class RRefContext:
                 if self._drainer is not None or self.agent.closed:
                     return
                 name = f"telegrad-{self.agent.name}-references"
-                self._drainer = threading.Thread(target=self._drain, name=name, daemon=True)
-            self._drainer.start()
+                drainer = threading.Thread(target=self._drain, name=name, daemon=True)
+                drainer.start()  # before anybody can see it, for who closes joins it
+                self._drainer = drainer
 
     def _drain(self) -> None:
         while (fork_id := self.drops.get()) is not None:
             self._drop(fork_id)
+
+    def _drain_some(self) -> None:
+        """Drop what waits, without waiting; the end's mark is the drainer's."""
+        try:
+            while (fork_id := self.drops.get_nowait()) is not None:
+                self._drop(fork_id)
+            self.drops.put(None)
+        except Empty:
+            pass
 
     def _drop(self, fork_id: ForkId) -> None:
         self._handles.pop(fork_id, None)
         self._step(lambda: self._ownership.dropped(fork_id))
 
     def _counts(self) -> dict[str, int]:
-        while not self.drops.empty():
-            fork_id = self.drops.get()
-            if fork_id is not None:
-                self._drop(fork_id)
+        self._drain_some()
         with self._lock:
             return {**self._ownership.counts(), "handles": len(self._handles), "values": len(self._values)}
 

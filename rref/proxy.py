@@ -12,6 +12,9 @@ from .remote import create
 if TYPE_CHECKING:
     from .rref import RRef
 
+# Special methods that a user may name; the others are asked for by Python itself, when it pickles or copies, say.
+SPECIAL = frozenset({"__call__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__"})
+
 Caller = Callable[["RRef", Callable[..., Any], tuple[Any, ...], float, "dict[str, Any]"], Any]
 
 
@@ -26,10 +29,13 @@ class Proxy:
         self._call = call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") and name.endswith("__"):
+        if name.startswith("__") and name.endswith("__") and name not in SPECIAL:
             raise AttributeError(f"a proxy has no {name}; name a method of the value")
         method = MethodOf(self._reference, name)
         return lambda *args, **kwargs: self._call(self._reference, method, args, self._timeout, kwargs)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a proxy cannot be sent or copied; send the RRef and make another there")
 
 
 class MethodOf:

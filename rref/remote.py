@@ -73,6 +73,7 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     if handle is None:  # the worker was lost this instant
         answer.wait()
         raise RpcError(f"{what} was not sent")
+    handle.answer = answer
     answer.add_done_callback(lambda future: context.creation_answered(handle, future.exception()))
     return RRef._of(context, handle)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
-from ..core.futures import Future
+from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Method, WorkerInfo, current_agent, resolve_timeout
 from .context import Handle, RRefContext
 from .proxy import Proxy, call_async, call_remote, call_sync
@@ -103,20 +103,27 @@ class RRef:
                 f"local_value() works at the owner, {self.owner_name()!r}; this is {self._context.agent.name!r}. "
                 f"Fetch a copy with to_here(), or run a function there with rref.rpc_sync()"
             )
-        return self._context.value(self._handle.rref_id, self._context.me).wait()
+        return self._own_value().wait()
+
+    def _own_value(self) -> Future[Any]:
+        """The future of the value at its owner. An error is a copy: the owner keeps the original, which must not get hold of
+        the frames of those who ask, and of their references."""
+        value = self._context.value(self._handle.rref_id, self._context.me)
+        if value.done() and value.exception() is None:
+            return value
+        result: Future[Any] = Future()
+        value.add_done_callback(lambda done: _complete_like(done, result))
+        return result
 
     def _fetch(self, timeout: float = UNSET) -> Future[Any]:
         self._check()
         agent, handle = self._context.agent, self._handle
         seconds = resolve_timeout(agent, timeout)
         if self.is_owner():
-            return agent.caller.with_deadline(
-                self._context.value(handle.rref_id, self._context.me), seconds, f"{self}.to_here()"
-            )
+            return agent.caller.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
         what = f"to_here() of {self} at worker {self.owner_name()!r}"
-        if handle.confirmed.done():
-            handle.confirmed.value()
-        elif not handle.creating:
+        handle.check()
+        if not handle.creating and not handle.confirmed.done():
             return agent.caller.with_deadline(
                 handle.confirmed, seconds, what, lambda left: self._request_value(left, what)
             )
@@ -131,7 +138,7 @@ class RRef:
         """The future of the value at its owner; elsewhere the future of its creation."""
         self._check()
         if self.is_owner():
-            return self._context.value(self._handle.rref_id, self._context.me)
+            return self._own_value()
         return self._handle.confirmed
 
     def _get_type(self, timeout: float = UNSET, blocking: bool = True) -> Any:
@@ -180,8 +187,10 @@ class RRef:
 
         Raises:
             AgentClosedError: it belongs to another agent.
+            RpcError: it was never created, its owner is lost, ...
         """
         self._check()
+        self._handle.check()
         if context is not self._context:
             raise AgentClosedError(
                 f"{self} belongs to worker {self._context.agent.name!r} and cannot be sent by worker {context.agent.name!r}"
@@ -203,6 +212,11 @@ class RRef:
     def __repr__(self) -> str:
         kind = "OwnerRRef" if self.is_owner() else "UserRRef"
         return f"{kind}({self._handle.rref_id} on {self.owner_name()!r})"
+
+
+def _complete_like(source: Future[Any], target: Future[Any]) -> None:
+    error = source.exception()
+    complete_once(target, source.value() if error is None else None, error and copy_error(error))
 
 
 def _type_of(reference: RRef) -> type:

@@ -1,0 +1,484 @@
+"""References as users know them: made, sent anywhere, fetched, called through, given up; and nothing left in the end."""
+
+import copy
+import gc
+import pickle
+import threading
+
+import pytest
+import telegrad as tg
+from telegrad import rpc
+from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError
+from telegrad.core.futures import Future
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+
+
+class Counter:
+    def __init__(self, count=0):
+        self.count = count
+
+    def add(self, number=1):
+        self.count += number
+        return self.count
+
+    def get(self):
+        return self.count
+
+    def fail(self):
+        raise KeyError("no")
+
+    async def add_slowly(self, number):
+        return self.add(number)
+
+    def me(self):
+        return self
+
+
+def make(value):
+    return tg.RRef(value)
+
+
+def same(value):
+    return value
+
+
+def here(reference):
+    return reference.to_here()
+
+
+def local(reference):
+    return reference.local_value()
+
+
+def is_owner(reference):
+    return reference.is_owner()
+
+
+def pass_on(reference, route):
+    """Hand a reference on, from worker to worker, and return what the last one fetches."""
+    if not route:
+        return reference.to_here()
+    return rpc.rpc_sync(route[0], pass_on, (reference, route[1:]))
+
+
+def pass_back(reference, route):
+    """Hand a reference on and get it back."""
+    if not route:
+        return reference
+    return rpc.rpc_sync(route[0], pass_back, (reference, route[1:]))
+
+
+class Shelf:
+    kept = {}  # noqa: RUF012
+
+
+def keep(name, value):
+    Shelf.kept[name] = value
+
+
+def kept_value(name):
+    return Shelf.kept[name].to_here()
+
+
+def forget(name):
+    del Shelf.kept[name]
+
+
+class Holder:
+    def __init__(self, reference, more=()):
+        self.reference = reference
+        self.more = list(more)
+
+
+@pytest.fixture(autouse=True)
+def tables_end_empty(workers, until):
+    """Without the garbage collector: what a user dropped is gone from every worker."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        for agent in workers:
+            if not agent.closed:
+                try:
+                    until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
+                except AssertionError:
+                    raise AssertionError(agent.name, agent.debug_info()["references"]) from None
+    finally:
+        gc.enable()
+        Shelf.kept.clear()
+
+
+# -- making and fetching
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_remote(workers, owner):
+    reference = rpc.remote(owner, Counter, (3,))
+    assert reference.owner() == rpc.get_worker_info(owner)
+    assert reference.owner_name() == owner
+    assert reference.is_owner() is (owner == "a")
+    assert reference.to_here().get() == 3
+    assert reference._get_type() is Counter
+    assert reference._get_type(blocking=False).wait() is Counter
+    assert reference.rpc_sync().add(2) == 5
+    assert reference.to_here().get() == 5
+    assert repr(reference).startswith("OwnerRRef" if owner == "a" else "UserRRef")
+
+
+def test_a_reference_to_a_value_of_one_s_own(workers):
+    value = Counter()
+    reference = tg.RRef(value)
+    assert reference.is_owner()
+    assert reference.confirmed_by_owner()
+    assert reference.local_value() is reference.to_here() is value
+    assert reference._get_future().wait() is value
+
+
+def test_to_here_is_a_copy_and_local_value_is_not(workers):
+    reference = rpc.remote("b", Counter)
+    copied = reference.to_here()
+    copied.add(5)
+    assert reference.to_here().get() == 0
+    assert rpc.rpc_sync("b", lambda ref: ref.local_value() is ref.to_here(), (reference,))
+
+
+def test_local_value_elsewhere(workers):
+    reference = rpc.remote("b", Counter)
+    with pytest.raises(RpcError, match=r"local_value\(\) works at the owner, 'b'; this is 'a'.*to_here\(\)"):
+        reference.local_value()
+
+
+def test_confirmed_by_owner(workers, until):
+    reference = rpc.remote("b", Counter)
+    until(reference.confirmed_by_owner)
+    assert reference._get_future().wait() is None
+
+
+def test_a_hundred_at_once(workers):
+    references = [rpc.remote("bc"[number % 2], Counter, (number,)) for number in range(100)]
+    assert [reference.to_here().get() for reference in references] == list(range(100))
+
+
+def test_none_is_a_value(workers):
+    reference = rpc.remote("b", print)
+    assert reference.to_here() is None
+    assert tg.RRef(None).local_value() is None
+
+
+# -- proxies
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_proxies(workers, owner):
+    counter = rpc.remote(owner, Counter)
+    assert counter.rpc_sync().add() == 1
+    assert counter.rpc_async().add(number=2).wait() == 3
+    assert counter.remote().add(3).to_here() == 6
+    assert counter.rpc_sync(timeout=5).get() == 6
+    assert counter.rpc_sync().add_slowly(1) == 7
+    with pytest.raises(KeyError, match="no"):
+        counter.rpc_sync().fail()
+    with pytest.raises(AttributeError, match="nonsense"):
+        counter.rpc_sync().nonsense()
+    with pytest.raises(KeyError):
+        counter.rpc_async().fail().wait()
+    with pytest.raises(KeyError):
+        counter.remote().fail().to_here()
+
+
+def test_a_proxy_to_a_value_that_is_not_there_yet(workers):
+    Shelf.kept["gate"] = gate = threading.Event()
+    slow = rpc.remote("b", wait_and_make, ("gate",))
+    future = slow.rpc_async().add(1)
+    gate.set()
+    assert future.wait() == 1
+    assert slow.rpc_sync().get() == 1
+
+
+def wait_and_make(name):
+    assert Shelf.kept[name].wait(20)
+    return Counter()
+
+
+def test_a_method_that_returns_its_object_returns_a_copy(workers):
+    counter = rpc.remote("b", Counter, (4,))
+    copied = counter.rpc_sync().me()
+    copied.add()
+    assert counter.rpc_sync().get() == 4
+    assert counter.remote().me().rpc_sync().add() == 5  # the very object, by another reference
+    assert counter.rpc_sync().get() == 5
+
+
+def test_special_methods(workers):
+    words = rpc.remote("b", list, ("abc",))
+    assert words.rpc_sync().__len__() == 3
+    assert words.rpc_sync().__getitem__(1) == "b"
+    words.rpc_sync().__setitem__(1, "x")
+    assert words.rpc_sync().__contains__("x")
+    with pytest.raises(TypeError):
+        pickle.dumps(words.rpc_sync())
+    with pytest.raises(TypeError):
+        copy.copy(words.rpc_sync())
+
+
+# -- travelling
+
+
+@pytest.mark.parametrize("owner", ["a", "b", "c"])
+@pytest.mark.parametrize("route", ["b", "bc", "bcb", "ba", "bcab", "a"])
+def test_a_reference_goes_from_worker_to_worker(workers, owner, route):
+    reference = rpc.remote(owner, str, ("value",))
+    assert rpc.rpc_sync("b", pass_on, (reference, list(route))) == "value"
+    back = rpc.rpc_sync("b", pass_back, (reference, list(route)))
+    assert back.owner_name() == owner
+    del reference
+    assert back.to_here() == "value"
+
+
+def test_a_reference_that_comes_home(workers):
+    value = Counter()
+    mine = tg.RRef(value)
+    back = rpc.rpc_sync("b", pass_back, (mine, ["c"]))
+    assert back.is_owner()
+    assert back.local_value() is value
+    assert rpc.rpc_sync("a", local, (mine,)).get() == 0
+
+
+def test_references_in_results(workers):
+    references = rpc.rpc_sync("b", lambda: [tg.RRef(number) for number in range(5)])
+    assert [reference.to_here() for reference in references] == list(range(5))
+    assert [rpc.rpc_sync("b", local, (reference,)) for reference in references] == list(range(5))
+
+
+def test_references_deep_in_user_objects(workers):
+    first, second = rpc.remote("b", str, ("first",)), tg.RRef("second")
+    received = rpc.rpc_sync("c", same, (Holder({"key": [first]}, [second, Holder(first)]),))
+    assert received.reference["key"][0].to_here() == "first"
+    assert received.more[0].local_value() == "second"
+    assert received.more[1].reference is received.reference["key"][0]
+
+
+def test_a_reference_to_an_object_with_references(workers):
+    inner = rpc.remote("b", str, ("inner",))
+    outer = rpc.remote("c", Holder, (inner,))
+    del inner
+    assert outer.to_here().reference.to_here() == "inner"
+
+
+def test_a_reference_to_a_reference(workers):
+    outer = rpc.remote("b", make, ("value",))
+    assert outer.to_here().to_here() == "value"
+
+
+def test_the_owner_keeps_the_value_while_anybody_refers_to_it(workers, until):
+    reference = rpc.remote("b", str, ("kept",))
+    rpc.rpc_sync("c", keep, ("name", reference))
+    del reference
+    assert rpc.rpc_sync("c", kept_value, ("name",)) == "kept"
+    assert workers[1].debug_info()["references"]["owned_rrefs"] == 1
+    rpc.rpc_sync("c", forget, ("name",))
+    until(lambda: workers[1].debug_info()["references"]["owned_rrefs"] == 0)
+
+
+def test_a_reference_dropped_while_it_travels(workers):
+    futures = []
+    for number in range(50):
+        reference = rpc.remote("b", str, (number,))
+        futures.append(rpc.rpc_async("c", here, (reference,)))
+        del reference
+    assert tg.futures.wait_all(futures) == [str(number) for number in range(50)]
+
+
+def test_one_reference_sent_to_many(workers):
+    reference = rpc.remote("b", Counter)
+    futures = [rpc.rpc_async("abc"[number % 3], here, (reference,)) for number in range(60)]
+    del reference
+    assert {counter.get() for counter in tg.futures.wait_all(futures)} == {0}
+
+
+def test_the_same_reference_twice_in_a_message_is_one(workers):
+    reference = tg.RRef(1)
+    first, second = rpc.rpc_sync("b", same, ([reference, reference],))
+    assert first is second
+
+
+def test_only_in_messages(workers):
+    reference = rpc.remote("b", str)
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="can be sent in rpc arguments and results only"):
+            attempt(reference)
+
+
+def test_only_by_its_own_agent(workers):
+    reference = tg.RRef(1)
+    with (
+        workers[1].use(),
+        pytest.raises(AgentClosedError, match="belongs to worker 'a' and cannot be sent by worker 'b'"),
+    ):
+        rpc.rpc_sync("c", same, (reference,))
+
+
+# -- giving up
+
+
+def test_release(workers):
+    reference = rpc.remote("b", Counter)
+    assert reference.to_here().get() == 0
+    reference.release()
+    reference.release()
+    words = r"RRef.* was released; keep it longer, or create it again"
+    for use in (
+        reference.to_here,
+        reference.local_value,
+        reference.rpc_sync().get,
+        reference._get_future,
+        reference._get_type,
+        lambda: rpc.rpc_sync("c", same, (reference,)),
+        lambda: rpc.remote("b", same, (reference,)),
+        reference.backward,
+    ):
+        with pytest.raises(RpcError, match=words):
+            use()
+    assert "UserRRef" in repr(reference)
+
+
+def test_with(workers, until):
+    with rpc.remote("b", Counter) as reference:
+        assert reference.rpc_sync().add() == 1
+    until(lambda: workers[1].debug_info()["references"]["owned_rrefs"] == 0)
+
+
+def test_releasing_one_of_two(workers):
+    first = rpc.remote("b", Counter)
+    second = rpc.rpc_sync("c", same, (first,))
+    first.release()
+    assert second.rpc_sync().add() == 1
+
+
+def test_the_value_is_freed_outside_of_any_lock(workers, until):
+    """Its destructor is user code: it may do whatever it likes, calls included."""
+    Shelf.kept["freed"] = freed = []
+    with rpc.remote("b", Calling) as reference:
+        reference.rpc_sync().touch()
+    assert until(lambda: freed) == ["b says 3"]
+
+
+class Calling:
+    def touch(self):
+        pass
+
+    def __del__(self):
+        if "freed" in Shelf.kept:
+            Shelf.kept["freed"].append(f"{rpc.get_worker_info().name} says {rpc.rpc_sync('c', len, ('abc',))}")
+
+
+# -- what goes wrong
+
+
+def fail(*_):
+    raise KeyError("made nothing")
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_a_creating_function_that_raises(workers, owner):
+    reference = rpc.remote(owner, fail)
+    for use in (reference.to_here, reference.rpc_sync().get, lambda: rpc.rpc_sync("c", here, (reference,))):
+        with pytest.raises(KeyError, match="made nothing"):
+            use()
+    with pytest.raises(KeyError, match="made nothing"):
+        rpc.rpc_sync(owner, local, (reference,))
+
+
+def test_a_creating_function_that_raises_keeps_no_reference_of_its_arguments(workers, until):
+    argument = rpc.remote("c", str, ("argument",))
+    failed = rpc.remote("b", fail, (argument,))
+    with pytest.raises(KeyError):
+        failed.to_here()
+    argument.release()
+    until(lambda: workers[2].debug_info()["references"]["owned_rrefs"] == 0)  # while `failed` lives
+
+
+def test_arguments_that_the_owner_cannot_open(workers):
+    reference = rpc.remote("b", same, (Unopenable(),))
+    with pytest.raises(ValueError, match="will not open"):
+        reference.to_here()
+
+
+class Unopenable:
+    def __reduce__(self):
+        return refuse, ()
+
+
+def refuse():
+    raise ValueError("will not open")
+
+
+def test_to_here_with_a_time_out(workers):
+    Shelf.kept["gate"] = gate = threading.Event()
+    slow = rpc.remote("b", wait_and_make, ("gate",))
+    with pytest.raises(RpcTimeoutError, match=r"to_here\(\) of UserRRef.*got no answer within 0.05 s"):
+        slow.to_here(timeout=0.05)
+    own = rpc.remote("a", wait_and_make, ("gate",))
+    with pytest.raises(RpcTimeoutError, match=r"OwnerRRef.*got no answer within 0.05 s"):
+        own.to_here(timeout=0.05)
+    gate.set()
+    assert slow.to_here().get() == own.to_here().get() == 0
+
+
+def test_a_time_out_of_remote(cluster, until):
+    with cluster("a", "b", options=GrpcRpcBackendOptions(num_worker_threads=1)) as (a, b), a.use():
+        Shelf.kept["gate"] = gate = threading.Event()
+        busy = rpc.rpc_async("b", wait_at, ("gate",))
+        late = rpc.remote("b", Counter, timeout=0.05)
+        with pytest.raises(RpcTimeoutError, match=r"remote\(Counter\) on worker 'b' got no answer within 0.05 s"):
+            until(lambda: late._handle.confirmed.done())
+            late.to_here()
+        with pytest.raises(RpcTimeoutError):
+            rpc.rpc_sync("a", here, (late,))
+        gate.set()
+        busy.wait()
+        late.release()
+        for agent in (a, b):
+            until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
+
+
+def wait_at(name):
+    assert Shelf.kept[name].wait(20)
+
+
+def test_a_result_that_is_never_fetched_is_freed(workers):
+    for _ in range(20):
+        rpc.remote("b", Counter)
+
+
+def test_a_call_that_fails_gives_its_references_back(workers):
+    reference = rpc.remote("b", str, ("r",))
+    with pytest.raises(KeyError):
+        rpc.rpc_sync("c", fail, (reference,))
+    with pytest.raises(ValueError, match="will not open"):
+        rpc.rpc_sync("c", same, ([reference, Unopenable()],))
+    assert reference.to_here() == "r"
+
+
+def test_a_late_answer_s_references_are_dropped(workers, until):
+    Shelf.kept["gate"] = gate = threading.Event()
+    with pytest.raises(RpcTimeoutError):
+        rpc.rpc_sync("b", wait_and_refer, timeout=0.05)
+    gate.set()
+
+
+def wait_and_refer():
+    assert Shelf.kept["gate"].wait(20)
+    return [tg.RRef(number) for number in range(3)]
+
+
+def test_futures_as_values(workers):
+    Shelf.kept["future"] = Future()
+    reference = rpc.remote("b", promise)
+    Shelf.kept["future"].set_result(5)
+    assert reference.to_here() == 5
+
+
+@rpc.functions.async_execution
+def promise():
+    return Shelf.kept["future"]
