@@ -82,17 +82,17 @@ class Caller:
     def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
         if self.table.take(call.id) is None:
             return
-        if (failure := source.exception()) is not None:
-            call.future.set_exception(copy_error(failure))
+        if (error := source.exception()) is not None:
+            complete_once(call.future, error=copy_error(error))
             return
         if then is None:
-            call.future.set_result(source.value())
+            complete_once(call.future, source.value())
             return
         left = max(call.deadline - self._agent.now(), 1e-3) if call.seconds else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
-        except Exception as error:
-            complete_once(call.future, error=error)
+        except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
+            complete_once(call.future, error=problem)
 
     def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
         return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
@@ -107,7 +107,7 @@ class Caller:
         self._await(call)
         try:
             sent = self._transmit(call, encode(message), peer)
-        except Exception as error:  # no lane reaches it, say
+        except Exception as error:
             if self.table.take(call.id):
                 self.fail(call, error)
             return

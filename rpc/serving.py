@@ -52,8 +52,12 @@ class Server:
     def send(self, connection: Connection, message: Outgoing) -> None:
         """Send an answer on the connection of its request."""
         run_sending(self._agent.interceptors, message)
-        if not connection.send(encode(message)):
-            run_not_delivered(self._agent.interceptors, message)
+        sent = False
+        try:
+            sent = connection.send(encode(message))
+        finally:
+            if not sent:
+                run_not_delivered(self._agent.interceptors, message)
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""

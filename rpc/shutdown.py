@@ -101,25 +101,32 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
     shutdown.begin()
     if timeout == 0:
         _wait_patiently(shutdown)
-    elif not _completes(shutdown, timeout):
-        shutdown.inquire()
-        if not _completes(shutdown, INQUIRY_SECONDS):
-            raise RpcTimeoutError(
-                f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
-                f"rpc.shutdown() when it has no more to do, or give it longer"
-            )
-    agent.courier.drain().wait(DRAIN_SECONDS)
+    elif not _wait_inquiringly(shutdown, timeout):
+        raise RpcTimeoutError(
+            f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
+            f"rpc.shutdown() when it has no more to do, or give it longer"
+        )
+    _completes(agent.courier.drain(), DRAIN_SECONDS)
+
+
+def _wait_inquiringly(shutdown: Shutdown, timeout: float) -> bool:
+    """Wait; near the end, find out whom the time-out will name."""
+    inquiry = min(INQUIRY_SECONDS, timeout / 4)
+    if _completes(shutdown.finished, timeout - inquiry):
+        return True
+    shutdown.inquire()
+    return _completes(shutdown.finished, inquiry)
 
 
 def _wait_patiently(shutdown: Shutdown) -> None:
-    while not _completes(shutdown, NOTICE_SECONDS):
+    while not _completes(shutdown.finished, NOTICE_SECONDS):
         shutdown.inquire()
         logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
 
 
-def _completes(shutdown: Shutdown, seconds: float) -> bool:
+def _completes(future: Future[None], seconds: float) -> bool:
     try:
-        shutdown.finished.wait(seconds)
+        future.wait(seconds)
     except TimeoutError:
         return False
     return True
