@@ -1,6 +1,7 @@
 """What travels: every kind of value comes out as it went in, captured when it was sent, and the receiver's alone."""
 
 import functools
+import inspect
 import operator
 import pickle
 import struct
@@ -274,6 +275,25 @@ def test_functions_go_by_reference():
         types.FunctionType(same.__code__, {}),
     ):
         assert reference(by_value, False) is None
+
+
+STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
+
+
+@pytest.mark.parametrize("space", [tg, tg.nn.functional, tg.Tensor], ids=["tg", "nn.functional", "Tensor"])
+def test_the_package_s_own_functions_go_by_reference(space):
+    functions = {name: getattr(space, name) for name in dir(space) if not name.startswith("_") and name not in STATE}
+    for name, function in functions.items():
+        if inspect.isroutine(function):
+            assert reference(function, False), name
+            assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_the_canonical_example(workers):
+    assert rpc.rpc_sync("b", tg.add, (tg.ones(2), 3)).tolist() == [4, 4]
+    assert rpc.rpc_sync("b", tg.Tensor.add_, (tg.ones(2), 3)).tolist() == [4, 4]
+    with rpc.remote("b", tg.mul, (tg.ones(2), 3)) as product:
+        assert product.rpc_sync().add(1).tolist() == [4, 4]
 
 
 def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkeypatch):

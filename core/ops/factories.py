@@ -159,8 +159,15 @@ def _plain(name: str, operand: Any) -> Any:
     raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
 
 
+PACKAGE = __name__.partition(".")[0]
+
+
 def named(operation: Any, name: str, doc: str) -> Any:
-    """Give a closure the name and docstring that users see."""
+    """Give a closure the name and docstring that users see.
+
+    The name includes the place, the package itself: another worker finds the function by it, and so does pickle.
+    """
     operation.__name__ = operation.__qualname__ = name
+    operation.__module__ = PACKAGE
     operation.__doc__ = doc
     return operation

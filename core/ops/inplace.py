@@ -43,7 +43,9 @@ def inplace(
             edge = stopped()
         return changed(target, edge)
 
-    return named(in_place, name, f"``{operation.__name__}``, written into the first argument.")  # type: ignore[no-any-return]
+    named(in_place, name, f"``{operation.__name__}``, written into the first argument.")
+    in_place.__qualname__ = f"Tensor.{name}"  # it is a method only
+    return in_place
 
 
 def write(name: str, target: Tensor, value: Tensor) -> None:

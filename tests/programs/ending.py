@@ -91,9 +91,9 @@ def twice():
 
 def again():
     """Another agent in the same process, at the same port."""
-    for round in range(3):
+    for number in range(3):
         start()
-        assert rpc.rpc_sync(f"w{(rank + 1) % world_size}", abs, (-round,)) == round
+        assert rpc.rpc_sync(f"w{(rank + 1) % world_size}", abs, (-number,)) == number
         rpc.shutdown()
 
 

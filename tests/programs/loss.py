@@ -112,7 +112,7 @@ def waiters():
         x = tg.ones(2, requires_grad=True)
         autograd_dist.backward(context, [rpc.rpc_sync("w1", tg.mul, (x, 3.0)).sum()])
         assert autograd_dist.get_gradients(context)[x].tolist() == [3, 3]
-    del made, slow, wait, waiting
+    made = slow = wait = waiting = None
     deadline = time.monotonic() + 10
     while any(rpc.debug_info()["references"].values()) and time.monotonic() < deadline:
         time.sleep(0.01)
