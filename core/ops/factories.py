@@ -5,6 +5,7 @@ These closures are the library's hottest code: one Python frame for the call, on
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -160,7 +161,11 @@ def _plain(name: str, operand: Any) -> Any:
 
 
 def named(operation: Any, name: str, doc: str) -> Any:
-    """Give a closure the name and docstring that users see."""
+    """Give a closure the name and docstring that users see, and the module that assigns it (the caller's caller).
+
+    Without that module neither pickle nor another worker would find ``add`` by its name.
+    """
+    operation.__module__ = sys._getframe(2).f_globals["__name__"]
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = doc
     return operation

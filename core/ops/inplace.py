@@ -43,7 +43,9 @@ def inplace(
             edge = stopped()
         return changed(target, edge)
 
-    return named(in_place, name, f"``{operation.__name__}``, written into the first argument.")  # type: ignore[no-any-return]
+    named(in_place, name, f"``{operation.__name__}``, written into the first argument.")
+    in_place.__module__, in_place.__qualname__ = Tensor.__module__, f"{Tensor.__qualname__}.{name}"
+    return in_place
 
 
 def write(name: str, target: Tensor, value: Tensor) -> None:
