@@ -31,11 +31,11 @@ def meet_in_file(path: str, me: WorkerRecord, world_size: int, timeout: float) -
     while True:
         roster = _read(path, world_size)
         if roster.failure:
-            raise RendezvousError(roster.failure)
+            raise RendezvousError(f"{roster.failure} ({path}; if it was left by an earlier run, delete it)")
         if roster.complete:
             return roster.workers()
         if time.monotonic() > deadline:
-            raise RendezvousError(f"the rendezvous did not fill within {timeout:g} s: {roster.missing()} ({path})")
+            _call_off(path, world_size, f"the rendezvous did not fill within {timeout:g} s")
         time.sleep(POLL_SECONDS)
 
 
@@ -52,6 +52,15 @@ def _append(path: str, me: WorkerRecord, world_size: int) -> None:
         file.write(line + "\n")
 
 
+def _call_off(path: str, world_size: int, why: str) -> None:
+    """Fail the meeting for all, also for who comes later and would take those that gave up for present."""
+    with open(path, "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        roster = _parse(file.read().splitlines(), world_size)
+        if not roster.complete and not roster.failure:
+            file.write(json.dumps({"failure": f"{why}: {roster.missing()}"}) + "\n")
+
+
 def _read(path: str, world_size: int) -> Roster:
     with open(path) as file:
         fcntl.flock(file, fcntl.LOCK_SH)
@@ -62,6 +71,9 @@ def _parse(lines: list[str], world_size: int) -> Roster:
     roster = Roster(world_size)
     for line in lines:
         entry = json.loads(line)
+        if failure := entry.get("failure"):
+            roster.failure = failure
+            break
         try:
             roster.join(json_format.ParseDict(entry["worker"], WorkerRecord()), entry["world_size"])
         except RendezvousError:
