@@ -1,7 +1,6 @@
 """Distributed autograd says what is wrong and where to look, when it is used in a way that cannot work."""
 
 import pytest
-
 import telegrad as tg
 from telegrad.core.errors import AutogradError, RpcError
 from telegrad.testing import in_process_cluster
