@@ -53,6 +53,7 @@ def options_for(keepalive: float) -> list[tuple[str, int]]:
         *OPTIONS,
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.http2.ping_timeout_ms", milliseconds),  # else it is a minute, whatever keepalive says
         ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
     ]
 
