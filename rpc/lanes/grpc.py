@@ -154,7 +154,11 @@ class DialedConnection(GrpcConnection):
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         stream = channel.stream_stream(FRAMES)()
         handshake = self.host.dialer_handshake(self._identity)
-        await asyncio.wait_for(introduce(stream, handshake), 2 * self.host.keepalive)
+        patience = 2 * self.host.keepalive
+        try:
+            await asyncio.wait_for(introduce(stream, handshake), patience)
+        except asyncio.TimeoutError:
+            raise ConnectionResetError(f"it took the connection and said nothing for {patience:g} s") from None
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
