@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ..core.extend import attach, gradient_edge, is_grad_enabled
+from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
 from ..rpc.extend import Incoming, Interceptor, Kind, Method, Outgoing
 from .contexts import Context, Contexts, current_context
 from .nodes import ReceiveNode, SendNode
@@ -61,9 +61,18 @@ class AutogradInterceptor(Interceptor):
             current_context.set(context)
         if message_id:
             self._connect(message, context_id, message_id)
+        else:
+            _detach(message)
 
     def _connect(self, message: Incoming, context_id: int, message_id: int) -> None:
         marked = [index for index, flag in enumerate(message.requires_grad) if flag]
         node = ReceiveNode(context_id, message_id, message.sender, len(marked))
         for slot, index in enumerate(marked):
             message.tensors[index] = attach(message.arrays[index], node, slot)
+
+
+def _detach(message: Incoming) -> None:
+    """Its sender was under ``no_grad``: what is computed from these must not wait for gradients that never come."""
+    for index, flag in enumerate(message.requires_grad):
+        if flag:
+            message.tensors[index] = Tensor(message.arrays[index])

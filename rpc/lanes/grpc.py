@@ -53,6 +53,7 @@ def options_for(keepalive: float) -> list[tuple[str, int]]:
         *OPTIONS,
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.http2.ping_timeout_ms", milliseconds),  # else it is a minute, whatever keepalive says
         ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
     ]
 
@@ -153,7 +154,11 @@ class DialedConnection(GrpcConnection):
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         stream = channel.stream_stream(FRAMES)()
         handshake = self.host.dialer_handshake(self._identity)
-        await asyncio.wait_for(introduce(stream, handshake), 2 * self.host.keepalive)
+        patience = 2 * self.host.keepalive
+        try:
+            await asyncio.wait_for(introduce(stream, handshake), patience)
+        except asyncio.TimeoutError:
+            raise ConnectionResetError(f"it took the connection and said nothing for {patience:g} s") from None
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
