@@ -21,14 +21,22 @@ class StepQueue:
         self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._running = False
         self._lock = threading.Lock()
+        self._agent = agent
 
     def submit(self, step: Callable[[], None]) -> Future[None]:
         """Run ``step`` after those before it: in this thread, or in the one that is at it."""
         done: Future[None] = Future()
         self._steps.append((step, done))
+        while not done.done() and (job := self._claim()) is not None:
+            self._run(*job)
+        if self._steps and not self._running:
+            # Others came meanwhile, and more may come for ever: whoever submitted this step must be answered first.
+            self._agent.run_later(self._run_rest)
+        return done
+
+    def _run_rest(self) -> None:
         while (job := self._claim()) is not None:
             self._run(*job)
-        return done
 
     def _claim(self) -> tuple[Callable[[], None], Future[None]] | None:
         with self._lock:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .agent import Agent
-from .lanes.base import make_lane
+from .lanes.base import Lane, make_lane
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous import plan_meeting
 
@@ -48,12 +48,11 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
     meeting = plan_meeting(options.init_method, rank, world_size)
-    lanes = [make_lane(scheme) for scheme in options.lanes or DEFAULT_LANES]
+    lanes = _make_lanes(options.lanes or DEFAULT_LANES)
     try:
         agent = Agent(name, meeting.rank, options, lanes=lanes)
     except BaseException:
-        for lane in lanes:
-            lane.close()
+        _close_lanes(lanes)
         raise
     try:
         agent.listen(meeting.rendezvous.prepare(lanes, meeting.rank))
@@ -62,6 +61,22 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         agent.close("its rendezvous failed", farewell=False)
         raise
     return agent
+
+
+def _make_lanes(schemes: Iterable[str]) -> list[Lane]:
+    lanes: list[Lane] = []
+    try:
+        for scheme in schemes:
+            lanes.append(make_lane(scheme))  # noqa: PERF401  # what was made is closed below
+    except BaseException:
+        _close_lanes(lanes)
+        raise
+    return lanes
+
+
+def _close_lanes(lanes: Iterable[Lane]) -> None:
+    for lane in lanes:
+        lane.close()
 
 
 register_backend(BackendType.GRPC, start_grpc)

@@ -47,7 +47,7 @@ def _append(path: str, me: WorkerRecord, world_size: int) -> None:
         raise RendezvousError(f"the rendezvous file {path} cannot be opened: {error.strerror}") from error
     with os.fdopen(descriptor, "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        if _parse(file.read().splitlines(), world_size).complete:
+        if _parse(path, file.read(), world_size).complete:
             raise RendezvousError(f"the rendezvous file {path} holds a finished meeting; delete it, or name a new file")
         file.write(line + "\n")
 
@@ -62,20 +62,36 @@ def _call_off(path: str, world_size: int, why: str) -> None:
 
 
 def _read(path: str, world_size: int) -> Roster:
-    with open(path) as file:
+    try:
+        opened = open(path)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise RendezvousError(f"the rendezvous file {path} is gone: {error.strerror}; was it deleted?") from error
+    with opened as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        return _parse(file.read().splitlines(), world_size)
+        return _parse(path, file.read(), world_size)
 
 
-def _parse(lines: list[str], world_size: int) -> Roster:
+def _parse(path: str, text: str, world_size: int) -> Roster:
     roster = Roster(world_size)
+<<<<<<< HEAD
     for line in lines:
         entry = json.loads(line)
         if failure := entry.get("failure"):
             roster.failure = failure
             break
+=======
+    for worker, others_size in _entries(path, text):
+>>>>>>> rpctests
         try:
-            roster.join(json_format.ParseDict(entry["worker"], WorkerRecord()), entry["world_size"])
+            roster.join(worker, others_size)
         except RendezvousError:
             break
     return roster
+
+
+def _entries(path: str, text: str) -> list[tuple[WorkerRecord, int]]:
+    try:
+        entries = [json.loads(line) for line in text.splitlines()]
+        return [(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])) for entry in entries]
+    except (ValueError, TypeError, KeyError, json_format.ParseError) as error:
+        raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error

@@ -1,0 +1,23 @@
+"""One worker that meets others: arguments name, rank, world size, init method (or -), time-out. Prints how it went."""
+
+import sys
+import time
+
+from telegrad import rpc
+
+name, rank, world_size, method, seconds = sys.argv[1:6]
+options = rpc.GrpcRpcBackendOptions(init_timeout=float(seconds), reconnect_timeout=1.0)
+if method != "-":
+    options.init_method = method
+began = time.monotonic()
+try:
+    rpc.init_rpc(
+        name, rank=int(rank), world_size=None if world_size == "-" else int(world_size), rpc_backend_options=options
+    )
+except Exception as error:
+    print(f"{type(error).__name__}: {error}", flush=True)
+    assert time.monotonic() - began < float(seconds) + 5, "that took too long"
+    sys.exit(9)
+print("met", sorted(rpc.debug_info()["peers"]), flush=True)
+rpc.shutdown(timeout=20)
+print("over", flush=True)

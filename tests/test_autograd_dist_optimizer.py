@@ -1,0 +1,162 @@
+"""``DistributedOptimizer``: steps parameters where they live, once each, one after another."""
+
+import threading
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad import autograd_dist, rpc
+from telegrad.core.errors import RpcError
+from telegrad.optim import SGD, Adam
+
+
+class Layer:
+    def __init__(self, seed, *shape):
+        self.weight = tg.tensor(np.random.default_rng(seed).standard_normal(shape), requires_grad=True)
+
+    def forward(self, x):
+        return tg.tanh(x @ self.weight)
+
+    def parameter_rref(self):
+        return tg.RRef(self.weight)
+
+    def value(self):
+        return self.weight.detach().numpy().copy()
+
+
+X = np.random.default_rng(9).standard_normal((6, 4))
+
+
+@pytest.fixture
+def layers(workers):
+    """One layer on each other worker."""
+    with rpc.remote("b", Layer, (1, 4, 5)) as first, rpc.remote("c", Layer, (2, 5, 3)) as second:
+        yield [first, second]
+
+
+def parameters(layers):
+    return [layer.rpc_sync().parameter_rref() for layer in layers]
+
+
+def forward(layers):
+    return (layers[1].rpc_sync().forward(layers[0].rpc_sync().forward(tg.tensor(X))) ** 2).sum()
+
+
+@pytest.mark.parametrize(("kind", "options"), [(SGD, {"lr": 0.1, "momentum": 0.9}), (Adam, {"lr": 0.01})])
+@pytest.mark.parametrize("hogwild", [False, True])
+def test_it_steps_like_a_local_one(layers, kind, options, hogwild):
+    optimizer = autograd_dist.DistributedOptimizer(kind, parameters(layers), hogwild=hogwild, **options)
+    local = [Layer(1, 4, 5), Layer(2, 5, 3)]
+    reference = kind([layer.weight for layer in local], **options)
+    for _ in range(5):
+        with autograd_dist.context() as context:
+            autograd_dist.backward(context, [forward(layers)])
+            optimizer.step(context)
+        reference.zero_grad()
+        (local[1].forward(local[0].forward(tg.tensor(X))) ** 2).sum().backward()
+        reference.step()
+    for layer, own in zip(layers, local):
+        np.testing.assert_allclose(layer.rpc_sync().value(), own.value(), rtol=0, atol=1e-12)
+
+
+def test_parameters_of_one_s_own(workers):
+    weight = tg.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = autograd_dist.DistributedOptimizer(SGD, [tg.RRef(weight)], lr=0.5)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [(weight * rpc.rpc_sync("b", tg.mul, (weight, 1.0))).sum()])
+        optimizer.step(context)
+    assert weight.tolist() == [0, 0]
+
+
+def test_a_parameter_without_a_gradient_stays(layers):
+    optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1)
+    before = layers[1].rpc_sync().value()
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [layers[0].rpc_sync().forward(tg.tensor(X)).sum()])
+        rpc.rpc_sync("c", abs, (-1,))
+        optimizer.step(context)
+    np.testing.assert_array_equal(layers[1].rpc_sync().value(), before)
+
+
+def test_an_error_in_the_constructor_is_raised_by_ours(layers):
+    with pytest.raises(TypeError, match="no_such_option"):
+        autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1, no_such_option=1)
+    with pytest.raises(ValueError, match="lr"):
+        autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=-1.0)
+
+
+def test_misuse(workers):
+    with pytest.raises(ValueError, match="params_rref is empty"):
+        autograd_dist.DistributedOptimizer(SGD, [], lr=0.1)
+    with pytest.raises(TypeError, match=r"params_rref\[0\] must be an RRef; you gave Tensor"):
+        autograd_dist.DistributedOptimizer(SGD, [tg.ones(1, requires_grad=True)], lr=0.1)
+
+
+def test_a_context_that_is_over(layers):
+    optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+    with pytest.raises(RpcError, match="no autograd context"):
+        optimizer.step(context)
+
+
+def test_concurrent_steps_are_all_taken(workers, layers):
+    """The sum of linear losses: whatever the order, every step counts once."""
+    with rpc.remote("b", Layer, (3, 4, 1)) as layer:
+        before = layer.rpc_sync().value()
+        optimizer = autograd_dist.DistributedOptimizer(SGD, [layer.rpc_sync().parameter_rref()], lr=1.0)
+        a, errors = workers[0], []
+
+        def train():
+            try:
+                with a.use():
+                    for _ in range(10):
+                        with autograd_dist.context() as context:
+                            autograd_dist.backward(context, [layer.rpc_sync(timeout=20).parameter_sum()])
+                            optimizer.step(context)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=train) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not errors
+        np.testing.assert_allclose(layer.rpc_sync().value(), before - 60, rtol=0, atol=1e-9)
+
+
+Layer.parameter_sum = lambda self: self.weight.sum()
+
+
+def test_no_submitter_waits_for_those_after_it(workers):
+    """A step that arrives while another runs is run by that thread, but not at the cost of its own answer."""
+    queue = workers[0].part(autograd_dist.optimizer.StepQueue)
+    ran, inside, go = [], threading.Event(), threading.Event()
+
+    def first():
+        inside.set()
+        assert go.wait(10)
+        ran.append("first")
+
+    def again():
+        ran.append("again")
+        if len(ran) < 1000:
+            queue.submit(again)
+
+    submitted = threading.Thread(target=queue.submit, args=(first,))
+    submitted.start()
+    assert inside.wait(10)
+    later = queue.submit(again)
+    go.set()
+    submitted.join(10)
+    assert not submitted.is_alive()
+    later.wait(10)
+    assert ran[:2] == ["first", "again"]
+
+
+def test_a_step_that_raises_does_not_stop_the_others(workers):
+    queue = workers[0].part(autograd_dist.optimizer.StepQueue)
+    with pytest.raises(ZeroDivisionError):
+        queue.submit(lambda: 1 / 0).wait()
+    assert queue.submit(lambda: None).wait(5) is None
