@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import time
+from typing import Any
 
 from google.protobuf import json_format
 
@@ -56,7 +57,7 @@ def _call_off(path: str, world_size: int, why: str) -> None:
     """Fail the meeting for all, also for who comes later and would take those that gave up for present."""
     with open(path, "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        roster = _parse(file.read().splitlines(), world_size)
+        roster = _parse(path, file.read(), world_size)
         if not roster.complete and not roster.failure:
             file.write(json.dumps({"failure": f"{why}: {roster.missing()}"}) + "\n")
 
@@ -72,26 +73,28 @@ def _read(path: str, world_size: int) -> Roster:
 
 
 def _parse(path: str, text: str, world_size: int) -> Roster:
+    """The roster so far; lines that make no sense raise ``RendezvousError``, contradictions are kept in it."""
     roster = Roster(world_size)
-<<<<<<< HEAD
-    for line in lines:
-        entry = json.loads(line)
-        if failure := entry.get("failure"):
-            roster.failure = failure
+    for entry in _entries(path, text):
+        if isinstance(entry, str):
+            roster.failure = entry
             break
-=======
-    for worker, others_size in _entries(path, text):
->>>>>>> rpctests
         try:
-            roster.join(worker, others_size)
+            roster.join(*entry)
         except RendezvousError:
             break
     return roster
 
 
-def _entries(path: str, text: str) -> list[tuple[WorkerRecord, int]]:
+def _entries(path: str, text: str) -> list[tuple[WorkerRecord, int] | str]:
     try:
-        entries = [json.loads(line) for line in text.splitlines()]
-        return [(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])) for entry in entries]
-    except (ValueError, TypeError, KeyError, json_format.ParseError) as error:
+        return [_entry(json.loads(line)) for line in text.splitlines()]
+    except (ValueError, TypeError, KeyError, AttributeError, json_format.ParseError) as error:
         raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error
+
+
+def _entry(entry: dict[str, Any]) -> tuple[WorkerRecord, int] | str:
+    """A worker that came, and the world size it knows; or why somebody gave the meeting up."""
+    if "failure" in entry:
+        return str(entry["failure"])
+    return json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])
