@@ -25,11 +25,12 @@ def tensor(
         TypeError: ``data`` does not hold numbers.
         ValueError: nested sequences of unequal lengths.
     """
-    return _finish(np.array(_to_array(data, dtype)), requires_grad)
+    return finish(np.array(_to_array(data, dtype)), requires_grad, device)
 
 
 def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Like ``tensor``, but shares memory with ``data`` where it can; a tensor of the right dtype is returned itself."""
+    check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     return Tensor(_to_array(data, dtype))
@@ -55,21 +56,21 @@ def zeros(
     *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros of shape ``size``, in the default dtype."""
-    return _finish(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad)
+    return finish(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
 
 
 def ones(
     *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Ones of shape ``size``, in the default dtype."""
-    return _finish(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad)
+    return finish(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
 
 
 def empty(
     *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of shape ``size`` whose elements are whatever the memory held."""
-    return _finish(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad)
+    return finish(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
 
 
 def full(
@@ -81,22 +82,22 @@ def full(
 ) -> Tensor:
     """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
     chosen = dtype or _dtype_of(fill_value)
-    return _finish(np.full(to_shape((size,)), fill_value, chosen), requires_grad)
+    return finish(np.full(to_shape((size,)), fill_value, chosen), requires_grad, device)
 
 
 def zeros_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
-    return _finish(np.zeros(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad)
 
 
 def ones_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
-    return _finish(np.ones(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.ones(input.shape, dtype or input.dtype), requires_grad)
 
 
 def empty_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Uninitialised, of the shape and dtype of ``input``."""
-    return _finish(np.empty(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.empty(input.shape, dtype or input.dtype), requires_grad)
 
 
 def full_like(
@@ -106,7 +107,7 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``input``."""
-    return _finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad)
+    return finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad)
 
 
 def arange(
@@ -131,7 +132,7 @@ def arange(
     count = math.ceil((end - start) / step)
     array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
     array = array * step + start
-    return _finish(array.astype(chosen, copy=False), requires_grad)
+    return finish(array.astype(chosen, copy=False), requires_grad, device)
 
 
 def linspace(
@@ -143,7 +144,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
-    return _finish(np.linspace(start, end, steps, dtype=dtype or get_default_dtype()), requires_grad)
+    return finish(np.linspace(start, end, steps, dtype=dtype or get_default_dtype()), requires_grad, device)
 
 
 def eye(
@@ -154,7 +155,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
-    return _finish(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad)
+    return finish(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device)
 
 
 def to_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -203,6 +204,18 @@ def _unwrap(data: Any) -> Any:
     return data.tolist() if isinstance(data, Tensor) else data
 
 
-def _finish(array: Array, requires_grad: bool) -> Tensor:
+def check_device(device: Any) -> None:
+    """Tensors live on the CPU; elsewhere is an error, so that no program believes that it runs there.
+
+    Raises:
+        ValueError: a device other than the CPU.
+    """
+    if device is not None and str(device).split(":")[0] != "cpu":
+        raise ValueError(f"there is no device {device!r}; tensors live on the cpu")
+
+
+def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:
+    """What every function that makes a tensor ends with."""
+    check_device(device)
     result = Tensor(array)
     return result.requires_grad_() if requires_grad else result

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import to_shape
+from .creation import check_device, finish, to_shape
 from .dtypes import get_default_dtype
 from .ops.views import changed, check_writable
 from .random import Generator, default_generator
@@ -24,7 +24,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1), of shape ``size``."""
-    return _finish(_floats("random", to_shape(size), generator, dtype), requires_grad)
+    return finish(_floats("random", to_shape(size), generator, dtype), requires_grad, device)
 
 
 def randn(
@@ -35,7 +35,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal with mean 0 and variance 1, of shape ``size``."""
-    return _finish(_floats("standard_normal", to_shape(size), generator, dtype), requires_grad)
+    return finish(_floats("standard_normal", to_shape(size), generator, dtype), requires_grad, device)
 
 
 def randint(
@@ -52,6 +52,7 @@ def randint(
     Raises:
         ValueError: ``high`` is not above ``low``.
     """
+    check_device(device)
     if size is None:
         low, high, size = 0, low, high  # type: ignore[assignment]
     assert size is not None
@@ -69,6 +70,7 @@ def randperm(
     device: str | None = None,
 ) -> Tensor:
     """The integers below ``n`` in random order."""
+    check_device(device)
     return Tensor((generator or default_generator).draw("permutation", n).astype(dtype or np.int64, copy=False))
 
 
@@ -106,8 +108,3 @@ def _floats(method: str, shape: tuple[int, ...], generator: Generator | None, dt
     native = wanted if wanted in (np.float32, np.float64) else np.dtype(np.float64)
     drawn = (generator or default_generator).draw(method, shape, dtype=native)
     return np.asarray(drawn).astype(wanted, copy=False)
-
-
-def _finish(array: Array, requires_grad: bool) -> Tensor:
-    result = Tensor(array)
-    return result.requires_grad_() if requires_grad else result

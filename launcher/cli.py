@@ -17,12 +17,26 @@ BAD_INPUT = 2
 DEMO = "telegrad.examples.parameter_server"
 
 app = typer.Typer(
-    help="Distributed training with RPC and remote references.",
     no_args_is_help=True,
     rich_markup_mode="markdown",  # flows paragraphs
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"telegrad {installed_version('telegrad')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Distributed training with RPC and remote references."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
@@ -65,12 +79,6 @@ def demo(context: typer.Context) -> None:
     Further options go to the example: `telegrad demo --out DIR`.
     """
     _run(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(f"telegrad {installed_version('telegrad')}")
 
 
 def main() -> None:

@@ -42,9 +42,12 @@ def rank_environment(rank: int, name: str) -> dict[str, str]:
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
-    """What a worker gets unless the user has set it: a stack on a crash, and a fair share of the cores for BLAS."""
+    """What a worker gets unless the user has set it: a stack on a crash, a fair share of the cores for BLAS, a quiet gRPC.
+
+    What gRPC would print about a worker that leaves, or a port that is taken, reaches the user as an error of ours.
+    """
     threads = max(1, len(os.sched_getaffinity(0)) // world_size)
-    return {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads)}
+    return {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads), "GRPC_VERBOSITY": "NONE"}
 
 
 _changing_environment = threading.Lock()

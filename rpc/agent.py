@@ -1,8 +1,9 @@
 """``Agent``: one worker's end of everything. It joins calls, handlers, lanes, threads and time, and owns the threads.
 
 Clock, executor and lanes come from outside, so that a simulator can run many agents on one thread; every blocking function
-of the API is ``wait()`` on a future that one of these methods returned. Floors above add methods (``serve``), control topics
-(``on_control``), interceptors and handlers of loss; nothing of theirs is known here.
+of the API is ``wait()`` on a future that one of these methods returned. Floors above add methods
+(``server.serve``), control topics (``courier.on``), interceptors and handlers of loss (``membership.on_lost``); nothing of
+theirs is known here.
 """
 
 from __future__ import annotations

@@ -55,14 +55,18 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
     if kwargs is not None and not isinstance(kwargs, dict):
         raise TypeError(f"kwargs must be a dict; you gave {kwargs!r}")
     named = reference(function, peer.same_main)
-    name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return (named if named is not None else function, tuple(args or ()), kwargs or {}), name
+    return (named if named is not None else function, tuple(args or ()), kwargs or {}), name_of(function)
+
+
+def name_of(function: Any) -> str:
+    """A function's name for people; its type's if it has none."""
+    return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
 def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:
     """Names for the parts of a request, for error messages."""
     function, args, kwargs = body
-    parts = [] if isinstance(function, str) else [("the function", function)]
+    parts = [] if isinstance(function, str) else [(f"the function {name_of(function)!r}", function)]
     parts += [(f"argument {index}", value) for index, value in enumerate(args)]
     return parts + [(f"argument {name}=", value) for name, value in kwargs.items()]
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import time
+from typing import Any
 
 from google.protobuf import json_format
 
@@ -31,11 +32,11 @@ def meet_in_file(path: str, me: WorkerRecord, world_size: int, timeout: float) -
     while True:
         roster = _read(path, world_size)
         if roster.failure:
-            raise RendezvousError(roster.failure)
+            raise RendezvousError(f"{roster.failure} ({path}; if it was left by an earlier run, delete it)")
         if roster.complete:
             return roster.workers()
         if time.monotonic() > deadline:
-            raise RendezvousError(f"the rendezvous did not fill within {timeout:g} s: {roster.missing()} ({path})")
+            _call_off(path, world_size, f"the rendezvous did not fill within {timeout:g} s")
         time.sleep(POLL_SECONDS)
 
 
@@ -52,6 +53,15 @@ def _append(path: str, me: WorkerRecord, world_size: int) -> None:
         file.write(line + "\n")
 
 
+def _call_off(path: str, world_size: int, why: str) -> None:
+    """Fail the meeting for all, also for who comes later and would take those that gave up for present."""
+    with open(path, "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        roster = _parse(path, file.read(), world_size)
+        if not roster.complete and not roster.failure:
+            file.write(json.dumps({"failure": f"{why}: {roster.missing()}"}) + "\n")
+
+
 def _read(path: str, world_size: int) -> Roster:
     try:
         opened = open(path)  # noqa: SIM115  # closed below
@@ -64,17 +74,22 @@ def _read(path: str, world_size: int) -> Roster:
 
 def _parse(path: str, text: str, world_size: int) -> Roster:
     roster = Roster(world_size)
-    for worker, others_size in _entries(path, text):
-        try:
-            roster.join(worker, others_size)
-        except RendezvousError:
-            break
+    try:
+        for line in text.splitlines():
+            if not _take(roster, json.loads(line)):
+                break
+    except (ValueError, TypeError, KeyError, AttributeError, json_format.ParseError) as error:
+        raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error
     return roster
 
 
-def _entries(path: str, text: str) -> list[tuple[WorkerRecord, int]]:
+def _take(roster: Roster, entry: Any) -> bool:
+    """Take one line's entry; False: the meeting has failed, what follows does not count."""
+    if failure := entry.get("failure"):
+        roster.failure = str(failure)
+        return False
     try:
-        entries = [json.loads(line) for line in text.splitlines()]
-        return [(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])) for entry in entries]
-    except (ValueError, TypeError, KeyError, json_format.ParseError) as error:
-        raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error
+        roster.join(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"]))
+    except RendezvousError:
+        return False
+    return True

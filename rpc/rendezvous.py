@@ -7,6 +7,7 @@ with the same list of worker records on every worker, or with one error that say
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +20,7 @@ from .lanes.grpc import GrpcLane
 from .meeting import MeetingHost, attend
 from .meeting_file import meet_in_file
 
-LOOPBACK = ("127.", "localhost", "::1", "[::1]")
+LOOPBACK = re.compile(r"127(\.\d{1,3}){3}|localhost|::1|\[::1\]")
 
 
 class Rendezvous(Protocol):
@@ -118,7 +119,7 @@ def _loopback(address: str) -> str:
     host, _, port = address.rpartition(":")
     if not port.isdigit() or not 0 < int(port) < 65536:
         raise RendezvousError(f"{port!r} is not a port; use a number from 1 to 65535")
-    if not host.startswith(LOOPBACK):
+    if not LOOPBACK.fullmatch(host):
         raise RendezvousError(
             f"{host!r} is not an address of this machine alone; without TLS workers listen on loopback only, because "
             f"whoever reaches a worker could try its secret. Use 127.0.0.1"

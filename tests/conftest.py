@@ -21,6 +21,13 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture(scope="session", autouse=True)
+def signals_as_at_a_terminal():
+    """``nohup`` and a shell's ``&`` have signals ignored, and processes that tests start would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def python_helpers():
     """Python's own helper process, and its pipe, live as long as the session: no test made them."""
     resource_tracker.ensure_running()

@@ -315,3 +315,20 @@ def declared_methods():
             names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
             found[node.name] = max(found.get(node.name, []), names, key=len)
     return found
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda device: tg.tensor([1.0], device=device),
+        lambda device: tg.as_tensor([1.0], device=device),
+        lambda device: tg.ones(2, device=device),
+        lambda device: tg.randn(2, device=device),
+        lambda device: tg.randperm(2, device=device),
+        lambda device: tg.ones(2).to(device),
+    ],
+)
+def test_there_is_no_device_but_the_cpu(make):
+    assert make("cpu").device == "cpu"
+    with pytest.raises(ValueError, match="no device 'cuda:0'"):
+        make("cuda:0")

@@ -61,7 +61,7 @@ def test_the_demo_is_a_job_like_any_other_and_hands_its_options_on(telegrad):
 def test_the_version_is_the_installed_one(telegrad):
     from importlib.metadata import version
 
-    assert telegrad("version")[:2] == (0, f"telegrad {version('telegrad')}\n")
+    assert telegrad("--version")[:2] == (0, f"telegrad {version('telegrad')}\n")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..creation import check_device
 from ..dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from ..tensor import Tensor
 from .table import Row, record, records
@@ -39,8 +40,7 @@ def to(
         if isinstance(argument, Tensor):
             dtype = argument.dtype
         elif isinstance(argument, str) and argument.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta"):
-            if argument.split(":")[0] != "cpu":
-                raise ValueError(f"there is no device {argument!r}; tensors live on the cpu")
+            check_device(argument)
         elif argument is not None and not isinstance(argument, builtins.bool):
             dtype = argument
     wanted = a.dtype if dtype is None else np.dtype(dtype)

@@ -40,7 +40,7 @@ class Row:
 
 
 class OpNode(Node):
-    """The node of one row. ``num_inputs`` is 1, and the rules then get that gradient; else they get the tuple."""
+    """The node of one row, whose operation has one output."""
 
     __slots__ = ("params", "row", "saved")
 
@@ -74,7 +74,7 @@ class OpNode(Node):
                 else:
                     raise modified(self.name(), entry)
             arguments = (*values, *arguments) if arguments else values
-        grad = grads[0] if self.num_inputs == 1 else grads
+        grad = grads[0]
         results: list[Any] = []
         for rule, edge in zip(self.row.rules, self.next_edges):
             if edge is None or rule is None:
@@ -88,7 +88,7 @@ class OpNode(Node):
         if self.saved is None:
             raise freed(self.name())
         arguments = [*(self._saved_tensor(index) for index in range(len(self.saved))), *self.params]
-        grad = grads[0] if self.num_inputs == 1 else grads
+        grad = grads[0]
         return [
             None if edge is None or rule is None else rule(TENSORS, grad, *arguments)
             for rule, edge in zip(self.row.rules, self.next_edges)
@@ -119,14 +119,6 @@ class OpNode(Node):
     def name(self) -> str:
         """The row's name."""
         return self.row.name
-
-
-class MultiNode(OpNode):
-    """The node of a row with several outputs: its rules get the tuple of gradients, with ``None`` for missing ones."""
-
-    __slots__ = ("num_inputs",)
-
-    num_inputs: int
 
 
 class BroadcastNode(OpNode):

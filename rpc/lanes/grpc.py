@@ -240,14 +240,12 @@ class GrpcLane(Lane):
         self._server = grpc.aio.server(options=options_for(host.keepalive), handlers=(own, *self._services))
         try:
             port = self._server.add_insecure_port(address)
-        except RuntimeError as error:
+        except RuntimeError:  # it says no more than that it failed
             port = 0
-            reason = str(error)
-        else:
-            reason = "it is taken"
         if port == 0:
             raise RendezvousError(
-                f"this worker cannot listen at {address} ({reason}); is another job running there? choose another port"
+                f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
+                f"port, and give each worker its own rank"
             )
         await self._server.start()
         return f"grpc://{address.rpartition(':')[0]}:{port}"

@@ -35,7 +35,7 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
     """
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
+    text = "".join(traceback.format_exception(kind, error, _users_part(error.__traceback__)))
     pickled = _pickle(error) if isinstance(error, Exception) else None
     return pickled, name, _text(error), text, worker
 
