@@ -65,7 +65,7 @@ class LocalOptimizer:
     def __init__(
         self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
     ) -> None:
-        self.parameters: list[Tensor] = [reference.local_value() for reference in parameters]
+        self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
         self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
         self.hogwild = hogwild
 
@@ -78,6 +78,13 @@ class LocalOptimizer:
         gradients = contexts_of(current_agent()).find(context_id).gradients()
         mine = {parameter: gradients[parameter] for parameter in self.parameters if parameter in gradients}
         self.optimizer.step_with(mine, replace=not self.hogwild)
+
+
+def _parameter(reference: RRef) -> Tensor:
+    value = reference.local_value()
+    if not isinstance(value, Tensor):
+        raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
+    return value
 
 
 class DistributedOptimizer:

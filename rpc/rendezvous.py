@@ -92,7 +92,11 @@ def plan_meeting(init_method: str, rank: int, world_size: int | None) -> Meeting
 
     Raises:
         RendezvousError: something is missing or makes no sense.
+        TypeError: a rank or world size that is no whole number.
     """
+    for argument, given in (("rank", rank), ("world_size", world_size)):
+        if given is not None and not isinstance(given, int):
+            raise TypeError(f"{argument} must be a whole number; you gave {given!r}")
     url = urlsplit(init_method)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
     rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")

@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from ..core.errors import RpcTimeoutError
@@ -42,6 +43,14 @@ class Shutdown:
     def inquire(self) -> None:
         """Find out whom we wait for."""
         self._step(q.Quiescence.inquire)
+
+    def approach(self) -> None:
+        """Dial those whom we wait for and have no connection to: else nobody notices that one died who never called us."""
+        with self._lock:
+            ranks = self._machine().missing()
+        for peer in [self.agent.peers.at(rank) for rank in ranks]:
+            if not peer.gone and not peer.connections():
+                self.agent.membership.route(peer)
 
     def missing(self) -> str:
         """Whom we wait for, by name."""
@@ -114,12 +123,18 @@ def _wait_inquiringly(shutdown: Shutdown, timeout: float) -> bool:
     inquiry = min(INQUIRY_SECONDS, timeout / 4)
     if _completes(shutdown.finished, timeout - inquiry):
         return True
+    shutdown.approach()
     shutdown.inquire()
     return _completes(shutdown.finished, inquiry)
 
 
 def _wait_patiently(shutdown: Shutdown) -> None:
-    while not _completes(shutdown.finished, NOTICE_SECONDS):
+    notice_at = time.monotonic() + NOTICE_SECONDS
+    while not _completes(shutdown.finished, INQUIRY_SECONDS):
+        shutdown.approach()
+        if time.monotonic() < notice_at:
+            continue
+        notice_at += NOTICE_SECONDS
         shutdown.inquire()
         logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
 

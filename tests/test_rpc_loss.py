@@ -32,6 +32,7 @@ def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
         ("twice", 2),
         ("again", 2),
         ("forgotten", 2),
+        ("never_met", 2),
         ("ungraceful", 2),
         ("never_answers", 2),
         ("in_handler", 2),
