@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import time
+from typing import Any
 
 from google.protobuf import json_format
 
@@ -56,7 +57,7 @@ def _call_off(path: str, world_size: int, why: str) -> None:
     """Fail the meeting for all, also for who comes later and would take those that gave up for present."""
     with open(path, "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        roster = _parse(file.read().splitlines(), world_size)
+        roster = _parse(path, file.read(), world_size)
         if not roster.complete and not roster.failure:
             file.write(json.dumps({"failure": f"{why}: {roster.missing()}"}) + "\n")
 
@@ -73,25 +74,22 @@ def _read(path: str, world_size: int) -> Roster:
 
 def _parse(path: str, text: str, world_size: int) -> Roster:
     roster = Roster(world_size)
-<<<<<<< HEAD
-    for line in lines:
-        entry = json.loads(line)
-        if failure := entry.get("failure"):
-            roster.failure = failure
-            break
-=======
-    for worker, others_size in _entries(path, text):
->>>>>>> rpctests
-        try:
-            roster.join(worker, others_size)
-        except RendezvousError:
-            break
+    try:
+        for line in text.splitlines():
+            if not _take(roster, json.loads(line)):
+                break
+    except (ValueError, TypeError, KeyError, AttributeError, json_format.ParseError) as error:
+        raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error
     return roster
 
 
-def _entries(path: str, text: str) -> list[tuple[WorkerRecord, int]]:
+def _take(roster: Roster, entry: Any) -> bool:
+    """Take one line's entry; False: the meeting has failed, what follows does not count."""
+    if failure := entry.get("failure"):
+        roster.failure = str(failure)
+        return False
     try:
-        entries = [json.loads(line) for line in text.splitlines()]
-        return [(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])) for entry in entries]
-    except (ValueError, TypeError, KeyError, json_format.ParseError) as error:
-        raise RendezvousError(f"the rendezvous file {path} holds something else; name a new file") from error
+        roster.join(json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"]))
+    except RendezvousError:
+        return False
+    return True
