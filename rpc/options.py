@@ -54,6 +54,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         super().__post_init__()
         if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
+        if isinstance(self.lanes, str):
+            raise ValueError(f"lanes must be a list of names; write lanes=[{self.lanes!r}]")
         for name in ("init_timeout", "keepalive", "reconnect_timeout"):
             seconds = getattr(self, name)
             if not isinstance(seconds, (int, float)) or not seconds > 0:
