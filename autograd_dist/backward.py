@@ -58,10 +58,19 @@ def new_pass(
         if present is not None:
             return present
         for earlier in [key for key in context.passes if key[0] == pass_id[0]]:
+            _check_over(contexts, context.passes[earlier])
             del context.passes[earlier]
         fresh = context.passes[pass_id] = Pass(contexts, context, pass_id, keep_graph)
         fresh.task.expect(*roots, *context.sends.values())
         return fresh
+
+
+def _check_over(contexts: Contexts, earlier: Pass) -> None:
+    if earlier.id[0] == contexts.agent.rank and not earlier.finished.done():
+        raise AutogradError(
+            f"a backward of context {earlier.context.id} is under way on this worker (or timed out); wait for its end, or use "
+            f"a context for each"
+        )
 
 
 def _feeds(roots: Sequence[Tensor]) -> list[tuple[Node, list[Any]]]:

@@ -420,6 +420,41 @@ def test_an_exception_in_a_node_elsewhere_arrives_at_the_root(workers, route):
             autograd_dist.backward(context, [loss])
 
 
+class Slow(tg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        assert Gate.event.wait(20)
+        return gradient
+
+
+def slow_backward(x):
+    return Slow.apply(x)
+
+
+def test_a_second_backward_in_a_context_while_one_is_under_way(workers, until):
+    x, a, b, _ = weights(1, 2), *workers
+    Gate.event = threading.Event()
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", slow_backward, (x,)).sum()
+
+        def first():
+            with a.use():
+                autograd_dist.backward(context, [loss])
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        until(lambda: b.debug_info()["serving"])
+        with pytest.raises(AutogradError, match="is under way on this worker"):
+            autograd_dist.backward(context, [(x * 1.0).sum()])
+        Gate.event.set()
+        thread.join(20)
+        assert autograd_dist.get_gradients(context)[x].tolist() == [1, 1]
+
+
 def through(x, route):
     if len(route) == 1:
         return rpc.rpc_sync(route[0], failing, (x,))
