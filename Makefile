@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PEER ?=
 
-.PHONY: demo test check bench proto clean
+.PHONY: demo test check bench proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,6 +24,7 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
+	@$(BIN)/python -m telegrad.core.ops.write_signatures --check
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p telegrad
 
@@ -32,6 +33,9 @@ bench: .venv/installed     ## our RPC beside PyTorch's: make bench PEER=/path/to
 
 proto: .venv/dev           ## regenerate proto/telegrad_pb2.py
 	@$(BIN)/python proto/generate.py
+
+signatures: .venv/dev      ## regenerate core/signatures.py, after adding an operation
+	@$(BIN)/python -m telegrad.core.ops.write_signatures
 
 clean:
 	@rm -rf .venv build dist *.egg-info telegrad_runs

@@ -12,7 +12,8 @@ from . import optim as optim
 from . import rpc as rpc
 from . import rref as rref
 from .autograd_dist import DistributedOptimizer as DistributedOptimizer
-from .core import *  # noqa: F403  # the core's face is the package's
+from .core import Function as Function
+from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import errors as errors
 from .core import futures as futures
@@ -20,6 +21,7 @@ from .core.autograd import enable_grad as enable_grad
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
+from .core.functions import *  # noqa: F403
 from .core.serialization import load as load
 from .core.serialization import save as save
 from .rref import RRef as RRef

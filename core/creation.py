@@ -13,6 +13,24 @@ from .dtypes import get_default_dtype
 from .tensor import Tensor
 from .types import Array, Scalar
 
+__all__ = [
+    "arange",
+    "as_tensor",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
 
 def tensor(
     data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False

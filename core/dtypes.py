@@ -15,6 +15,24 @@ import numpy.typing as npt
 
 from .types import Array, DType
 
+__all__ = [
+    "bool_",
+    "complex128",
+    "complex64",
+    "float16",
+    "float32",
+    "float64",
+    "get_default_dtype",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "promote_types",
+    "result_type",
+    "set_default_dtype",
+    "uint8",
+]
+
 bool_ = np.dtype(np.bool_)
 uint8 = np.dtype(np.uint8)
 int8 = np.dtype(np.int8)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["Generator", "default_generator", "initial_seed", "manual_seed"]
+
 
 class Generator:
     """A source of random numbers with a state of its own (``torch.Generator``), on NumPy's PCG64."""

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from .creation import check_device, finish, to_shape
 from .dtypes import get_default_dtype
-from .ops.views import changed, check_writable
 from .random import Generator, default_generator
 from .tensor import Tensor
 from .types import Array
+
+__all__ = ["rand", "rand_like", "randint", "randn", "randn_like", "randperm"]
 
 
 def rand(
@@ -24,7 +25,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1), of shape ``size``."""
-    return finish(_floats("random", to_shape(size), generator, dtype), requires_grad, device)
+    return finish(floats("random", to_shape(size), generator, dtype), requires_grad, device)
 
 
 def randn(
@@ -35,7 +36,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal with mean 0 and variance 1, of shape ``size``."""
-    return finish(_floats("standard_normal", to_shape(size), generator, dtype), requires_grad, device)
+    return finish(floats("standard_normal", to_shape(size), generator, dtype), requires_grad, device)
 
 
 def randint(
@@ -84,26 +85,8 @@ def randn_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad:
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers uniform in [``low``, ``high``)."""
-    drawn = _floats("random", self.shape, generator, self.dtype)
-    return _fill(self, drawn * (high - low) + low)
-
-
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers of that mean and standard deviation."""
-    drawn = _floats("standard_normal", self.shape, generator, self.dtype)
-    return _fill(self, drawn * std + mean)
-
-
-def _fill(target: Tensor, array: Array) -> Tensor:
-    if target._requires_grad:
-        check_writable(target)
-    target._array[...] = array
-    return changed(target)
-
-
-def _floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
+def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
+    """Random numbers that the generator's ``method`` draws, of that shape and dtype (``None``: the default)."""
     wanted = np.dtype(dtype or get_default_dtype())
     native = wanted if wanted in (np.float32, np.float64) else np.dtype(np.float64)
     drawn = (generator or default_generator).draw(method, shape, dtype=native)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .dtypes import get_default_dtype
 from .errors import AutogradError
+from .interception import PlainTensors
+from .interception import active as interceptors
 from .printing import describe
 from .types import Array, Counter
 
@@ -83,6 +85,22 @@ class Tensor(ArrayQueries, TensorMethods):
         self._grad: Tensor | Lent | None = None
         self._accumulator: weakref.ref[AccumulateGrad] | None = None
         self._hooks: NodeHooks | None = None
+
+    @classmethod
+    def __tensor_function__(
+        cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Called instead of ``func(*args, **kwargs)`` for each operation on a tensor of a class that overrides this.
+
+        This one, for ``super()``, runs the operation on the arrays and gives the results the class ``cls``.
+        """
+        with PlainTensors():
+            return _reclassed(func(*args, **kwargs), cls)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__tensor_function__.__func__ is not Tensor.__tensor_function__.__func__:  # type: ignore[attr-defined]
+            interceptors.append(cls)
 
     # -- what autograd knows
 
@@ -332,3 +350,13 @@ def _as_array(data: Any) -> Array:
     if isinstance(data, Tensor):
         return data._array
     return np.asarray(data, dtype=get_default_dtype())
+
+
+def _reclassed(result: Any, cls: type[Tensor]) -> Any:
+    # The object stays itself, with its history: only its class changes, which the layout of Tensor allows.
+    if type(result) is Tensor:
+        result.__class__ = cls
+    elif isinstance(result, (tuple, list)):
+        for item in result:
+            _reclassed(item, cls)
+    return result

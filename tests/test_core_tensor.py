@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import pickle
 import weakref
 
@@ -11,6 +10,8 @@ import numpy as np
 import pytest
 import telegrad.core as tg
 from telegrad.core.errors import AutogradError
+from telegrad.core.ops import write_signatures
+from telegrad.core.ops.families import FAMILIES
 from telegrad.core.ops.table import ARRAYS, TENSORS
 from telegrad.core.tensor import Tensor
 
@@ -285,36 +286,10 @@ def test_rules_find_the_same_names_in_both_namespaces():
 
 
 def test_declared_methods_are_the_real_ones():
-    source = inspect.getsource(inspect.getmodule(Tensor)).split("class Tensor")[0]
-    assert "from .signatures import TensorMethods" in source
-    declared = set(declared_methods())
-    from telegrad.core.ops import methods
-
-    real = {*methods._METHODS, *methods._IN_PLACE, *methods._OPERATORS, *methods._PROPERTIES}
-    assert declared == real
-    for name, parameters in declared_methods().items():
-        if name in methods._METHODS or name in methods._IN_PLACE:
-            own = list(inspect.signature(getattr(Tensor, name)).parameters.values())[1:]
-            if "args" not in [parameter.name for parameter in own]:
-                assert len(parameters) == len(own), name
-
-
-def declared_methods():
-    """Name and parameters of each method in signatures.py, read from its text: at run time the class is not there."""
-    import ast
-
-    from telegrad.core import signatures
-
-    tree = ast.parse(inspect.getsource(signatures))
-    (cls,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    found = {}
-    for node in cls.body:
-        if isinstance(node, ast.FunctionDef):
-            arguments = node.args
-            names = [a.arg for a in (*arguments.args[1:], *arguments.kwonlyargs)]
-            names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
-            found[node.name] = max(found.get(node.name, []), names, key=len)
-    return found
+    assert write_signatures.TARGET.read_text() == write_signatures.signatures()
+    for family in FAMILIES:
+        for name in (*family.METHODS, *getattr(family, "IN_PLACE", ()), *getattr(family, "PROPERTIES", ())):
+            assert hasattr(Tensor, name)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,10 @@
 """The operations: table rows (forward and gradient rules) by family, and the functions that users call."""
 
-from . import casting, elementwise, indexing, joining, linalg, losses, namespaces, reductions, shaping, softmax
+import warnings
+
+from . import families as families
 from . import methods as _methods
 from . import recorded as _recorded
 
-__all__ = [
-    "casting",
-    "elementwise",
-    "indexing",
-    "joining",
-    "linalg",
-    "losses",
-    "namespaces",
-    "reductions",
-    "shaping",
-    "softmax",
-]
+# log(0) is -inf and 0/0 is nan, silently as in PyTorch. Silencing NumPy itself costs more than most operations do.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"telegrad\.core\.")

@@ -11,18 +11,40 @@ import numpy.typing as npt
 from ..creation import check_device
 from ..dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from ..tensor import Tensor
+from .operation import operation
 from .table import Row, record, records
+
+__all__ = [
+    "clone",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "bool",
+    "byte",
+    "char",
+    "clone",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "short",
+    "to",
+    "type_as",
+)
 
 _CLONE = Row("clone", lambda xp, g: g)
 _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype))
 
 
+@operation
 def clone(a: Tensor) -> Tensor:
     """A copy, through which gradients flow."""
     result = Tensor(np.array(a._array, order="C"))
     return record(_CLONE, result, (a,), ()) if records(a) else result
 
 
+@operation
 def to(
     a: Tensor,
     *args: Any,
@@ -52,6 +74,7 @@ def to(
     return result
 
 
+@operation
 def type_as(a: Tensor, other: Tensor) -> Tensor:
     """``a`` in the dtype of ``other``."""
     return to(a, other.dtype)

@@ -11,7 +11,85 @@ from ..dtypes import to_float
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .factories import binary, coerce, comparison, unary
+from .inplace import inplace
+from .operation import operation
 from .table import Row, Saved, keep, keep_result, record
+
+__all__ = [
+    "abs",
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "floor_divide",
+    "ge",
+    "gt",
+    "isfinite",
+    "isnan",
+    "le",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "relu",
+    "remainder",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "sub",
+    "tanh",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "abs",
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "floor_divide",
+    "ge",
+    "gt",
+    "isfinite",
+    "isnan",
+    "le",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "relu",
+    "remainder",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "sub",
+    "tanh",
+)
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -92,6 +170,7 @@ gt = comparison("gt", np.greater, "Where ``a > b``, as a boolean tensor.")
 ge = comparison("ge", np.greater_equal, "Where ``a >= b``, as a boolean tensor.")
 
 
+@operation
 def neg(a: Tensor) -> Tensor:
     """``-a``.
 
@@ -103,16 +182,19 @@ def neg(a: Tensor) -> Tensor:
     return _exact(_NEG, np.negative, a, ())
 
 
+@operation
 def abs(a: Tensor) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
     return _exact(_ABS, np.absolute, a, (keep(a),))
 
 
+@operation
 def sign(a: Tensor) -> Tensor:
     """-1, 0 or 1; its gradient is 0."""
     return _exact(_SIGN, np.sign, a, ())
 
 
+@operation
 def relu(a: Tensor) -> Tensor:
     """``max(a, 0)``; its gradient at 0 is 0."""
     x = a._array
@@ -122,6 +204,7 @@ def relu(a: Tensor) -> Tensor:
     return result
 
 
+@operation
 def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """``a``, but not below ``min`` nor above ``max``; the gradient flows where ``a`` is within the bounds.
 
@@ -141,21 +224,25 @@ def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> 
     return result
 
 
+@operation
 def logical_not(a: Tensor) -> Tensor:
     """Where ``a`` is false (zero)."""
     return Tensor(np.logical_not(a._array))
 
 
+@operation
 def invert(a: Tensor) -> Tensor:
     """``~a``: not, for booleans; bitwise, for integers."""
     return Tensor(np.invert(a._array))
 
 
+@operation
 def isnan(a: Tensor) -> Tensor:
     """Where ``a`` is nan."""
     return Tensor(np.isnan(a._array))
 
 
+@operation
 def isfinite(a: Tensor) -> Tensor:
     """Where ``a`` is neither infinite nor nan."""
     return Tensor(np.isfinite(a._array))
@@ -186,3 +273,14 @@ logical_or = comparison("logical_or", np.logical_or, "Where at least one is true
 bitwise_and = comparison("bitwise_and", np.bitwise_and, "``a & b``.")
 bitwise_or = comparison("bitwise_or", np.bitwise_or, "``a | b``.")
 bitwise_xor = comparison("bitwise_xor", np.bitwise_xor, "``a ^ b``.")
+
+IN_PLACE = {
+    "add_": inplace(add, np.add, keeps="never"),
+    "sub_": inplace(sub, np.subtract, keeps="never"),
+    "mul_": inplace(mul, np.multiply, keeps="other"),
+    "div_": inplace(div, np.true_divide, keeps="never"),
+    "pow_": inplace(pow, np.power),
+    "clamp_": inplace(clamp),
+    **{f"{each.__name__}_": inplace(each) for each in (abs, cos, log, sin)},
+    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp, neg, relu, sigmoid, sqrt, tanh)},
+}

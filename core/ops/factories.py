@@ -6,19 +6,35 @@ These closures are the library's hottest code: one Python frame for the call, on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.graph import gradient_edge
 from ..dtypes import get_default_dtype, result_type
+from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from ..types import Array, Counter, Operand
+from .operation import OPERATIONS, delivered, explain
 from .table import BroadcastNode, OpNode, Row, Rule, Saved
 
-Unary: TypeAlias = Callable[[Tensor], Tensor]
-Binary: TypeAlias = Callable[[Operand, Operand], Tensor]
+
+class Unary(Protocol):
+    """What ``unary`` makes."""
+
+    __name__: str
+
+    def __call__(self, a: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+
+
+class Binary(Protocol):
+    """What ``binary`` and ``comparison`` make."""
+
+    __name__: str
+
+    def __call__(self, a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor: ...
+
 
 _ndarray = np.ndarray
 _NUMBERS = (float, int, bool)
@@ -33,7 +49,9 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
     row = Row(name, rule)
     saves_input, saves_result = "a" in saves, "o" in saves
 
-    def operation(a: Tensor) -> Tensor:
+    def operation(a: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (a,), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
         try:
             x = a._array
         except AttributeError:
@@ -50,7 +68,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
                 saved = ((result._array, None, result._counter, 0),)
             result._edge = (OpNode(row, (a._edge or gradient_edge(a),), saved), 0)
             result._requires_grad = True
-        return result
+        return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)  # type: ignore[no-any-return]
 
@@ -71,7 +89,9 @@ def binary(
         for needed in ("", saves[0], saves[1], saves[0] + saves[1])
     ]
 
-    def operation(a: Operand, b: Operand) -> Tensor:
+    def operation(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (a, b), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
         x: Any = a
         y: Any = b
         needs = 0
@@ -85,10 +105,14 @@ def binary(
                 needs += 2
         if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
             x, y = coerce(name, x, y)
-        result = Tensor(forward(x, y))
+        try:
+            result = Tensor(forward(x, y))
+        except (TypeError, ValueError) as error:
+            explain(error, name, (a, b), {})
+            raise
         if needs and is_grad_enabled():
             _link(row, plans[needs], result, (a, b), (x, y))
-        return result
+        return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)  # type: ignore[no-any-return]
 
@@ -124,12 +148,19 @@ def _link(row: Row, plan: tuple[str, ...], result: Tensor, operands: tuple[Any, 
 def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binary:
     """An operation on two broadcast operands whose result is never differentiable."""
 
-    def operation(a: Operand, b: Operand) -> Tensor:
+    def operation(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (a, b), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
         x: Any = a._array if isinstance(a, Tensor) else a
         y: Any = b._array if isinstance(b, Tensor) else b
         if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
             x, y = coerce(name, x, y)
-        return Tensor(forward(x, y))
+        try:
+            result = Tensor(forward(x, y))
+        except (TypeError, ValueError) as error:
+            explain(error, name, (a, b), {})
+            raise
+        return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)  # type: ignore[no-any-return]
 
@@ -159,6 +190,10 @@ def _plain(name: str, operand: Any) -> Any:
     raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
 
 
+def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor | None) -> Any:
+    return offer(operation, operands, {} if out is None else {"out": out})
+
+
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -170,4 +205,5 @@ def named(operation: Any, name: str, doc: str) -> Any:
     operation.__name__ = operation.__qualname__ = name
     operation.__module__ = PACKAGE
     operation.__doc__ = doc
+    OPERATIONS[name] = operation
     return operation

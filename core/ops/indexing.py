@@ -14,9 +14,27 @@ from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
+from .inplace import inplace
 from .namespaces import is_basic
+from .operation import operation
 from .table import OpNode, Row, record, records
 from .views import changed, check_writable, view_of
+
+__all__ = [
+    "embedding",
+    "gather",
+    "index_select",
+    "masked_fill",
+    "masked_select",
+    "where",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "gather",
+    "index_select",
+    "masked_fill",
+    "masked_select",
+)
 
 _GET = Row("index", lambda xp, g, shape, index: xp.scatter(shape, index, g), view=lambda x, index: x[index])
 _SET = Row(
@@ -33,6 +51,7 @@ _WHERE = Row(
 )
 
 
+@operation
 def getitem(a: Tensor, index: Any) -> Tensor:
     """``a[index]`` with NumPy's meaning: a view for integers and slices, a copy for tensors, lists and masks.
 
@@ -52,6 +71,7 @@ def getitem(a: Tensor, index: Any) -> Tensor:
     return record(_GET, result, (a,), (), x.shape, index) if records(a) else result
 
 
+@operation
 def setitem(a: Tensor, index: Any, value: Operand) -> None:
     """``a[index] = value``, recorded.
 
@@ -80,6 +100,7 @@ def setitem(a: Tensor, index: Any, value: Operand) -> None:
     changed(a, edge)
 
 
+@operation
 def index_select(a: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``a`` along ``dim`` that the 1-d integer tensor ``index`` names."""
     dim = one_dim(dim, a.ndim)
@@ -87,6 +108,7 @@ def index_select(a: Tensor, dim: int, index: Tensor) -> Tensor:
     return getitem(a, (slice(None),) * dim + (index,))
 
 
+@operation
 def gather(a: Tensor, dim: int, index: Tensor) -> Tensor:
     """``out[i, j] = a[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
 
@@ -111,6 +133,7 @@ def along(places: Array, dim: int) -> tuple[Any, ...]:
     return tuple(where)
 
 
+@operation
 def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     """The rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
 
@@ -124,6 +147,7 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     return record(_EMBEDDING, result, (weight,), (), table.shape, places) if records(weight) else result
 
 
+@operation
 def where(condition: Tensor, a: Operand | None = None, b: Operand | None = None) -> Any:
     """``a`` where ``condition`` is true and ``b`` elsewhere, broadcast; with ``condition`` alone, its true indices."""
     mask = condition._array if isinstance(condition, Tensor) else np.asarray(condition)
@@ -142,12 +166,14 @@ def where(condition: Tensor, a: Operand | None = None, b: Operand | None = None)
     return result
 
 
+@operation
 def masked_fill(a: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """``a`` with ``value`` where ``mask`` is true."""
     filler = value if isinstance(value, Tensor) else as_tensor(value, a.dtype)
     return where(mask, filler, a)  # type: ignore[no-any-return]
 
 
+@operation
 def masked_select(a: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``a`` where ``mask`` is true, as a vector."""
     return getitem(a, mask)
@@ -178,3 +204,6 @@ def _integers(name: str, index: Tensor) -> Array:
     if index._array.dtype.kind not in "iu":
         raise TypeError(f"{name}() needs an index of integers, not {index._array.dtype}")
     return index._array
+
+
+IN_PLACE = {"masked_fill_": inplace(masked_fill)}

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..errors import AutogradError
+from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from .factories import named
 from .views import changed, check_writable, stopped
@@ -23,6 +25,8 @@ def inplace(
     name = operation.__name__ + "_"
 
     def in_place(target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if active and (taken := offer(in_place, (target, *args), kwargs)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
         recording = is_grad_enabled()
         if ufunc is not None and len(args) == 1 and not (recording and _any_requires_grad(target, args)):
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
@@ -63,6 +67,20 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
     if source.shape != into.shape:
         raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")
     into[...] = source
+
+
+def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
+    """Copy ``result`` into ``out`` and return that.
+
+    Raises:
+        AutogradError: ``result`` is recorded, or ``out`` requires grad.
+        TypeError: its dtype is of a lower category.
+        ValueError: its shape differs.
+    """
+    if result._requires_grad or (out._requires_grad and is_grad_enabled()):
+        raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
+    write(name, out, result)
+    return changed(out)
 
 
 def _any_requires_grad(*operands: Any) -> bool:

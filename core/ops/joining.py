@@ -16,8 +16,23 @@ from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
 from .indexing import getitem
+from .operation import operation
 from .shaping import unsqueeze
 from .table import ARRAYS, TENSORS, OpNode, Row
+
+__all__ = [
+    "cat",
+    "chunk",
+    "split",
+    "stack",
+    "unbind",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "chunk",
+    "split",
+    "unbind",
+)
 
 
 class CatNode(OpNode):
@@ -45,6 +60,7 @@ class CatNode(OpNode):
 _CAT = Row("cat")
 
 
+@operation
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors one after the other along ``dim``.
 
@@ -68,6 +84,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return result
 
 
+@operation
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors, of one shape, side by side along a new dimension ``dim``.
 
@@ -80,6 +97,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return cat([unsqueeze(part, dim) for part in parts], one_dim(dim, parts[0].ndim + 1))
 
 
+@operation
 def split(a: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts along ``dim``: of ``split_size`` each (the last may be smaller), or of those sizes.
 
@@ -102,6 +120,7 @@ def split(a: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Ten
     )
 
 
+@operation
 def chunk(a: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
 
@@ -114,6 +133,7 @@ def chunk(a: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(a, max(-(-length // chunks), 1), dim)
 
 
+@operation
 def unbind(a: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the slices along ``dim``, which they lack."""
     axis = one_dim(dim, a.ndim)

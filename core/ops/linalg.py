@@ -11,7 +11,29 @@ from ..autograd.graph import gradient_edge
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
+from .operation import operation
 from .table import OpNode, Row, Saved
+
+__all__ = [
+    "addmm",
+    "bmm",
+    "dot",
+    "linear",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "addmm",
+    "bmm",
+    "dot",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+)
 
 
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
@@ -47,6 +69,7 @@ _LINEAR = Row(
 )
 
 
+@operation
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """The matrix product ``a @ b``, with NumPy's rules for vectors and for broadcasting leading dimensions.
 
@@ -66,6 +89,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return result
 
 
+@operation
 def mm(a: Tensor, b: Tensor) -> Tensor:
     """The product of two matrices.
 
@@ -75,6 +99,7 @@ def mm(a: Tensor, b: Tensor) -> Tensor:
     return _with_ndim("mm", 2, a, b)
 
 
+@operation
 def bmm(a: Tensor, b: Tensor) -> Tensor:
     """The products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
 
@@ -86,6 +111,7 @@ def bmm(a: Tensor, b: Tensor) -> Tensor:
     return _with_ndim("bmm", 3, a, b)
 
 
+@operation
 def mv(a: Tensor, b: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if a.ndim != 2 or b.ndim != 1:
@@ -93,6 +119,7 @@ def mv(a: Tensor, b: Tensor) -> Tensor:
     return matmul(a, b)
 
 
+@operation
 def dot(a: Tensor, b: Tensor) -> Tensor:
     """The inner product of two vectors."""
     if a.ndim != 1 or b.ndim != 1:
@@ -100,6 +127,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return matmul(a, b)
 
 
+@operation
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The matrix of the products of each element of one vector with each of another."""
     if a.ndim != 1 or b.ndim != 1:
@@ -107,12 +135,14 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return a.reshape(-1, 1) * b
 
 
+@operation
 def addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * bias + alpha * (a @ b)`` of matrices."""
     product = mm(a, b)
     return (bias if beta == 1 else bias * beta) + (product if alpha == 1 else product * alpha)
 
 
+@operation
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
 

@@ -10,10 +10,19 @@ from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import mul
+from .operation import operation
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import log_softmax
 from .table import Row, record, records
+
+__all__ = [
+    "cross_entropy",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+]
+METHODS = ()
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
@@ -38,6 +47,7 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
     raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
 
 
+@operation
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared differences, reduced.
 
@@ -49,6 +59,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(mul(difference, difference), reduction)
 
 
+@operation
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute differences, reduced.
 
@@ -59,6 +70,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(absolute(input - target), reduction)
 
 
+@operation
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -97,6 +109,7 @@ def nll_loss(
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 
 
+@operation
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -13,7 +13,38 @@ from ..dtypes import to_float
 from ..tensor import Tensor
 from ..types import Array, Dims
 from .dims import all_dims, kept_shape, one_dim
+from .operation import operation
 from .table import Row, keep, keep_result, record, records
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "max",
+    "mean",
+    "min",
+    "std",
+    "sum",
+    "var",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "max",
+    "mean",
+    "min",
+    "std",
+    "sum",
+    "var",
+)
 
 
 class ValuesIndices(NamedTuple):
@@ -45,6 +76,7 @@ _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, d
 _VAR = Row("var", _var_rule)
 
 
+@operation
 def sum(a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``."""
     x = a._array if dtype is None else a._array.astype(dtype)
@@ -61,6 +93,7 @@ def sum(a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeL
     return result
 
 
+@operation
 def mean(a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The mean over ``dim`` (all dimensions if ``None``); of no elements, nan."""
     x = to_float(a._array) if dtype is None else a._array.astype(dtype)
@@ -74,6 +107,7 @@ def mean(a: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: npt.DType
     return result
 
 
+@operation
 def amax(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The largest element over ``dim``; equal ones share the gradient.
 
@@ -83,6 +117,7 @@ def amax(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return _extreme("amax", np.max, a, dim, keepdim)
 
 
+@operation
 def amin(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The smallest element over ``dim``; equal ones share the gradient.
 
@@ -98,6 +133,7 @@ def max(a: Tensor) -> Tensor: ...
 def max(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
 def max(a: Tensor, dim: Tensor) -> Tensor: ...
+@operation
 def max(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:
     """The largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum."""
     if isinstance(dim, Tensor):
@@ -113,6 +149,7 @@ def min(a: Tensor) -> Tensor: ...
 def min(a: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
 def min(a: Tensor, dim: Tensor) -> Tensor: ...
+@operation
 def min(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesIndices:
     """The smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum."""
     if isinstance(dim, Tensor):
@@ -122,16 +159,19 @@ def min(a: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor | ValuesInd
     return amin(a) if dim is None else _pick(a, argmin(a, dim, True), dim, keepdim)
 
 
+@operation
 def argmax(a: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the largest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``."""
     return _arg(np.argmax, a, dim, keepdim)
 
 
+@operation
 def argmin(a: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the smallest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``."""
     return _arg(np.argmin, a, dim, keepdim)
 
 
+@operation
 def var(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
     """The variance over ``dim``: divided by the number of elements less ``correction``, nan if that is not positive."""
     x = to_float(a._array)
@@ -146,6 +186,7 @@ def var(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = F
     return result
 
 
+@operation
 def std(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
     """The square root of ``var``."""
     from .elementwise import sqrt
@@ -153,11 +194,13 @@ def std(a: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = F
     return sqrt(var(a, dim, correction=correction, keepdim=keepdim))
 
 
+@operation
 def all(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether every element is true (not zero)."""
     return Tensor(np.all(a._array, axis=all_dims(dim, a.ndim), keepdims=keepdim))
 
 
+@operation
 def any(a: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether some element is true (not zero)."""
     return Tensor(np.any(a._array, axis=all_dims(dim, a.ndim), keepdims=keepdim))

@@ -11,8 +11,37 @@ from ..creation import to_shape
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
+from .operation import operation
 from .table import Row, record
 from .views import view_of
+
+__all__ = [
+    "broadcast_to",
+    "flatten",
+    "permute",
+    "reshape",
+    "squeeze",
+    "t",
+    "transpose",
+    "unsqueeze",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "broadcast_to",
+    "contiguous",
+    "expand",
+    "expand_as",
+    "flatten",
+    "permute",
+    "reshape",
+    "reshape_as",
+    "squeeze",
+    "t",
+    "transpose",
+    "unsqueeze",
+    "view",
+    "view_as",
+)
 
 
 def _undo_permute(xp: Any, g: Any, inverse: Any) -> Any:
@@ -24,6 +53,7 @@ _PERMUTE = Row("permute", _undo_permute, view=lambda x, order: x.transpose(order
 _EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=np.broadcast_to)
 
 
+@operation
 def reshape(a: Tensor, *shape: Any) -> Tensor:
     """The elements of ``a`` in row-major order in another shape, of which one length may be -1: a view if possible.
 
@@ -39,6 +69,7 @@ def reshape(a: Tensor, *shape: Any) -> Tensor:
     return _reshaped(a, out)
 
 
+@operation
 def view(a: Tensor, *shape: Any) -> Tensor:
     """Like ``reshape``, but never a copy. ``view(dtype)`` is not offered.
 
@@ -62,6 +93,7 @@ def _reshaped(a: Tensor, out: Array) -> Tensor:
     return result
 
 
+@operation
 def transpose(a: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     order = list(range(a.ndim))
@@ -71,6 +103,7 @@ def transpose(a: Tensor, dim0: int, dim1: int) -> Tensor:
     return _permuted(a, tuple(order))
 
 
+@operation
 def permute(a: Tensor, *dims: Any) -> Tensor:
     """A view with the dimensions in the order ``dims``.
 
@@ -84,6 +117,7 @@ def permute(a: Tensor, *dims: Any) -> Tensor:
     return _permuted(a, order)
 
 
+@operation
 def t(a: Tensor) -> Tensor:
     """A view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
 
@@ -95,11 +129,13 @@ def t(a: Tensor) -> Tensor:
     return _permuted(a, tuple(reversed(range(a.ndim))))
 
 
+@operation
 def reversed_dims(a: Tensor) -> Tensor:
     """``.T``: a view with all dimensions in reverse order."""
     return _permuted(a, tuple(reversed(range(a.ndim))))
 
 
+@operation
 def matrix_transpose(a: Tensor) -> Tensor:
     """``.mT``: a view with the last two dimensions exchanged."""
     if a.ndim < 2:
@@ -112,6 +148,7 @@ def _permuted(a: Tensor, order: tuple[int, ...]) -> Tensor:
     return view_of(a, a._array.transpose(order), _PERMUTE, (order,), (inverse,))
 
 
+@operation
 def expand(a: Tensor, *shape: Any) -> Tensor:
     """A view of shape ``shape`` in which dimensions of length 1 are repeated; -1 keeps a length.
 
@@ -127,11 +164,13 @@ def expand(a: Tensor, *shape: Any) -> Tensor:
     return broadcast_to(a, tuple(wanted))
 
 
+@operation
 def expand_as(a: Tensor, other: Tensor) -> Tensor:
     """``expand`` to the shape of ``other``."""
     return broadcast_to(a, other.shape)
 
 
+@operation
 def broadcast_to(a: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A view of shape ``shape`` in which dimensions of length 1 are repeated."""
     x = a._array
@@ -142,6 +181,7 @@ def broadcast_to(a: Tensor, shape: tuple[int, ...]) -> Tensor:
     return view_of(a, out, _EXPAND, (out.shape,), (x.shape,))
 
 
+@operation
 def squeeze(a: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """A view without the dimensions of length 1, or without those of ``dim`` that have length 1."""
     x = a._array
@@ -151,6 +191,7 @@ def squeeze(a: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     return _reshaped(a, x.reshape([length for axis, length in enumerate(x.shape) if axis not in dims or length != 1]))
 
 
+@operation
 def unsqueeze(a: Tensor, dim: int) -> Tensor:
     """A view with a new dimension of length 1 in front of dimension ``dim``."""
     x = a._array
@@ -158,6 +199,7 @@ def unsqueeze(a: Tensor, dim: int) -> Tensor:
     return _reshaped(a, x.reshape((*x.shape[:place], 1, *x.shape[place:])))
 
 
+@operation
 def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector."""
     x = a._array
@@ -170,16 +212,19 @@ def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return _reshaped(a, x.reshape((*x.shape[:start], middle, *x.shape[end + 1 :])))
 
 
+@operation
 def view_as(a: Tensor, other: Tensor) -> Tensor:
     """``view`` in the shape of ``other``."""
     return view(a, other.shape)
 
 
+@operation
 def reshape_as(a: Tensor, other: Tensor) -> Tensor:
     """``reshape`` to the shape of ``other``."""
     return reshape(a, other.shape)
 
 
+@operation
 def contiguous(a: Tensor) -> Tensor:
     """``a`` itself if it lies in memory in row-major order without gaps, else such a copy."""
     if a._array.flags.c_contiguous:
@@ -193,3 +238,6 @@ def _shape_with_unknown(shape: tuple[Any, ...]) -> tuple[int, ...]:
     lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     known = to_shape(tuple(0 if length == -1 else length for length in lengths)) if lengths else ()
     return tuple(-1 if length == -1 else size for length, size in zip(lengths, known))
+
+
+PROPERTIES = {"T": reversed_dims, "mT": matrix_transpose}

@@ -14,7 +14,21 @@ from ..tensor import Tensor
 from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape, one_dim
+from .operation import operation
 from .table import Row, keep, keep_result, record, records
+
+__all__ = [
+    "dropout",
+    "log_softmax",
+    "logsumexp",
+    "softmax",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "log_softmax",
+    "logsumexp",
+    "softmax",
+)
 
 _SOFTMAX = Row("softmax", lambda xp, g, out, dim: (g - xp.sum_dims(g * out, dim, True)) * out)
 _LOG_SOFTMAX = Row("log_softmax", lambda xp, g, out, dim: g - xp.exp(out) * xp.sum_dims(g, dim, True))
@@ -22,6 +36,7 @@ _LOGSUMEXP = Row("logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * 
 _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 
+@operation
 def softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     """``exp(a)`` divided by its sum along ``dim``."""
     a, x, axis = _prepared(a, dim, dtype)
@@ -32,6 +47,7 @@ def softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     return result
 
 
+@operation
 def log_softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The logarithm of ``softmax``, precise where that is tiny."""
     a, x, axis = _prepared(a, dim, dtype)
@@ -43,6 +59,7 @@ def log_softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tens
     return result
 
 
+@operation
 def logsumexp(a: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(a)))`` over ``dim``; of no elements, -inf."""
     x = to_float(a._array)
@@ -57,6 +74,7 @@ def logsumexp(a: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return result
 
 
+@operation
 def dropout(a: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
 

@@ -1,0 +1,97 @@
+"""Who may take an operation over: tensor classes with a ``__tensor_function__`` of their own, and modes.
+
+In the manner of NumPy's NEP 18. Operations ask only while ``active`` is not empty, so a program without interceptors
+pays for one truth test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any
+
+# Classes that override __tensor_function__ (for ever), and modes that some thread has entered.
+active: list[Any] = []
+NOT_TAKEN = object()
+
+_modes: ContextVar[tuple[TensorFunctionMode, ...]] = ContextVar("telegrad_tensor_function_modes", default=())
+_classes_asked: ContextVar[bool] = ContextVar("telegrad_tensor_classes_asked", default=True)
+
+
+class TensorFunctionMode:
+    """While it is entered, each operation of this thread or task goes to its ``__tensor_function__`` first.
+
+    Inside that method it is out of force, so ``func(*args, **kwargs)`` is the operation itself.
+    """
+
+    def __tensor_function__(
+        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Called instead of ``func(*args, **kwargs)``; what it returns is the operation's result."""
+        return func(*args, **kwargs)
+
+    def __enter__(self) -> Any:
+        _modes.set((*_modes.get(), self))
+        active.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        active.remove(self)
+        _modes.set(_modes.get()[:-1])
+
+
+class PlainTensors:
+    """A ``with`` block in which tensor classes are not asked: operations see only the arrays."""
+
+    __slots__ = ("_token",)
+
+    _token: Token[bool]
+
+    def __enter__(self) -> None:
+        self._token = _classes_asked.set(False)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _classes_asked.reset(self._token)
+
+
+def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Let the innermost mode, or else the classes of the arguments, answer for ``func``; else ``NOT_TAKEN``.
+
+    Raises:
+        TypeError: every class returned ``NotImplemented``.
+    """
+    modes = _modes.get()
+    if modes:
+        token = _modes.set(modes[:-1])
+        try:
+            return modes[-1].__tensor_function__(func, overriding(args, kwargs), args, kwargs)
+        finally:
+            _modes.reset(token)
+    types = overriding(args, kwargs) if _classes_asked.get() else ()
+    for cls in types:
+        result = cls.__tensor_function__(func, types, args, kwargs)  # type: ignore[attr-defined]
+        if result is not NotImplemented:
+            return result
+    if types:
+        names = ", ".join(cls.__name__ for cls in types)
+        raise TypeError(f"{func.__name__}() is not implemented for {names}: each __tensor_function__ declined")
+    return NOT_TAKEN
+
+
+def overriding(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[type, ...]:
+    """The classes among the arguments that have a ``__tensor_function__`` of their own, subclasses first."""
+    found: list[type] = []
+    for cls in _types((*args, *kwargs.values())):
+        if cls in active and cls not in found:
+            place = next((index for index, other in enumerate(found) if issubclass(cls, other)), len(found))
+            found.insert(place, cls)
+    return tuple(found)
+
+
+def _types(values: Iterable[Any]) -> Iterator[type]:
+    for value in values:
+        if type(value) in (tuple, list):
+            yield from _types(value)
+        else:
+            yield type(value)

@@ -1,0 +1,9 @@
+"""All families of operations: what a new one is added to, here and in ``core/__init__.py``.
+
+A family is a module with ``__all__`` (functions for users), ``METHODS`` (names that are methods of tensors too), and, where
+it has such, ``IN_PLACE`` (``"add_"``: function) and ``PROPERTIES`` (``"T"``: function).
+"""
+
+from . import casting, elementwise, filling, indexing, joining, linalg, losses, reductions, shaping, softmax
+
+FAMILIES = (elementwise, reductions, softmax, linalg, shaping, joining, indexing, casting, filling, losses)
