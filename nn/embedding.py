@@ -9,6 +9,7 @@ from ..core import empty, no_grad
 from ..core.extend import Tensor
 from . import functional as F
 from . import init
+from .functional.embedding import row_number
 from .module import Module
 from .parameter import Parameter
 
@@ -41,7 +42,7 @@ class Embedding(Module):
             raise ValueError("there are no sparse gradients; make the Embedding with sparse=False")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = None if padding_idx is None else F.row_number(padding_idx, num_embeddings)
+        self.padding_idx = None if padding_idx is None else row_number(padding_idx, num_embeddings)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..core.extend import Tensor
 from . import functional as F
+from .functional.loss import chosen_reduction
 from .module import Module
 
 
@@ -13,7 +14,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = F.chosen_reduction(size_average, reduce, reduction)
+        self.reduction = chosen_reduction(size_average, reduce, reduction)
 
 
 class MSELoss(_Loss):

@@ -1,11 +1,20 @@
-"""All checks that ship with the package, by family."""
+"""All checks that ship with the package: what the modules of this folder list in ``CHECKS``.
+
+A module may have ``EXEMPT`` too: operations that are not checked here, each with the reason.
+"""
 
 from __future__ import annotations
 
-from . import elementwise
+import importlib
+from pathlib import Path
 
-FAMILIES = {"elementwise": elementwise.CHECKS}
-CHECKS = [check for checks in FAMILIES.values() for check in checks]
+from .check import OpCheck
 
-# Operations that are other names or spellings of checked ones, or that have no values to compare: and why.
+CHECKS: list[OpCheck] = []
 EXEMPT: dict[str, str] = {}
+
+for _path in sorted(Path(__file__).parent.glob("*.py")):
+    if not _path.stem.startswith("__") and _path.stem != "catalogue":
+        _family = importlib.import_module(f"..{_path.stem}", __name__)
+        CHECKS += getattr(_family, "CHECKS", [])
+        EXEMPT.update(getattr(_family, "EXEMPT", {}))

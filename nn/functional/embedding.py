@@ -1,0 +1,80 @@
+"""Looking up rows of a table."""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import core
+from ...core import no_grad
+from ...core.extend import Array, Row, Tensor, record, records
+
+__all__ = ["embedding"]
+
+_EMBEDDING = Row("embedding", lambda xp, g, shape, rows, share: xp.add_rows(shape, rows, g * share))
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight``, shape (rows, width), that the integers ``input``, of any shape, name.
+
+    Args:
+        input: the rows' numbers.
+        weight: the table.
+        padding_idx: a row that gets no gradient; a negative one counts from the end.
+        max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
+        norm_type: the norm that ``max_norm`` means.
+        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+        sparse: must be false; gradients are dense.
+
+    Raises:
+        IndexError: a row is out of range.
+        ValueError: ``sparse``, or ``padding_idx`` is out of range.
+    """
+    if sparse:
+        raise ValueError("there are no sparse gradients; call embedding() with sparse=False")
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    result = core.embedding(weight, input)
+    if (padding_idx is None and not scale_grad_by_freq) or not records(weight):
+        return result
+    share = _shares(input.numpy(), weight, padding_idx, scale_grad_by_freq)
+    return record(_EMBEDDING, Tensor(result.numpy(force=True)), (weight,), (), weight.shape, input.numpy(), share)
+
+
+def row_number(index: int, rows: int) -> int:
+    """``padding_idx`` counted from 0.
+
+    Raises:
+        ValueError: it is out of range.
+    """
+    if not -rows <= index < rows:
+        raise ValueError(f"padding_idx must be within the {rows} rows of the table, and you gave {index}")
+    return index % rows
+
+
+def _shares(rows: Array, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Array:
+    """What part of its gradient each looked-up row passes on: shape (*rows.shape, 1)."""
+    share = np.ones(rows.shape, weight.dtype)
+    if by_frequency:
+        share /= np.bincount(rows.reshape(-1), minlength=1)[rows]
+    if padding_idx is not None:
+        share[rows == row_number(padding_idx, len(weight))] = 0
+    return share[..., None]
+
+
+def _shorten_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    rows = np.unique(input.numpy())
+    with no_grad():
+        table = weight.numpy(force=True)[rows]
+        norms = np.linalg.norm(table, norm_type, axis=1)
+        long = norms > max_norm
+        if long.any():
+            weight[rows[long]] = Tensor(table[long] * (max_norm / (norms[long] + 1e-7))[:, None].astype(table.dtype))
