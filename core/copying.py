@@ -99,4 +99,5 @@ def _placed(memory: Array, place: Any) -> Array:
     if place is None:
         return memory
     dtype, shape, offset, strides = place
-    return np.ndarray(shape, dtype, memory if memory.flags.c_contiguous else memory.T, offset, strides)
+    array: Array = np.ndarray(shape, dtype, memory if memory.flags.c_contiguous else memory.T, offset, strides)
+    return array

@@ -31,8 +31,9 @@ class Segment(mmap.mmap):
     fd: int
     identity: tuple[int, int]
 
-    def __new__(cls, fd: int, length: int) -> Segment:
-        segment = super().__new__(cls, fd, length, **_OPTIONS)
+    def __new__(cls, fd: int, length: int, private: bool = False) -> Segment:
+        flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
+        segment = super().__new__(cls, fd, length, flags, **_OPTIONS)
         segment.fd = fd
         status = os.fstat(fd)
         segment.identity = (status.st_dev, status.st_ino)
@@ -50,7 +51,8 @@ class Segment(mmap.mmap):
         Raises:
             TypeError: it would reach beyond the segment.
         """
-        return np.ndarray(shape, dtype, self, offset, strides)
+        array: Array = np.ndarray(shape, dtype, self, offset, strides)
+        return array
 
     # The default argument, because at the interpreter's end modules may be empty already.
     def __del__(self, close: Any = os.close) -> None:
@@ -82,8 +84,12 @@ def create_segment(size: int) -> Segment:
         raise
 
 
-def open_segment(fd: int) -> Segment:
+def open_segment(fd: int, private: bool = False) -> Segment:
     """The segment of a descriptor that came from another process; the segment closes it from now on.
+
+    Args:
+        fd: the descriptor.
+        private: whether what is written here is seen here only; pages that nobody writes to are shared all the same.
 
     Raises:
         ValueError: it is no segment, or one that could shrink. The descriptor is closed then.
@@ -97,7 +103,7 @@ def open_segment(fd: int) -> Segment:
             seals = 0
         if not seals & fcntl.F_SEAL_SHRINK:
             raise ValueError("this descriptor is no shared-memory segment that create_segment() made")
-        return Segment(fd, os.fstat(fd).st_size)
+        return Segment(fd, os.fstat(fd).st_size, private)
     except BaseException:
         os.close(fd)
         raise
