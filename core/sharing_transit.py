@@ -2,15 +2,18 @@
 
 A process that is being started inherits the descriptor. At any other time, in a queue or pipe, the pickle says where it
 is: descriptor ``n`` of process ``p``, which the receiver opens as ``/proc/p/fd/n``. That needs no server and no thread, but
-the sender must still hold it: so it keeps what it sent until the receiver says, through a pipe that it opens the same
-way, that it has it. The sender looks into that pipe whenever it shares, sends or receives.
+the sender must still hold it: so it keeps a copy of the descriptor until the receiver says, through a pipe that it opens
+the same way, that it has it. The sender looks into that pipe whenever it shares, sends, receives, or drops what it sent.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import sys
 import threading
+import weakref
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -53,12 +56,13 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 class Transit:
-    """The segments that this process sent and that nobody has opened yet."""
+    """What this process sent and nobody has opened yet: copies of descriptors."""
 
     def __init__(self) -> None:
-        self.held: dict[int, Segment] = {}
+        self.held: dict[int, int] = {}
         self._numbers = count()
         self._pipe: tuple[int, int] | None = None
+        self._watched: dict[tuple[int, int], weakref.ref[Segment]] = {}
         # Reentrant, because an allocation inside may run a finalizer, and that may send something of its own.
         self._lock = threading.RLock()
 
@@ -69,14 +73,11 @@ class Transit:
             if self._pipe is None:
                 self._pipe = os.pipe()
                 os.set_blocking(self._pipe[0], False)
-            number, end = next(self._numbers), self._pipe[1]
-            self.held[number] = segment
-            process = os.getpid()
-            return (
-                Address(process, segment.fd, segment.identity),
-                Address(process, end, _identity(os.fstat(end))),
-                number,
-            )
+            number, end, process = next(self._numbers), self._pipe[1], os.getpid()
+            self.held[number] = copy = os.dup(segment.fd)
+            if segment.identity not in self._watched:
+                self._watched[segment.identity] = weakref.ref(segment, partial(self._dropped, segment.identity))
+            return Address(process, copy, segment.identity), Address(process, end, _identity(os.fstat(end))), number
 
     def collect(self) -> None:
         """Let go of what was received."""
@@ -87,9 +88,19 @@ class Transit:
                 except BlockingIOError:
                     return
                 for (number,) in _ACKNOWLEDGEMENT.iter_unpack(arrived):
-                    self.held.pop(number, None)
+                    if number in self.held:
+                        os.close(self.held.pop(number))
                 if not self.held:
                     self._close()
+
+    def _dropped(self, identity: tuple[int, int], _: object) -> None:
+        # A finalizer: it waits for nobody.
+        if not sys.is_finalizing() and self._lock.acquire(blocking=False):
+            try:
+                self._watched.pop(identity, None)
+                self.collect()
+            finally:
+                self._lock.release()
 
     def _close(self) -> None:
         # The next segment that is sent opens another.
@@ -100,7 +111,8 @@ class Transit:
     def forget(self) -> None:
         """In a forked child: what the parent sent is the parent's."""
         self._lock = threading.RLock()
-        self.held.clear()
+        while self.held:
+            os.close(self.held.popitem()[1])
         self._close()
 
 

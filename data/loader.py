@@ -95,7 +95,7 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if self.batch_sampler is not None else default_convert)
         self._pool: Pool | None = None
 
-    def _choose_sampler(self, sampler: Any, batch_sampler: Any, shuffle: bool | None) -> Iterable[Any]:
+    def _choose_sampler(self, sampler: Iterable[Any] | None, batch_sampler: Any, shuffle: bool | None) -> Iterable[Any]:
         if isinstance(self.dataset, IterableDataset):
             if shuffle or sampler is not None or batch_sampler is not None:
                 raise ValueError(

@@ -57,7 +57,7 @@ class Parcel:
 def unpack(memory: Array, sizes: list[int]) -> Any:
     """The object whose parts lie in ``memory`` (an array of bytes); its arrays are over that memory, which they keep."""
     first, *rest = (memory[offset : offset + size] for offset, size in zip(_offsets(sizes), sizes))
-    return pickle.loads(first, buffers=rest)
+    return pickle.loads(first.data, buffers=rest)
 
 
 def _offsets(sizes: list[int]) -> list[int]:

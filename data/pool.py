@@ -132,7 +132,8 @@ class Pool:
 
     def _start(self, number: int, count: int, context: Any, program: Program | None) -> None:
         ours, theirs = context.Pipe()
-        place = Place(number, count, os.getpid(), theirs)
+        inherited = [ours, *(worker.connection for worker in self.workers)] if program is not None else []
+        place = Place(number, count, os.getpid(), theirs, inherited)
         process = context.Process(target=work, args=(place, program), name=f"telegrad-data-{number}", daemon=True)
         # A Ctrl-C while the child's interpreter starts would make it print a traceback.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -37,6 +37,7 @@ class Place:
     count: int
     parent: int
     connection: Connection
+    inherited: list[Connection]  # the parent's ends, which a forked child has too, and has no business with
 
 
 def work(place: Place, program: Program | None) -> None:
@@ -45,6 +46,8 @@ def work(place: Place, program: Program | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for connection in place.inherited:
+        connection.close()
     worker = Worker(place)
     try:
         worker.run(program)
@@ -58,31 +61,27 @@ class Worker:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.epoch = -1  # the latest that was heard of
-        self.tasks: SimpleQueue[Begin | Task | Failure | None] = SimpleQueue()
+        self.tasks: SimpleQueue[Begin | Task | Exception | None] = SimpleQueue()
         self.shelf = Shelf()
         self.make: Callable[[Any], Any] = _not_begun
 
     def run(self, program: Program | None) -> None:
-        """Answer tasks until told to end."""
+        """Answer tasks until told to end, or until what every task needs fails."""
         try:
-            recipe, initialize = self._receive_program() if program is None else program
+            self._serve(*(self._receive_program() if program is None else program))
         except Exception as error:
             self._send(Answer(self.epoch, STARTING, failure=describe(error)))
-            return
+
+    def _serve(self, recipe: Recipe, initialize: Callable[[int], Any] | None) -> None:
         threading.Thread(target=listen, args=(self,), name="telegrad-data-listener", daemon=True).start()
         while (message := self.tasks.get()) is not None:
             if isinstance(message, Task):
                 self._answer(message)
-                continue
-            try:
-                if isinstance(message, Failure):
-                    self._send(Answer(self.epoch, STARTING, failure=message))
-                    return
+            elif isinstance(message, Exception):
+                raise message
+            else:
                 self._begin(recipe, message.seed, initialize)
-            except Exception as error:
-                self._send(Answer(message.epoch, STARTING, failure=describe(error)))
-                return
-            initialize = None
+                initialize = None
 
     def _receive_program(self) -> Program:
         sizes = self.place.connection.recv()
@@ -179,7 +178,7 @@ def listen(worker: Worker) -> None:
                 os._exit(1)
             return
         except Exception as error:
-            message = describe(error)  # a sample number that this process cannot unpickle
+            message = error  # a sample number that this process cannot unpickle
         if isinstance(message, Begin):
             worker.epoch = message.epoch
         told = told or message is None
@@ -194,8 +193,8 @@ def _watch(process: int) -> int | None:
         return os.pidfd_open(process)
     except ProcessLookupError:
         os._exit(1)
-    except OSError:
-        return None  # an old kernel; the closed connection tells the same
+    except (OSError, AttributeError):
+        return None  # an old system; the closed connection tells the same
 
 
 def describe(error: Exception) -> Failure:
