@@ -9,6 +9,7 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.graph import attach, gradient_edge
 from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
+from .copying import rebuild
 from .ops.factories import binary, comparison, unary
 from .ops.inplace import inplace
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
@@ -38,6 +39,7 @@ __all__ = [
     "is_grad_enabled",
     "keep",
     "keep_result",
+    "rebuild",
     "record",
     "records",
     "unary",
