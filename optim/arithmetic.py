@@ -17,7 +17,8 @@ BLOCK = 32_768
 def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Matching pieces of arrays of one shape, to be written into; the arrays themselves where they are small."""
     size = arrays[0].size
-    if size <= BLOCK or not all(array.flags.c_contiguous for array in arrays):
+    small = arrays[0].ndim > 0 and size <= BLOCK  # NumPy makes numbers of 0-d results, which cannot be written into
+    if small or not all(array.flags.c_contiguous for array in arrays):
         yield arrays
         return
     flat = [array.reshape(-1) for array in arrays]

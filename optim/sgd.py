@@ -68,8 +68,8 @@ class SGD(Optimizer):
         first = state.get("momentum_buffer") is None
         if first:
             state["momentum_buffer"] = Tensor(np.zeros_like(value))
-        for block in in_blocks(value, grad, state["momentum_buffer"].numpy()):
-            _update_with_momentum(group, first, *block)
+        for arrays in in_blocks(value, grad, state["momentum_buffer"].numpy()):
+            _update_with_momentum(group, first, *arrays)
 
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
         if group["momentum"] or group["weight_decay"]:

@@ -85,4 +85,4 @@ class CyclicLR(LRScheduler):
             return self.scale_fn(number)
         if self.mode == "triangular":
             return 1.0
-        return 1 / 2.0 ** (number - 1) if self.mode == "triangular2" else self.gamma**number
+        return float(1 / 2.0 ** (number - 1) if self.mode == "triangular2" else self.gamma**number)
