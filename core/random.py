@@ -72,7 +72,8 @@ class Generator:
         """
         if not isinstance(state, Tensor) or state.dtype != np.uint8 or state.shape != (sum(_FIELDS),):
             raise TypeError(f"set_state() takes what get_state() returns, and you gave {state!r}")
-        rest, numbers = state.numpy().tobytes(), []
+        rest = state.numpy().tobytes()
+        numbers: list[int] = []
         for size in _FIELDS:
             numbers.append(int.from_bytes(rest[:size], "little", signed=not numbers))  # the seed may be negative
             rest = rest[size:]
