@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..types import Array, DType
+from .convolving import convolve, convolve_input, convolve_weight
+from .resampling import resample
+from .sliding import gathered, spread
 from .table import ARRAYS
+from .windowing import pick, place_back, share_windows, sum_windows
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -98,19 +102,29 @@ ARRAYS.__dict__.update(
         "broadcast_to": np.broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
+        "convolve": convolve,
+        "convolve_input": convolve_input,
+        "convolve_weight": convolve_weight,
         "cos": np.cos,
         "exp": np.exp,
         "fit": fit,
+        "gather_windows": gathered,
         "get": get,
         "log": np.log,
         "masked": masked,
         "matmul": np.matmul,
+        "pick_windows": pick,
+        "place_back": place_back,
         "put_along": put_along,
+        "resample": resample,
         "reshape": reshape,
         "scatter": scatter,
+        "share_windows": share_windows,
         "sign": np.sign,
         "sin": np.sin,
+        "spread": spread,
         "sum_dims": sum_dims,
+        "sum_windows": sum_windows,
         "transpose": np.transpose,
         "where": np.where,
     }
