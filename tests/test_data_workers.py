@@ -12,7 +12,11 @@ import telegrad as tg
 from telegrad.data import DataLoader, TensorDataset
 from telegrad.data.pool import Pool
 
-pytestmark = pytest.mark.processes
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,11 @@ import telegrad as tg
 from telegrad.core.errors import TelegradError
 from telegrad.data import DataLoader, DataLoaderError, DataLoaderTimeoutError
 
-pytestmark = pytest.mark.processes
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 PROGRAM = Path(__file__).parent / "programs" / "loading.py"
 LIMIT = 60

@@ -11,6 +11,9 @@ import telegrad as tg
 from telegrad import nn
 from telegrad.core.errors import AutogradError
 
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
 
