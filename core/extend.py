@@ -11,6 +11,7 @@ from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .ops.factories import binary, comparison, unary
 from .ops.inplace import inplace
+from .ops.operation import operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
 from .ops.views import changed, check_writable, view_of
 from .tensor import Tensor
@@ -38,6 +39,7 @@ __all__ = [
     "is_grad_enabled",
     "keep",
     "keep_result",
+    "operation",
     "record",
     "records",
     "unary",

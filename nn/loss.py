@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..core.extend import Tensor
 from . import functional as F
-from .functional.loss import chosen_reduction
+from .functional.reduction import chosen_reduction
 from .module import Module
 
 
