@@ -9,6 +9,7 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.graph import attach, gradient_edge
 from .autograd.hooks import RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
+from .copying import rebuild
 from .ops.factories import binary, comparison, unary
 from .ops.inplace import inplace
 from .ops.operation import operation
@@ -40,6 +41,7 @@ __all__ = [
     "keep",
     "keep_result",
     "operation",
+    "rebuild",
     "record",
     "records",
     "unary",

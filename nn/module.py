@@ -83,6 +83,12 @@ class Module(Registry):
             module = inner
         return module
 
+    def share_memory(self: M) -> M:
+        """Move all parameters and buffers into shared memory: see ``Tensor.share_memory_``."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     # -- conversion
 
     def to(self: M, *args: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> M:

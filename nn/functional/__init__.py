@@ -2,6 +2,7 @@
 
 from .activation import *  # noqa: F403
 from .class_loss import *  # noqa: F403
+from .convolution import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
@@ -10,3 +11,5 @@ from .gelu import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
+from .pixels import *  # noqa: F403
+from .pooling import *  # noqa: F403
