@@ -3,6 +3,7 @@
 from .activation import *  # noqa: F403
 from .class_loss import *  # noqa: F403
 from .convolution import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403

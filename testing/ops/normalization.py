@@ -11,7 +11,7 @@ from ...nn import functional as F
 from .check import Make, OpCheck, Samples
 
 
-def _layer_norm(x: Tensor, *parameters: Tensor) -> Tensor:
+def _layer_norm(x: Tensor, *parameters: Any) -> Tensor:
     return F.layer_norm(x, parameters[0].shape if parameters else x.shape[-1:], *parameters)
 
 
@@ -19,15 +19,15 @@ def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     return F.rms_norm(x, weight.shape, weight, 1e-3)
 
 
-def _batch_norm(x: Tensor, *parameters: Tensor) -> Tensor:
+def _batch_norm(x: Tensor, *parameters: Any) -> Tensor:
     return F.batch_norm(x, None, None, *parameters, training=True)
 
 
-def _batch_norm_eval(x: Tensor, mean: Tensor, var: Tensor, *parameters: Tensor) -> Tensor:
+def _batch_norm_eval(x: Tensor, mean: Tensor, var: Tensor, *parameters: Any) -> Tensor:
     return F.batch_norm(x, mean, var, *parameters)
 
 
-def _instance_norm(x: Tensor, *parameters: Tensor) -> Tensor:
+def _instance_norm(x: Tensor, *parameters: Any) -> Tensor:
     return F.instance_norm(x, None, None, *parameters)
 
 
