@@ -12,6 +12,7 @@ from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
 from .ops.factories import binary, comparison, unary
 from .ops.inplace import inplace
+from .ops.operation import operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
 from .ops.views import changed, check_writable, view_of
 from .tensor import Tensor
@@ -40,6 +41,7 @@ __all__ = [
     "is_grad_enabled",
     "keep",
     "keep_result",
+    "operation",
     "rebuild",
     "record",
     "records",

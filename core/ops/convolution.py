@@ -1,4 +1,4 @@
-"""Convolutions of one to three dimensions, their transposed forms, and ``unfold``/``fold``.
+"""Convolutions of one to three dimensions, their transposed forms, and ``im2col`` and ``col2im``.
 
 A convolution is linear in the input and in the weight. So there are three operations, each the derivative of the others,
 and gradients of every order are made of them.
@@ -16,12 +16,14 @@ from .sliding import Ints, Sliding, at_least, each, gathered, spread
 from .table import Row, keep, record, records
 
 __all__ = [
+    "col2im",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "im2col",
 ]
 METHODS = ()
 
@@ -211,7 +213,7 @@ def conv_transpose3d(
 
 
 @operation
-def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
+def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """The patches that a window sees, as columns: from (N, C, H, W) or (C, H, W) to (N, C * KH * KW, stops).
 
     Raises:
@@ -225,15 +227,15 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 
 
 @operation
-def fold(
+def col2im(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
-    """Add up patches, given as columns, to an image: the transpose of ``unfold``.
+    """Add up patches, given as columns, to an image: the transpose of ``im2col``.
 
     Args:
         input: shape (N, C * KH * KW, stops) or without N.
         output_size: H and W.
-        kernel_size, dilation, padding, stride: as those of ``unfold``.
+        kernel_size, dilation, padding, stride: as those of ``im2col``.
 
     Raises:
         ValueError: the input has not as many rows or columns as the other arguments say.

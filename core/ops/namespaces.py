@@ -87,6 +87,11 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     return np.asarray(array.sum(axis=dims, keepdims=keepdim))
 
 
+def sigmoid(array: Array) -> Array:
+    """``1 / (1 + exp(-array))``, without overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+
+
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
     result = np.zeros(shape, grad.dtype)
@@ -120,11 +125,13 @@ ARRAYS.__dict__.update(
         "reshape": reshape,
         "scatter": scatter,
         "share_windows": share_windows,
+        "sigmoid": sigmoid,
         "sign": np.sign,
         "sin": np.sin,
         "spread": spread,
         "sum_dims": sum_dims,
         "sum_windows": sum_windows,
+        "tanh": np.tanh,
         "transpose": np.transpose,
         "where": np.where,
     }

@@ -86,11 +86,13 @@ TENSORS.__dict__.update(
         "reshape": shaping.reshape,
         "scatter": _scatter,
         "share_windows": shared_windows,
+        "sigmoid": elementwise.sigmoid,
         "sign": elementwise.sign,
         "sin": elementwise.sin,
         "spread": spread_windows,
         "sum_dims": _sum_dims,
         "sum_windows": summed_windows,
+        "tanh": elementwise.tanh,
         "transpose": shaping.permute,
         "where": indexing.where,
     }

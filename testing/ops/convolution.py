@@ -1,4 +1,4 @@
-"""Checks of convolutions, and of ``unfold`` and ``fold``."""
+"""Checks of convolutions, and of ``im2col`` and ``col2im``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from ... import core as tg
-from ...core.ops.convolution import fold, unfold
 from .check import Make, OpCheck, Samples
 
 
@@ -56,14 +55,18 @@ CHECKS = [
         dilation=2,
     ),
     _check("conv_transpose3d", tg.conv_transpose3d, _arguments(((1, 1, 2, 2, 2), (1, 2, 2, 1, 2)), outputs=2)),
-    OpCheck("unfold", partial(unfold, kernel_size=(2, 3)), lambda make: [(make(2, 2, 3, 4),), (make(1, 2, 3),)]),
+    OpCheck("im2col", partial(tg.im2col, kernel_size=(2, 3)), lambda make: [(make(2, 2, 3, 4),), (make(1, 2, 3),)]),
     OpCheck(
-        "unfold:options", partial(unfold, kernel_size=2, dilation=2, padding=1, stride=2), lambda m: [(m(1, 1, 4, 5),)]
+        "im2col:options",
+        partial(tg.im2col, kernel_size=2, dilation=2, padding=1, stride=2),
+        lambda m: [(m(1, 1, 4, 5),)],
     ),
-    OpCheck("fold", partial(fold, output_size=(3, 4), kernel_size=2), lambda make: [(make(2, 8, 6),), (make(4, 6),)]),
     OpCheck(
-        "fold:options",
-        partial(fold, output_size=4, kernel_size=2, padding=1, stride=2),
+        "col2im", partial(tg.col2im, output_size=(3, 4), kernel_size=2), lambda make: [(make(2, 8, 6),), (make(4, 6),)]
+    ),
+    OpCheck(
+        "col2im:options",
+        partial(tg.col2im, output_size=4, kernel_size=2, padding=1, stride=2),
         lambda make: [(make(1, 4, 9),)],
     ),
 ]
