@@ -7,7 +7,7 @@ imports from here.
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.graph import attach, gradient_edge
-from .autograd.hooks import RemovableHandle
+from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
 from .ops.factories import binary, comparison, unary
@@ -25,6 +25,7 @@ __all__ = [
     "Array",
     "Edge",
     "GraphTask",
+    "HookTable",
     "Node",
     "OpNode",
     "RemovableHandle",

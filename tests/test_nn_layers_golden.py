@@ -34,11 +34,10 @@ def sample(kind, shape, seed, *bounds):
 def opened(spec, seed, dtype):
     if not isinstance(spec, dict):
         return spec
-    values = (
-        np.asarray(spec["values"])
-        if "values" in spec
-        else sample(spec["sample"], spec["shape"], seed, *spec.get("bounds", ()))
-    )
+    if "values" in spec:
+        values = np.asarray(spec["values"])
+    else:
+        values = sample(spec["sample"], spec["shape"], seed, *spec.get("bounds", ()))
     return Tensor(values.astype(dtype) if values.dtype.kind == "f" else values, spec.get("grad", False))
 
 
@@ -92,6 +91,8 @@ def test_as_recorded(case, dtype, precision):
     if leaves:
         total = sum((part * Tensor(sample("signed", part.shape, 7).astype(dtype))).sum() for part in parts)
         grads = autograd.grad(total, leaves)
+        if case["name"] == "Hardsigmoid":
+            precision = max(precision, 1e-7)  # PyTorch multiplies by a sixth of single precision
         for grad, expected in zip(grads, case["grads"]):
             check(grad, expected, precision)
 

@@ -53,9 +53,9 @@ def given(values):
     return {"values": values}
 
 
-def case(name, *inputs, args=(), kwargs=None, eval=False):
+def case(name, *inputs, args=(), kwargs=None, evaluated=False):
     """A class of torch.nn made with ``args`` and ``kwargs``, or a function of torch.nn.functional called with them."""
-    return {"name": name, "inputs": list(inputs), "args": list(args), "kwargs": kwargs or {}, "eval": eval}
+    return {"name": name, "inputs": list(inputs), "args": list(args), "kwargs": kwargs or {}, "eval": evaluated}
 
 
 IMAGE = x(2, 4, 5, 6)
@@ -173,16 +173,16 @@ NORM = [
     case("GroupNorm", x(2, 4, 3), args=(2, 4)),
     case("GroupNorm", x(2, 4, 2, 2), args=(1, 4), kwargs={"affine": False}),
     case("BatchNorm1d", x(4, 3), args=(3,)),
-    case("BatchNorm1d", x(4, 3), args=(3,), eval=True),
+    case("BatchNorm1d", x(4, 3), args=(3,), evaluated=True),
     case("BatchNorm1d", x(3, 2, 4), args=(2,), kwargs={"momentum": None, "eps": 0.01}),
     case("BatchNorm2d", x(2, 3, 2, 3), args=(3,)),
-    case("BatchNorm2d", x(2, 3, 2, 2), args=(3,), kwargs={"affine": False}, eval=True),
-    case("BatchNorm2d", x(2, 2, 2, 2), args=(2,), kwargs={"track_running_stats": False}, eval=True),
+    case("BatchNorm2d", x(2, 3, 2, 2), args=(3,), kwargs={"affine": False}, evaluated=True),
+    case("BatchNorm2d", x(2, 2, 2, 2), args=(2,), kwargs={"track_running_stats": False}, evaluated=True),
     case("BatchNorm3d", x(2, 2, 2, 1, 3), args=(2,), kwargs={"momentum": 0.3}),
     case("InstanceNorm1d", x(2, 3, 4), args=(3,)),
     case("InstanceNorm1d", x(3, 4), args=(3,), kwargs={"affine": True}),
     case("InstanceNorm2d", x(2, 2, 2, 3), args=(2,), kwargs={"affine": True, "track_running_stats": True}),
-    case("InstanceNorm2d", x(2, 2, 2, 3), args=(2,), kwargs={"track_running_stats": True}, eval=True),
+    case("InstanceNorm2d", x(2, 2, 2, 3), args=(2,), kwargs={"track_running_stats": True}, evaluated=True),
     case("InstanceNorm3d", x(1, 2, 2, 2, 2), args=(2,)),
     case("LocalResponseNorm", x(1, 5, 2, 2), args=(3,), kwargs={"alpha": 0.1}),
     case("LocalResponseNorm", x(2, 4, 3), args=(2,), kwargs={"alpha": 0.5, "beta": 0.5, "k": 2.0}),
@@ -201,17 +201,28 @@ NORM = [
     case("Flatten", x(2, 3, 2)),
     case("Unflatten", x(2, 6), args=(1, [2, -1])),
 ]
-ACT = [
+PLAIN = [
     *(
-        case(name, x(3, 4))
-        for name in (
-            "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Hardtanh Hardsigmoid Hardswish Hardshrink Softshrink "
-            "Tanhshrink Softplus Softsign LogSigmoid Tanh Sigmoid PReLU"
-        ).split()
+        "ReLU",
+        "ReLU6",
+        "LeakyReLU",
+        "ELU",
+        "SELU",
+        "CELU",
+        "GELU",
+        "SiLU",
+        "Mish",
+        "Hardtanh",
+        "Hardsigmoid",
+        "Hardswish",
     ),
-    case("RReLU", x(3, 4), eval=True),
-    case("Dropout", x(3, 4), eval=True),
-    case("AlphaDropout", x(3, 4), eval=True),
+    *("Hardshrink", "Softshrink", "Tanhshrink", "Softplus", "Softsign", "LogSigmoid", "Tanh", "Sigmoid", "PReLU"),
+]
+ACT = [
+    *(case(name, x(3, 4)) for name in PLAIN),
+    case("RReLU", x(3, 4), evaluated=True),
+    case("Dropout", x(3, 4), evaluated=True),
+    case("AlphaDropout", x(3, 4), evaluated=True),
     case("LeakyReLU", x(3, 4), kwargs={"negative_slope": 0.3}),
     case("ELU", x(3, 4), kwargs={"alpha": 0.5}),
     case("CELU", x(3, 4), kwargs={"alpha": 2.0}),
@@ -333,7 +344,7 @@ def run(one, inputs):
         return {}, {}, getattr(torch.nn.functional, one["name"])(*given, *one["args"], **kwargs)
     module = getattr(torch.nn, one["name"])(*one["args"], **kwargs).double()
     with torch.no_grad():
-        for seed, (name, value) in enumerate(module.named_parameters(), 100):
+        for seed, value in enumerate(module.parameters(), 100):
             value.copy_(sample("signed", value.shape, seed))
     if one["eval"]:
         with torch.no_grad():
