@@ -65,6 +65,10 @@ from .embedding_loss import PairwiseDistance as PairwiseDistance
 from .embedding_loss import TripletMarginLoss as TripletMarginLoss
 from .embedding_loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .errors import StateDictError as StateDictError
+from .hooks import register_module_forward_hook as register_module_forward_hook
+from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
+from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
+from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .linear import Bilinear as Bilinear
 from .linear import Identity as Identity
 from .linear import Linear as Linear

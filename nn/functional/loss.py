@@ -95,7 +95,7 @@ def huber_loss(
     if delta <= 0:
         raise ValueError(f"delta must be positive, and you gave {delta}")
     losses = _huber(core.l1_loss(input, target, "none"), delta)
-    return reduced(losses, reduction) if weight is None else _weighted(losses, weight, reduction)
+    return reduced(losses if weight is None else losses * weight, reduction)
 
 
 def _huber(distance: Tensor, delta: float) -> Tensor:

@@ -181,7 +181,7 @@ def _read(input: Tensor, places: list[Any]) -> Tensor:
         inside &= (place >= 0) & (place < length)
         index.append(np.where(np.isfinite(place), place, 0).clip(0, length - 1).astype(np.int64))
     batch = np.arange(len(input)).reshape(-1, *(1,) * (inside.ndim - 1))
-    # Advanced indices that are apart come first in the result.
-    seen = input.permute(0, *range(2, input.ndim), 1)[tuple([batch, *index])]
+    where = (batch, *index)
+    seen = input.permute(0, *range(2, input.ndim), 1)[where]
     seen = seen.permute(0, inside.ndim, *range(1, inside.ndim))
     return seen * Tensor(inside[:, None].astype(input.dtype))

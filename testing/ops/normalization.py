@@ -19,8 +19,8 @@ def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     return F.rms_norm(x, weight.shape, weight, 1e-3)
 
 
-def _batch_norm(x: Tensor, *parameters: Any) -> Tensor:
-    return F.batch_norm(x, None, None, *parameters, training=True)
+def _batch_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+    return F.batch_norm(x, None, None, weight, bias, training=True)
 
 
 def _batch_norm_eval(x: Tensor, mean: Tensor, var: Tensor, *parameters: Any) -> Tensor:
