@@ -100,7 +100,7 @@ class GraphTask:
                     node = edge[0]
                     entry = pending.get(node)
                     if entry is None:
-                        pending[node] = [1, node, 0, *[None] * node.num_inputs]
+                        pending[node] = [1, node, 0, None] if node.tape else [1, node, 0, *[None] * node.num_inputs]
                         stack.append(node)
                     else:
                         entry[LEFT] += 1

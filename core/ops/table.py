@@ -137,7 +137,15 @@ class BroadcastNode(OpNode):
 
     __slots__ = ("targets",)
 
-    targets: tuple[tuple[tuple[int, ...], DType] | None, ...]
+    def __init__(
+        self,
+        row: Row,
+        next_edges: Edges,
+        saved: tuple[Saved, ...] | None,
+        targets: tuple[tuple[tuple[int, ...], DType] | None, ...],
+    ) -> None:
+        super().__init__(row, next_edges, saved)
+        self.targets = targets
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
         """Run the rules on arrays, and fit the results."""
