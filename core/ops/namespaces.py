@@ -95,7 +95,9 @@ def sigmoid(array: Array) -> Array:
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
     if array.size == 1 and array.ndim <= len(shape):
-        return np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
+        result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
+        result.flags.writeable = False
+        return result
     return np.broadcast_to(array, shape)
 
 

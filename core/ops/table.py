@@ -49,19 +49,39 @@ class Row:
 
 
 def _pull(rules: tuple[Rule | None, ...]) -> Pull:
-    # Hot, so the usual one and two inputs have no loop. Of one input, the edge is there: else there were no node.
-    if None in rules or len(rules) not in (1, 2):
-        return lambda xp, grad, arguments, edges: [
-            None if edge is None or rule is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)
-        ]
-    first: Any = rules[0]
-    if len(rules) == 1:
-        return lambda xp, grad, arguments, edges: (first(xp, grad, *arguments),)
-    second: Any = rules[1]
-    return lambda xp, grad, arguments, edges: (
-        None if edges[0] is None else first(xp, grad, *arguments),
-        None if edges[1] is None else second(xp, grad, *arguments),
-    )
+    if None not in rules and len(rules) in (1, 2):
+        return _pull_one(*rules) if len(rules) == 1 else _pull_two(*rules)
+    return lambda xp, grad, arguments, edges: [
+        None if edge is None or rule is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)
+    ]
+
+
+# Hot: the usual one and two inputs have no loop, and element-wise rules no star, which alone is a tenth of a
+# microsecond in each call.
+
+
+def _pull_one(rule: Any) -> Pull:
+    def pull(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        # The edge is there: else there were no node.
+        return (rule(xp, grad, arguments[0]) if len(arguments) == 1 else rule(xp, grad, *arguments),)
+
+    return pull
+
+
+def _pull_two(first: Any, second: Any) -> Pull:
+    def pull(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        one, two = edges
+        if not arguments:
+            return None if one is None else first(xp, grad), None if two is None else second(xp, grad)
+        if len(arguments) == 2:
+            a, b = arguments
+            return None if one is None else first(xp, grad, a, b), None if two is None else second(xp, grad, a, b)
+        return (
+            None if one is None else first(xp, grad, *arguments),
+            None if two is None else second(xp, grad, *arguments),
+        )
+
+    return pull
 
 
 class OpNode(Node):
