@@ -60,10 +60,8 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
     while first - 1 in dims:
         first -= 1
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
-    if y is None:
-        sums = x.reshape(runs).sum(axis=-1)
-    else:
-        sums = np.einsum("...i,...i->...", x.reshape(runs), y.reshape(runs))
+    flat = x.reshape(runs)
+    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, y.reshape(runs))
     return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
 
 
