@@ -73,18 +73,17 @@ def _number_type(number: Any) -> Any:
 
 
 def _stacked(samples: Sequence[Tensor]) -> Tensor:
-    first = samples[0]
-    shape, dtype = first.shape, first.dtype
-    if any(sample.shape != shape for sample in samples):
-        shapes = dict.fromkeys(sample.shape for sample in samples)
+    arrays = [sample._array for sample in samples]
+    layouts = {(array.shape, array.dtype) for array in arrays}
+    if len(layouts) > 1 and len(shapes := dict.fromkeys(array.shape for array in arrays)) > 1:
         raise ValueError(
             f"samples of different shapes do not make a batch: {', '.join(map(str, shapes))}; "
             "pad them, or give the DataLoader a collate_fn"
         )
     # What stack() does and this does not: to record, to promote, to let classes take over.
-    if any(type(each) is not Tensor or each.requires_grad or each.dtype is not dtype for each in samples):
+    if len(layouts) > 1 or set(map(type, samples)) != {Tensor} or any([sample._requires_grad for sample in samples]):  # noqa: C419 - faster
         return stack(samples)
-    arrays = [sample._array for sample in samples]
+    ((shape, dtype),) = layouts
     # np.stack() would take several times as long: it makes a view of each.
     return Tensor(np.concatenate(arrays).reshape(len(samples), *shape) if shape else np.array(arrays, dtype))
 

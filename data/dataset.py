@@ -53,7 +53,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
-        return tuple(tensor[index] for tensor in self.tensors)
+        return tuple([tensor[index] for tensor in self.tensors])
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[tuple[Tensor, ...]]:
         """The samples of a batch; each tensor is indexed once for all of them."""

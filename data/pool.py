@@ -45,6 +45,7 @@ class Worker:
         self.connection = connection
         self.heard = False
         self.segments: dict[int, Segment] = {}
+        self.lent: set[int] = set()  # those that hold a batch which is in use here
         self.reusable: deque[int] = deque()
         self.lost: deque[int] = deque()
 
@@ -73,34 +74,39 @@ class Worker:
     def unpack(self, answer: Answer, most: int) -> Any:
         """The batch of an answer. Its segment is the worker's again when nothing here refers to its memory any more.
 
-        Of more than ``most`` segments in use, it is at once, and the batch is a copy: who collects batches for long
-        does not run out of descriptors.
+        With ``most`` segments in use, it is at once, and the batch is a copy: who collects batches for long does not run
+        out of descriptors.
         """
         if answer.segment is None:
             return unpack(np.frombuffer(answer.inline or bytearray(), np.uint8), answer.sizes)
         memory = np.frombuffer(self.segments[answer.segment], np.uint8)
-        if len(self.segments) - len(self.reusable) > most:
+        if len(self.lent) >= most:
             self.reusable.append(answer.segment)
             return unpack(memory.copy(), answer.sizes)
+        self.lent.add(answer.segment)
         # All arrays of the batch are views of this one, and keep it.
-        weakref.finalize(
-            memory, _released, self.reusable, self.lost, self.segments, answer.segment, _forks
-        ).atexit = False
+        weakref.finalize(memory, self._released, answer.segment, _forks).atexit = False
         return unpack(memory, answer.sizes)
+
+    def _released(self, number: int, forks: int) -> None:
+        self.lent.discard(number)
+        # A child that was forked meanwhile may still look at the batch: then its memory must not be written to again.
+        if forks == _forks:
+            self.reusable.append(number)
+        else:
+            self.segments.pop(number, None)
+            self.lost.append(number)
 
     def refuse(self, answer: Answer) -> None:
         """Give the segment of an answer back that nobody wants."""
         if answer.segment is not None:
             self.reusable.append(answer.segment)
 
-
-def _released(reusable: deque[int], lost: deque[int], segments: dict[int, Segment], number: int, forks: int) -> None:
-    # A child that was forked meanwhile may still look at the batch: then its memory must not be written to again.
-    if forks == _forks:
-        reusable.append(number)
-    else:
-        segments.pop(number, None)
-        lost.append(number)
+    def close(self) -> None:
+        """Tell it to end. Batches that are in use keep their memory by themselves."""
+        self.send(None)
+        self.connection.close()
+        self.segments.clear()
 
 
 def _emptied(queue: deque[int]) -> list[int]:
@@ -202,8 +208,7 @@ class Pool:
         workers, self.workers = self.workers, []
         try:
             for worker in workers:
-                worker.send(None)
-                worker.connection.close()
+                worker.close()
             deadline = time.monotonic() + GRACE_SECONDS
             for worker in workers:
                 worker.process.join(max(deadline - time.monotonic(), 0))

@@ -12,7 +12,11 @@ import telegrad as tg
 from telegrad.data import DataLoader, TensorDataset
 from telegrad.data.pool import Pool
 
-pytestmark = pytest.mark.processes
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +79,8 @@ def test_forkserver(programs):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_work_is_dealt_out_in_turn(context, programs, workers):
-    loader = DataLoader(programs.Where(8), 2, num_workers=workers, multiprocessing_context=context)
+def test_work_is_dealt_out_in_turn(programs, workers):
+    loader = DataLoader(programs.Where(8), 2, num_workers=workers, multiprocessing_context="fork")
     for number, (_, processes, ids, counts) in enumerate(loader):
         assert set(ids.tolist()) == {number % workers} and set(counts.tolist()) == {workers}
         assert os.getpid() not in processes.tolist()
@@ -96,10 +100,10 @@ def test_batches_are_the_users_own(context):
     assert pickle.loads(pickle.dumps(kept[1])).tolist() == kept[1].tolist()
 
 
-def test_segments_are_used_again_when_nobody_looks_at_them(context):
+def test_segments_are_used_again_when_nobody_looks_at_them():
     dataset = TensorDataset(tg.arange(1_000_000.0).reshape(100, 10_000))
     addresses, kept = set(), []
-    batches = iter(DataLoader(dataset, None, num_workers=1, multiprocessing_context=context))
+    batches = iter(DataLoader(dataset, None, num_workers=1, multiprocessing_context="fork"))
     for number, (row,) in enumerate(batches):
         assert row[0].item() == number * 10_000
         addresses.add(row.data_ptr())
@@ -110,18 +114,18 @@ def test_segments_are_used_again_when_nobody_looks_at_them(context):
     assert [view[0].item() for view in kept] == [number * 100_000 + 5 for number in range(10)]
 
 
-def test_many_batches_can_be_kept(context):
+def test_many_batches_can_be_kept():
     dataset = TensorDataset(tg.arange(1_000_000.0).reshape(100, 10_000))
     before = len(os.listdir("/proc/self/fd"))
-    batches = iter(DataLoader(dataset, None, num_workers=2, multiprocessing_context=context))
+    batches = iter(DataLoader(dataset, None, num_workers=2, multiprocessing_context="fork"))
     rows = [row for (row,) in batches]
     assert len(os.listdir("/proc/self/fd")) - before < 40
     assert [row[0].item() for row in rows] == [number * 10_000.0 for number in range(100)]
 
 
-def test_a_forked_childs_batch_is_not_written_to_again(context):
+def test_a_forked_childs_batch_is_not_written_to_again():
     dataset = TensorDataset(tg.arange(300_000.0).reshape(30, 10_000))
-    batches = iter(DataLoader(dataset, None, num_workers=1, multiprocessing_context=context))
+    batches = iter(DataLoader(dataset, None, num_workers=1, multiprocessing_context="fork"))
     (row,) = next(batches)
     begin, go = os.pipe()
     child = os.fork()
@@ -150,10 +154,10 @@ def test_the_dataset_keeps_what_its_tensors_share(context, programs):
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_seeds_are_reproducible(context, programs, persistent):
+def test_seeds_are_reproducible(programs, persistent):
     def throws():
         loader = DataLoader(
-            programs.Dice(8), 2, num_workers=2, multiprocessing_context=context, generator=seeded(),
+            programs.Dice(8), 2, num_workers=2, multiprocessing_context="fork", generator=seeded(),
             persistent_workers=persistent,
         )  # fmt: skip
         return [[plain(batch) for batch in loader] for _ in range(2)]
@@ -190,8 +194,8 @@ def test_worker_init_fn(context, programs):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("size", [None, 2])
-def test_streams(context, programs, workers, size):
-    loader = DataLoader(programs.Stream(11), size, num_workers=workers, multiprocessing_context=context)
+def test_streams(programs, workers, size):
+    loader = DataLoader(programs.Stream(11), size, num_workers=workers, multiprocessing_context="fork")
     for _ in range(2):
         batches = list(loader)
         numbers = batches if size is None else [number for batch in batches for number in batch.tolist()]
@@ -208,8 +212,8 @@ def test_streams_of_unequal_length(programs):
 # -- passes
 
 
-def test_a_pass_of_persistent_workers_can_be_left(context, programs):
-    loader = DataLoader(programs.Where(40), 2, num_workers=2, persistent_workers=True, multiprocessing_context=context)
+def test_a_pass_of_persistent_workers_can_be_left(programs):
+    loader = DataLoader(programs.Where(40), 2, num_workers=2, persistent_workers=True, multiprocessing_context="fork")
     processes = set()
     for last in (3, 1, 20, 20):
         for number, batch in enumerate(loader):
@@ -261,8 +265,8 @@ def test_what_the_sampler_gives_may_be_anything(programs, context):
     assert [int(sample[0]) for sample in loader] == [3, 1]
 
 
-def test_nothing_to_load(context, programs):
-    assert list(DataLoader(programs.Squares(0), num_workers=2, multiprocessing_context=context)) == []
+def test_nothing_to_load(programs):
+    assert list(DataLoader(programs.Squares(0), num_workers=2, multiprocessing_context="fork")) == []
 
 
 def test_closing_twice_and_in_a_forked_child(programs):

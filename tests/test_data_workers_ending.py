@@ -16,7 +16,11 @@ import telegrad as tg
 from telegrad.core.errors import TelegradError
 from telegrad.data import DataLoader, DataLoaderError, DataLoaderTimeoutError
 
-pytestmark = pytest.mark.processes
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 PROGRAM = Path(__file__).parent / "programs" / "loading.py"
 LIMIT = 60
@@ -148,13 +152,13 @@ def test_a_sampler_that_fails(programs):
         ("sys.exit", r"worker 1 \(process \d+\) ended on its own, with exit code 5"),
     ],
 )
-def test_a_worker_that_dies_is_named(context, programs, how, message):
+def test_a_worker_that_dies_is_named(programs, how, message):
     with pytest.raises(DataLoaderError, match=message):
-        list(failing(programs, how, context, prefetch_factor=1))
+        list(failing(programs, how, prefetch_factor=1))
 
 
-def test_a_death_is_noticed_at_once(context, programs):
-    loader = failing(programs, "hang", context)
+def test_a_death_is_noticed_at_once(programs):
+    loader = failing(programs, "hang")
     batches = iter(loader)
     assert [next(batches) for _ in range(3)] == [0, 1, 2]
     hanging = batches._pool.workers[1].process.pid

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from telegrad.core.segments import create_segment, open_segment
 
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 
 def segments_here():
     with open("/proc/self/maps") as maps:

@@ -21,6 +21,9 @@ from telegrad.core import sharing
 from telegrad.core.errors import AutogradError
 from telegrad.core.sharing_transit import SharedMemoryError, transit
 
+# Tests fork, whatever threads other tests have left in this process.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 LIMIT = 60
 
 
