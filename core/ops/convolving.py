@@ -101,7 +101,8 @@ def _products(
         if roomy is None:
             rows = grad[part]
         else:
-            roomy[(slice(number), slice(None), *map(slice, stops))] = grad[part]
+            place = (slice(number), slice(None), *map(slice, stops))
+            roomy[place] = grad[part]
             rows = roomy[:number]
         yield part, np.matmul(matrix, rows.reshape(number, groups, outputs // groups, size), out=buffer[:number])
 
