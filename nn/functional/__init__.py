@@ -12,5 +12,6 @@ from .gelu import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
 from .pixels import *  # noqa: F403
 from .pooling import *  # noqa: F403

@@ -31,21 +31,59 @@ Dims = tuple[int, ...]
 def _rule(
     xp: Any, g: Any, a: Any, out: Any, dims: Dims, count: int, eps: float, centred: bool, rate: Any, wide: Any
 ) -> Any:
-    if not isinstance(a, np.ndarray):
-        # A recorded pass goes through what the forward pass computed on arrays.
-        mean = xp.sum_dims(a, dims, True) / count if centred else 0.0
-        rate = (xp.sum_dims((a - mean) * (a - mean), dims, True) / count + eps) ** -0.5
-    g = xp.cast(g, wide)
+    if isinstance(a, np.ndarray):
+        return _array_rule(g.astype(wide, copy=False), out, dims, count, centred, rate).astype(a.dtype, copy=False)
+    # A recorded pass goes through what the forward pass computed on arrays.
+    mean = xp.sum_dims(a, dims, True) / count if centred else 0.0
+    rate = (xp.sum_dims((a - mean) * (a - mean), dims, True) / count + eps) ** -0.5
     along = xp.sum_dims(g * out, dims, True) / count
     result = (g - xp.sum_dims(g, dims, True) / count - out * along) if centred else g - out * along
-    return xp.cast(result * rate, a.dtype)
+    return result * rate
+
+
+def _array_rule(g: Array, out: Array, dims: Dims, count: int, centred: bool, rate: Array) -> Array:
+    result: Array = out * (_total(dims, g, out) / -count)
+    result += g
+    if centred:
+        result -= _total(dims, g) / count
+    result *= rate
+    return result
+
+
+def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
+    """The sum of ``x``, or of the products of ``x`` and ``y``, over ``dims``, which are kept with length 1.
+
+    ``dims`` end with the last dimension, so that long runs of memory are added up one after the other.
+    """
+    shape = tuple(1 if axis in dims else length for axis, length in enumerate(x.shape))
+    first = len(x.shape)
+    while first - 1 in dims:
+        first -= 1
+    runs = (*x.shape[:first], math.prod(x.shape[first:]))
+    flat = x.reshape(runs)
+    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, y.reshape(runs))
+    return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
+
+
+def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
+    """The sum of ``g``, or of the products of ``g`` and ``a``, down to ``shape``: channels, or the last dimensions."""
+    if shape == g.shape[-len(shape) :]:
+        rows = (-1 if g.size else 0, math.prod(shape))
+        if a is None:
+            return g.reshape(rows).sum(axis=0)  # type: ignore[no-any-return]
+        return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
+    return _total((0, *range(2, g.ndim)), g, a)
 
 
 def _affine_weight(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
+    if isinstance(g, np.ndarray):
+        return _to_shape(g, a, shape).reshape(to).astype(dtype, copy=False)
     return xp.reshape(xp.fit(g * a, shape, dtype), to)
 
 
 def _affine_bias(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
+    if isinstance(g, np.ndarray):
+        return _to_shape(g, None, shape).reshape(to).astype(dtype, copy=False)
     return xp.reshape(xp.fit(g, shape, dtype), to)
 
 
@@ -68,11 +106,9 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
     x = given if given.dtype.itemsize >= 4 else given.astype(np.float32)
     count = math.prod(x.shape[dim] for dim in dims)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (
-            np.true_divide(x.sum(axis=dims, keepdims=True), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
-        )
+        mean = np.true_divide(_total(dims, x), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
         out = x - mean if centred else x
-        var = np.true_divide((out * out).sum(axis=dims, keepdims=True), count, dtype=x.dtype)
+        var = np.true_divide(_total(dims, out, out), count, dtype=x.dtype)
         rate = 1 / np.sqrt(var + x.dtype.type(eps))
     out = np.multiply(out, rate, out=out) if centred else out * rate
     result = Tensor(out.astype(given.dtype, copy=False))
