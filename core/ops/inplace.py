@@ -9,7 +9,7 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..errors import AutogradError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
-from .factories import named
+from .factories import PACKAGE, named
 from .views import changed, check_writable, stopped
 
 
@@ -48,7 +48,10 @@ def inplace(
         return changed(target, edge)
 
     named(in_place, name, f"``{operation.__name__}``, written into the first argument.")
-    in_place.__qualname__ = f"Tensor.{name}"  # it is a method only
+    if operation.__module__ == PACKAGE or operation.__module__.startswith(f"{PACKAGE}.core."):
+        in_place.__qualname__ = f"Tensor.{name}"  # it is a method only
+    else:
+        in_place.__module__ = operation.__module__  # a function beside the other
     return in_place
 
 

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..types import Array, DType
+from .convolving import convolve, convolve_input, convolve_weight
+from .resampling import resample
+from .sliding import gathered, spread
 from .table import ARRAYS
+from .windowing import pick, place_back, share_windows, sum_windows
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -92,6 +96,11 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(array, shape)
 
 
+def sigmoid(array: Array) -> Array:
+    """``1 / (1 + exp(-array))``, without overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+
+
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
     result = np.zeros(shape, grad.dtype)
@@ -107,19 +116,31 @@ ARRAYS.__dict__.update(
         "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
+        "convolve": convolve,
+        "convolve_input": convolve_input,
+        "convolve_weight": convolve_weight,
         "cos": np.cos,
         "exp": np.exp,
         "fit": fit,
+        "gather_windows": gathered,
         "get": get,
         "log": np.log,
         "masked": masked,
         "matmul": np.matmul,
+        "pick_windows": pick,
+        "place_back": place_back,
         "put_along": put_along,
+        "resample": resample,
         "reshape": reshape,
         "scatter": scatter,
+        "share_windows": share_windows,
+        "sigmoid": sigmoid,
         "sign": np.sign,
         "sin": np.sin,
+        "spread": spread,
         "sum_dims": sum_dims,
+        "sum_windows": sum_windows,
+        "tanh": np.tanh,
         "transpose": np.transpose,
         "where": np.where,
     }

@@ -10,7 +10,10 @@ from ..tensor import Tensor
 from ..types import DType
 from . import elementwise, indexing, linalg, namespaces, reductions, shaping
 from .casting import to
+from .convolution import convolved, convolved_input, convolved_weight, gathered_windows, spread_windows
+from .interpolation import resampled
 from .joining import cat
+from .pooling import pick_windows, placed_back, shared_windows, summed_windows
 from .table import TENSORS, Row, record, records
 
 _SCATTER = Row("scatter", lambda xp, g, index: xp.get(g, index))
@@ -65,19 +68,31 @@ TENSORS.__dict__.update(
         "broadcast_to": shaping.broadcast_to,
         "cast": _cast,
         "concatenate": cat,
+        "convolve": convolved,
+        "convolve_input": convolved_input,
+        "convolve_weight": convolved_weight,
         "cos": elementwise.cos,
         "exp": elementwise.exp,
         "fit": _fit,
+        "gather_windows": gathered_windows,
         "get": indexing.getitem,
         "log": elementwise.log,
         "masked": _masked,
         "matmul": linalg.matmul,
+        "pick_windows": pick_windows,
+        "place_back": placed_back,
         "put_along": _put_along,
+        "resample": resampled,
         "reshape": shaping.reshape,
         "scatter": _scatter,
+        "share_windows": shared_windows,
+        "sigmoid": elementwise.sigmoid,
         "sign": elementwise.sign,
         "sin": elementwise.sin,
+        "spread": spread_windows,
         "sum_dims": _sum_dims,
+        "sum_windows": summed_windows,
+        "tanh": elementwise.tanh,
         "transpose": shaping.permute,
         "where": indexing.where,
     }
