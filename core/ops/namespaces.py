@@ -87,11 +87,6 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     return np.asarray(array.sum(axis=dims, keepdims=keepdim))
 
 
-def sigmoid(array: Array) -> Array:
-    """``1 / (1 + exp(-array))``, without overflow."""
-    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
-
-
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
     if array.size == 1 and array.ndim <= len(shape):
@@ -99,6 +94,11 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
         result.flags.writeable = False
         return result
     return np.broadcast_to(array, shape)
+
+
+def sigmoid(array: Array) -> Array:
+    """``1 / (1 + exp(-array))``, without overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
 
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
@@ -127,7 +127,6 @@ ARRAYS.__dict__.update(
         "log": np.log,
         "masked": masked,
         "matmul": np.matmul,
-        "minimum": np.minimum,
         "pick_windows": pick,
         "place_back": place_back,
         "put_along": put_along,
