@@ -9,6 +9,7 @@ from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
 from .embedding_loss import *  # noqa: F403
 from .gelu import *  # noqa: F403
+from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403

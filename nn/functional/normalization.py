@@ -20,7 +20,6 @@ __all__ = [
     "batch_norm",
     "group_norm",
     "instance_norm",
-    "layer_norm",
     "local_response_norm",
     "rms_norm",
 ]
@@ -139,23 +138,6 @@ def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dim
 
 
 @operation
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-) -> Tensor:
-    """Shift and scale to mean 0 and variance 1 over the last dimensions, those of ``normalized_shape``.
-
-    Raises:
-        ValueError: the input's last dimensions are others.
-    """
-    shape, dims = _last_dims(input, normalized_shape, weight, bias)
-    return affine(standardized(input, dims, eps)[0], weight, bias, shape)
-
-
-@operation
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -164,7 +146,7 @@ def rms_norm(
     Raises:
         ValueError: the input's last dimensions are others.
     """
-    shape, dims = _last_dims(input, normalized_shape, weight, None)
+    shape, dims = last_dims(input, normalized_shape, weight, None)
     eps = float(np.finfo(input.dtype).eps) if eps is None else eps
     return affine(standardized(input, dims, eps, centred=False)[0], weight, None, shape)
 
@@ -296,9 +278,14 @@ def _update(running: Tensor | None, value: Array, momentum: float) -> None:
         running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
 
 
-def _last_dims(
+def last_dims(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Dims, Dims]:
+    """``normalized_shape`` as a tuple, and the numbers of those dimensions.
+
+    Raises:
+        ValueError: the input's last dimensions are others, or a parameter has another shape.
+    """
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ValueError(f"normalized_shape {shape} needs an input of shape (..., *{shape}), not {input.shape}")
