@@ -77,7 +77,7 @@ def _finished(row: Row, out: Any, a: Tensor, b: Tensor, bias: Tensor | None, sli
     if records(a, b) or (bias is not None and records(bias)):
         # Each factor is what the other one's gradient needs.
         saved = (keep(a) if b._requires_grad else None, keep(b) if a._requires_grad else None)
-        record(row, result, (a, b, bias), saved, sliding, groups)
+        record(row, result, (a, b, bias)[: len(row.rules)], saved, sliding, groups)
     return result
 
 

@@ -159,7 +159,7 @@ log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural l
 sqrt = unary("sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.")
 sin = unary("sin", np.sin, lambda xp, g, a: g * xp.cos(a), saves="a", doc="The sine of an angle in radians.")
 cos = unary("cos", np.cos, lambda xp, g, a: -g * xp.sin(a), saves="a", doc="The cosine of an angle in radians.")
-tanh = unary("tanh", np.tanh, lambda xp, g, out: g * (1 - out * out), saves="o", doc="The hyperbolic tangent.")
+tanh = unary("tanh", np.tanh, lambda xp, g, out: g - g * out * out, saves="o", doc="The hyperbolic tangent.")
 sigmoid = unary("sigmoid", _sigmoid, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-a))``.")
 
 eq = comparison("eq", np.equal, "Where ``a == b``, as a boolean tensor.")

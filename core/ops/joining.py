@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
+from ..autograd.node import Edges
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
@@ -18,7 +18,7 @@ from .dims import one_dim
 from .indexing import getitem
 from .operation import operation
 from .shaping import unsqueeze
-from .table import ARRAYS, TENSORS, OpNode, Row
+from .table import Row, record
 
 __all__ = [
     "cat",
@@ -35,29 +35,16 @@ METHODS = (
 )
 
 
-class CatNode(OpNode):
-    """The node of ``cat``, which has as many inputs as it was given."""
-
-    __slots__ = ()
-
-    def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """Cut the gradient where the inputs met."""
-        return self._cut(ARRAYS, grads[0])
-
-    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
-        """The same on tensors."""
-        return self._cut(TENSORS, grads[0])
-
-    def _cut(self, xp: SimpleNamespace, grad: Any) -> list[Any]:
-        dim, offsets, dtypes = self.params
-        results: list[Any] = []
-        for edge, start, end, dtype in zip(self.next_edges, offsets, offsets[1:], dtypes):
-            part = (slice(None),) * dim + (slice(start, end),)
-            results.append(None if edge is None else xp.cast(xp.get(grad, part), dtype))
-        return results
+def _cut(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    # The gradient is cut where the inputs met.
+    dim, offsets, dtypes = arguments
+    parts = ((slice(None),) * dim + (slice(start, end),) for start, end in itertools.pairwise(offsets))
+    return [
+        None if edge is None else xp.cast(xp.get(grad, part), dtype) for edge, part, dtype in zip(edges, parts, dtypes)
+    ]
 
 
-_CAT = Row("cat")
+_CAT = Row("cat", pull=_cut)
 
 
 @operation
@@ -78,9 +65,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise ValueError(f"cat() along dim {dim} cannot join shapes {[array.shape for array in arrays]}") from None
     if is_grad_enabled() and any(part._requires_grad for part in parts):
         offsets = tuple(itertools.accumulate((array.shape[axis] for array in arrays), initial=0))
-        edges = tuple(gradient_edge(part) for part in parts)
-        result._edge = (CatNode(_CAT, edges, (), (axis, offsets, [part.dtype for part in parts])), 0)
-        result._requires_grad = True
+        record(_CAT, result, parts, (), axis, offsets, [part.dtype for part in parts])
     return result
 
 
