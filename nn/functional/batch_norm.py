@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, OpNode, Row, Tensor, gradient_edge, keep, operation, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
 from .normalization import by_running, check_channels, updated
 
 __all__ = ["batch_norm"]
@@ -80,10 +80,8 @@ def _standardized(
     result = Tensor(out.reshape(input.shape))
     inputs = [tensor for tensor in (input, weight, bias) if tensor is not None]
     if records(*inputs):
-        edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in (input, weight, bias))
         saved = (keep(input), None if weight is None else keep(weight))
-        result._edge = (BatchNormNode(_BATCH_NORM, edges, saved, (count, eps, mean, rate)), 0)
-        result._requires_grad = True
+        record(_BATCH_NORM, result, (input, weight, bias), saved, count, eps, mean, rate)
     return result, mean, var
 
 
@@ -104,32 +102,30 @@ def _sums(parts: Iterator[Array], like: Array, others: Iterator[Array] | None = 
     return result
 
 
-class BatchNormNode(OpNode):
-    """The node of ``batch_norm``: on arrays, all gradients at once, for they share what they are made of."""
+def _pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
+    """The gradients of input, weight and bias: on arrays all at once, for they share what they are made of."""
+    if xp is ARRAYS:
+        return _gradients(grad, edges, *arguments)
+    rules = (_input_rule, _weight_rule, _bias_rule)
+    return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
 
-    __slots__ = ()
 
-    def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """The gradients of input, weight and bias."""
-        if self.saved is None:
-            return super().apply(grads)  # which says so
-        count, _, mean, rate = self.params
-        given = self._saved_tensor(0).numpy(force=True)
-        weight = None if self.saved[1] is None else self._saved_tensor(1).numpy(force=True)
-        x, grad = _planes(given), _planes(np.asarray(grads[0]))
-        total = grad.sum(axis=2, dtype=mean.dtype).sum(axis=0)
-        along = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (grad[part] for part in _parts(x)))
-        results: list[Any] = [None, None, None]
-        if self.next_edges[0] is not None:
-            scale = rate if weight is None else rate * weight
-            results[0] = _input_gradient(x, grad, mean, along * rate * rate / count, total / count, scale).reshape(
-                given.shape
-            )
-        if weight is not None and self.next_edges[1] is not None:
-            results[1] = (along * rate).astype(weight.dtype, copy=False)
-        if self.next_edges[2] is not None:
-            results[2] = total.astype(given.dtype, copy=False)
-        return results
+def _gradients(
+    grad: Array, edges: Sequence[Any], a: Array, weight: Array | None, count: int, eps: float, mean: Array, rate: Array
+) -> list[Any]:
+    x, planes = _planes(a), _planes(grad)
+    total = planes.sum(axis=2, dtype=mean.dtype).sum(axis=0)
+    along = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
+    results: list[Any] = [None, None, None]
+    if edges[0] is not None:
+        scale = rate if weight is None else rate * weight
+        result = _input_gradient(x, planes, mean, along * rate * rate / count, total / count, scale)
+        results[0] = result.reshape(a.shape)
+    if weight is not None and edges[1] is not None:
+        results[1] = (along * rate).astype(weight.dtype, copy=False)
+    if edges[2] is not None:
+        results[2] = total.astype(a.dtype, copy=False)
+    return results
 
 
 def _input_gradient(x: Array, grad: Array, mean: Array, along: Array, total: Array, scale: Array) -> Array:
@@ -166,4 +162,4 @@ def _bias_rule(xp: Any, g: Any, *_: Any) -> Any:
     return xp.sum_dims(g, (0, *range(2, g.ndim)), False)
 
 
-_BATCH_NORM = Row("batch_norm", _input_rule, _weight_rule, _bias_rule)
+_BATCH_NORM = Row("batch_norm", pull=_pull)

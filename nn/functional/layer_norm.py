@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, OpNode, Row, Tensor, gradient_edge, keep, operation, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
 from .normalization import affine, last_dims, standardized
 
 __all__ = ["layer_norm"]
@@ -51,10 +51,8 @@ def layer_norm(
     out += bias.numpy(force=True).reshape(-1)
     result = Tensor(out.reshape(input.shape))
     if records(input, weight, bias):
-        edges = tuple(gradient_edge(tensor) for tensor in (input, weight, bias))
-        params = (shape, dims, eps, normal, rate)
-        result._edge = (LayerNormNode(_LAYER_NORM, edges, (keep(input), keep(weight)), params), 0)
-        result._requires_grad = True
+        saved = (keep(input), keep(weight))
+        record(_LAYER_NORM, result, (input, weight, bias), saved, shape, dims, eps, normal, rate)
     return result
 
 
@@ -63,33 +61,41 @@ def _row_sums(rows: Array) -> Array:
     return rows @ np.ones(size, rows.dtype) if size <= SHORT else rows.sum(axis=1)
 
 
-class LayerNormNode(OpNode):
-    """The node of ``layer_norm``: on arrays, all gradients at once, for they share what they are made of."""
+def _pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
+    """The gradients of input, weight and bias: on arrays all at once, for they share what they are made of."""
+    if xp is ARRAYS:
+        return _gradients(grad, edges, *arguments)
+    rules = (_input_rule, _weight_rule, _bias_rule)
+    return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
 
-    __slots__ = ()
 
-    def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """The gradients of input, weight and bias."""
-        if self.saved is None:
-            return super().apply(grads)  # which says so
-        shape, _, _, normal, rate = self.params
-        self._saved_tensor(0)  # unchanged?
-        weight = self._saved_tensor(1).numpy(force=True).reshape(-1)
-        size = len(weight)
-        grad = np.asarray(grads[0]).reshape(normal.shape)
-        products = grad * normal
-        results: list[Any] = [None, None, None]
-        if self.next_edges[0] is not None:
-            inner = grad * weight
-            inner -= (_row_sums(inner) / size)[:, None]
-            inner -= normal * (products @ weight / size)[:, None]
-            inner *= rate
-            results[0] = inner.reshape(grads[0].shape)
-        if self.next_edges[1] is not None:
-            results[1] = _column_sums(products).reshape(shape)
-        if self.next_edges[2] is not None:
-            results[2] = _column_sums(grad).reshape(shape)
-        return results
+def _gradients(
+    grad: Array,
+    edges: Sequence[Any],
+    a: Array,
+    weight: Array,
+    shape: Any,
+    dims: Any,
+    eps: float,
+    normal: Array,
+    rate: Array,
+) -> list[Any]:
+    size = weight.size
+    rows = grad.reshape(normal.shape)
+    products = rows * normal
+    results: list[Any] = [None, None, None]
+    if edges[0] is not None:
+        flat = weight.reshape(-1)
+        inner = rows * flat
+        inner -= (_row_sums(inner) / size)[:, None]
+        inner -= normal * (products @ flat / size)[:, None]
+        inner *= rate
+        results[0] = inner.reshape(grad.shape)
+    if edges[1] is not None:
+        results[1] = _column_sums(products).reshape(shape)
+    if edges[2] is not None:
+        results[2] = _column_sums(rows).reshape(shape)
+    return results
 
 
 def _column_sums(rows: Array) -> Array:
@@ -118,4 +124,4 @@ def _bias_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, *_: Any) -> Any
     return xp.fit(g, shape, g.dtype)
 
 
-_LAYER_NORM = Row("layer_norm", _input_rule, _weight_rule, _bias_rule)
+_LAYER_NORM = Row("layer_norm", pull=_pull)
