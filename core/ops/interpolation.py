@@ -15,6 +15,7 @@ from .convolution import batched
 from .indexing import gather
 from .operation import operation
 from .pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from .reductions import mean
 from .resampling import Taps
 from .shaping import reshape
 from .sliding import at_least
@@ -214,6 +215,8 @@ def _adaptive_sizes(lengths: tuple[int, ...], output_size: Sizes) -> tuple[int, 
 def _adaptive_avg(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
     lengths = batched(input, dims).shape[2:]
     sizes = _adaptive_sizes(lengths, output_size)
+    if sizes == (1,) * dims and input.is_floating_point():
+        return mean(input, tuple(range(-dims, 0)), True)
     if not any(length % size for length, size in zip(lengths, sizes)):
         pool: Any = (avg_pool1d, avg_pool2d, avg_pool3d)[dims - 1]
         return pool(input, tuple(length // size for length, size in zip(lengths, sizes)))  # type: ignore[no-any-return]

@@ -79,6 +79,7 @@ TENSORS.__dict__.update(
         "log": elementwise.log,
         "masked": _masked,
         "matmul": linalg.matmul,
+        "minimum": elementwise.minimum,
         "pick_windows": pick_windows,
         "place_back": placed_back,
         "put_along": _put_along,
