@@ -127,6 +127,7 @@ ARRAYS.__dict__.update(
         "log": np.log,
         "masked": masked,
         "matmul": np.matmul,
+        "minimum": np.minimum,
         "pick_windows": pick,
         "place_back": place_back,
         "put_along": put_along,
