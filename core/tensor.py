@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .allocation import keep_freed_memory
 from .array_queries import ArrayQueries
 from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 else:
     TensorMethods = object
 
-
-keep_freed_memory()
 
 # Held while a leaf's gradient changes: passes in several threads may reach the same leaf. Reentrant, because an
 # allocation inside may run a finalizer, and that may run a backward pass of its own.
