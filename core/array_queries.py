@@ -32,6 +32,26 @@ class ArrayQueries:
         return "cpu"
 
     @property
+    def layout(self) -> str:
+        """How the elements are laid out: ``"strided"``, in one block of memory."""
+        return "strided"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it lives on a GPU: never."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some elements are stored."""
+        return False
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        """The names of the dimensions, which have none."""
+        return (None,) * self._array.ndim
+
+    @property
     def ndim(self) -> int:
         """How many dimensions it has."""
         return self._array.ndim
@@ -72,6 +92,8 @@ class ArrayQueries:
         """How many elements it has."""
         return self._array.size
 
+    nelement = numel
+
     def element_size(self) -> int:
         """Bytes of one element."""
         return self._array.itemsize
@@ -99,6 +121,18 @@ class ArrayQueries:
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
         return self._array.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the element type has negative numbers."""
+        return self._array.dtype.kind in "ifc"
+
+    def get_device(self) -> int:
+        """The number of the GPU that it lives on: -1, for the CPU."""
+        return -1
 
     def __len__(self) -> int:
         if not self._array.ndim:

@@ -108,7 +108,7 @@ class OpNode(Node):
         saved = self.saved
         arguments: Any = self.params
         if saved:
-            values = []
+            values: list[Any] = []
             for entry in saved:
                 if entry is None:
                     values.append(None)
@@ -196,7 +196,8 @@ def keep_result(result: Tensor) -> Saved:
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
     """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
-    edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
+    # A list first: a tuple from a generator costs twice as much.
+    edges = tuple([None if tensor is None else tensor._edge or gradient_edge(tensor) for tensor in inputs])
     result._edge = (OpNode(row, edges, saved, params), 0)
     result._requires_grad = True
     return result
@@ -204,7 +205,11 @@ def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tup
 
 def records(*tensors: Tensor) -> bool:
     """Whether an operation on these tensors is to be recorded."""
-    return is_grad_enabled() and any(tensor._requires_grad for tensor in tensors)
+    if is_grad_enabled():
+        for tensor in tensors:  # not any(): a generator costs more than all the rest
+            if tensor._requires_grad:
+                return True
+    return False
 
 
 def freed(name: str) -> AutogradError:
