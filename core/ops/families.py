@@ -5,6 +5,7 @@ it has such, ``IN_PLACE`` (``"add_"``: function) and ``PROPERTIES`` (``"T"``: fu
 """
 
 from . import (
+    arithmetic,
     casting,
     convolution,
     elementwise,
@@ -36,4 +37,5 @@ FAMILIES = (
     convolution,
     pooling,
     unpooling,
+    arithmetic,
 )
