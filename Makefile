@@ -28,8 +28,9 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p telegrad
 
-bench: .venv/installed     ## our RPC beside PyTorch's: make bench PEER=/path/to/python-with-torch
+bench: .venv/installed     ## our RPC and our tensors beside PyTorch's: make bench PEER=/path/to/python-with-torch
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(if $(PEER),--peer $(PEER))
+	@$(BIN)/python -m telegrad.benchmarks.local $(if $(PEER),--peer $(PEER))
 
 proto: .venv/dev           ## regenerate proto/telegrad_pb2.py
 	@$(BIN)/python proto/generate.py

@@ -7,19 +7,20 @@ so that both are measured alike. Answers are JSON, one line each, on stdout: the
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .answers import say
     from .cases import Kit, measure, named
 else:
     # A script's own folder is on its path; the package is not, in an interpreter that has only the other library.
+    from answers import say
     from cases import Kit, measure, named
 
 Join = Callable[[str, int, str], Kit]
@@ -69,8 +70,3 @@ def serve(kit: Kit) -> None:
             say({"case": name, "seconds": measure(named(name), kit, PEER_NAME)})
         except Exception as error:  # reported to whoever asked, who shows it
             say({"case": name, "error": f"{type(error).__name__}: {error}"})
-
-
-def say(answer: dict[str, Any]) -> None:
-    """Write one line of JSON to stdout."""
-    print(json.dumps(answer), flush=True)

@@ -1,6 +1,7 @@
 """What the benchmark prints: the table of times and ratios, the machine, the errors.
 
-A cell is the median over rounds of each round's median. A ratio below 1 means that ours takes less time.
+A cell is the median over rounds of each round's median. A ratio is the median of the rounds' ratios, because what
+slows one contender down in a round mostly slows the next one too; below 1 means that ours takes less time.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,13 +19,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .cases import Case
 from .runner import Contender
 
 
-def report(contenders: list[Contender], cases: list[Case], rounds: int, console: Console, file: Path | None) -> None:
+@dataclass(frozen=True)
+class Heading:
+    """What stands above and below the table; ``aims`` are ratios by case, 1 where none is given."""
+
+    title: str
+    caption: str
+    aims: Mapping[str, float] = field(default_factory=dict)
+
+
+def report(
+    contenders: list[Contender], cases: list[str], heading: Heading, console: Console, file: Path | None
+) -> None:
     """Print the table, the machine and the errors; write the JSON file if a file is named."""
-    console.print(build_table(contenders, cases, rounds))
+    console.print(build_table(contenders, cases, heading))
     facts = machine_facts(contenders)
     for name, value in facts.items():
         console.print(f"[dim]{name}: {value}[/]", highlight=False)
@@ -33,43 +46,45 @@ def report(contenders: list[Contender], cases: list[Case], rounds: int, console:
         file.write_text(json.dumps(as_json(contenders, facts), indent=2) + "\n")
 
 
-def build_table(contenders: list[Contender], cases: list[Case], rounds: int) -> Table:
-    """One row a case: a time for each contender, and ours divided by each of the others'."""
-    table = Table(title=f"RPC between two processes on this host, median of {rounds} rounds")
+def build_table(contenders: list[Contender], cases: list[str], heading: Heading) -> Table:
+    """One row a case: a time for each contender, ours divided by each of the others', and the aim if there is one."""
+    table = Table(title=heading.title, caption=heading.caption)
     table.add_column("case")
     for contender in contenders:
         table.add_column(contender.label, justify="right")
         if contender is not contenders[0]:
             table.add_column("ratio", justify="right")
+    if heading.aims:
+        table.add_column("aim", justify="right")
     for case in cases:
-        ours = middle(contenders[0], case)
-        row = [case.name, show_time(ours)]
+        ours, aim = seconds_of(contenders[0], case), heading.aims.get(case, 1.0)
+        row = [case, show_time(ours)]
         for other in contenders[1:]:
-            row += [show_time(middle(other, case)), show_ratio(ours, middle(other, case))]
-        table.add_row(*row)
-    table.caption = "ratio: ours / theirs, below 1 is better; burst: time per call"
+            theirs = seconds_of(other, case)
+            row += [show_time(theirs), show_ratio(ours, theirs, aim)]
+        table.add_row(*row, *([f"{aim:g}"] if heading.aims else []))
     return table
 
 
-def middle(contender: Contender, case: Case) -> float | None:
-    """The median over rounds, in seconds, or ``None`` if no round succeeded."""
-    seconds = contender.results.seconds.get(case.name)
-    return median(seconds) if seconds else None
+def seconds_of(contender: Contender, case: str) -> list[float]:
+    """What the rounds of a case took; empty if the first one failed."""
+    return contender.results.seconds.get(case, [])
 
 
-def show_time(seconds: float | None) -> str:
-    """Three digits and a unit."""
-    if seconds is None:
+def show_time(seconds: Sequence[float]) -> str:
+    """The median of the rounds: three digits and a unit."""
+    if not seconds:
         return "[red]failed[/]"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+    middle = median(seconds)
+    return f"{middle * 1e3:.3g} ms" if middle >= 1e-3 else f"{middle * 1e6:.3g} µs"
 
 
-def show_ratio(ours: float | None, theirs: float | None) -> str:
-    """Green when ours is faster, red when it is slower."""
-    if ours is None or theirs is None:
+def show_ratio(ours: Sequence[float], theirs: Sequence[float], aim: float = 1.0) -> str:
+    """The median of the rounds' ratios; green within the aim, red above."""
+    if not ours or not theirs:
         return "-"
-    ratio = ours / theirs
-    return f"[{'green' if ratio < 1 else 'red'}]{ratio:.2f}[/]"
+    ratio = median(mine / other for mine, other in zip(ours, theirs))
+    return f"[{'green' if ratio <= aim else 'red'}]{ratio:.2f}[/]"
 
 
 def machine_facts(contenders: list[Contender]) -> dict[str, str]:

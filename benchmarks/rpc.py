@@ -10,14 +10,13 @@ import argparse
 import importlib.util
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
 
-from .cases import CASES, Case
-from .report import report
-from .runner import Contender
+from .cases import CASES
+from .report import Heading, report
+from .runner import Contender, measure_in_turn
 
 FOLDER = Path(__file__).parent
 OURS = "telegrad"
@@ -28,12 +27,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and return the exit status: 1 when one of our own measurements failed."""
     options = parse(arguments)
     console = Console()
-    cases = [case for case in CASES if options.only in (None, case.name)]
+    cases = [case.name for case in CASES if options.only in (None, case.name)]
     contenders = list_contenders(options)
     if len(contenders) == 1 and not options.ours_only:
         console.print(f"[yellow]{HINT}[/]")
     measure_in_turn(contenders, cases, options.rounds, console)
-    report(contenders, cases, options.rounds, console, options.json)
+    heading = Heading(
+        f"RPC between two processes on this host, median of {options.rounds} rounds",
+        "ratio: ours / theirs, median of the rounds' ratios, below 1 is better; burst: time per call",
+    )
+    report(contenders, cases, heading, console, options.json)
     return 1 if contenders[0].results.errors else 0
 
 
@@ -67,19 +70,6 @@ def list_contenders(options: argparse.Namespace) -> list[Contender]:
             Contender("torch, default", [python, script, "--transport", "default"]),
         ]
     return contenders
-
-
-def measure_in_turn(contenders: list[Contender], cases: list[Case], rounds: int, console: Console) -> None:
-    """Start every contender and ask round by round, case by case, contender by contender."""
-    with ExitStack() as stack, console.status("starting") as status:
-        for contender in contenders:
-            status.update(f"starting {contender.label}")
-            stack.enter_context(contender)
-        for turn in range(rounds):
-            for case in cases:
-                for contender in contenders:
-                    status.update(f"round {turn + 1} of {rounds}: {case.name}, {contender.label}")
-                    contender.ask(case.name)
 
 
 if __name__ == "__main__":

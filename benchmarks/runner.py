@@ -9,10 +9,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+
+from rich.console import Console
 
 START_TIMEOUT_S = 90.0
 CASE_TIMEOUT_S = 180.0
@@ -33,11 +36,15 @@ class Results:
 
 
 class Contender:
-    """One library with one transport: two processes, started on entry and gone on exit, however the block ends."""
+    """One library (with one transport): its processes are started on entry and gone on exit, however the block ends.
 
-    def __init__(self, label: str, command: Sequence[str]) -> None:
+    ``environment`` is added to the variables that the processes inherit.
+    """
+
+    def __init__(self, label: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.label = label
         self.command = list(command)
+        self.environment = {**os.environ, **(environment or {})}
         self.versions: dict[str, str] = {}
         self.results = Results()
         self.alive = False
@@ -46,9 +53,15 @@ class Contender:
         # Own files for stderr: a full pipe that nobody reads would stop the contender.
         self._stderr = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
-        # A session of its own: killing the group ends both workers, also when rank 0 is already dead.
+        # A session of its own: killing the group ends all its processes, also when the first is already dead.
         self._process = subprocess.Popen(
-            self.command, stdin=pipe, stdout=pipe, stderr=self._stderr, text=True, start_new_session=True
+            self.command,
+            env=self.environment,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=self._stderr,
+            text=True,
+            start_new_session=True,
         )
         self.alive = True
         try:
@@ -129,6 +142,19 @@ class Contender:
     def _tail(self) -> str:
         self._stderr.seek(0)
         return self._stderr.read()[-TAIL_CHARACTERS:].strip() or "(it wrote nothing to stderr)"
+
+
+def measure_in_turn(contenders: list[Contender], cases: list[str], rounds: int, console: Console) -> None:
+    """Start every contender and ask round by round, case by case, contender by contender."""
+    with ExitStack() as stack, console.status("starting") as status:
+        for contender in contenders:
+            status.update(f"starting {contender.label}")
+            stack.enter_context(contender)
+        for turn in range(rounds):
+            for case in cases:
+                for contender in contenders:
+                    status.update(f"round {turn + 1} of {rounds}: {case}, {contender.label}")
+                    contender.ask(case)
 
 
 def _close(stream: Any) -> None:

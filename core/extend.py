@@ -7,10 +7,12 @@ imports from here.
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.graph import attach, gradient_edge
-from .autograd.hooks import RemovableHandle
+from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
+from .copying import rebuild
 from .ops.factories import binary, comparison, unary
 from .ops.inplace import inplace
+from .ops.operation import operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
 from .ops.views import changed, check_writable, view_of
 from .tensor import Tensor
@@ -23,6 +25,7 @@ __all__ = [
     "Array",
     "Edge",
     "GraphTask",
+    "HookTable",
     "Node",
     "OpNode",
     "RemovableHandle",
@@ -38,6 +41,8 @@ __all__ = [
     "is_grad_enabled",
     "keep",
     "keep_result",
+    "operation",
+    "rebuild",
     "record",
     "records",
     "unary",

@@ -16,7 +16,8 @@ import numpy as np
 from .array_queries import ArrayQueries
 from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
-from .dtypes import get_default_dtype
+from .copying import Copies
+from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
 from .interception import PlainTensors
 from .interception import active as interceptors
@@ -43,7 +44,7 @@ class Lent:
         self._array = array
 
 
-class Tensor(ArrayQueries, TensorMethods):
+class Tensor(ArrayQueries, Copies, TensorMethods):
     """An n-dimensional array that can record how it was computed (``torch.Tensor``).
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
@@ -119,7 +120,7 @@ class Tensor(ArrayQueries, TensorMethods):
         Raises:
             AutogradError: the tensor is a result of a recorded operation, or does not hold floating-point numbers.
         """
-        if requires_grad and self._array.dtype.kind not in "fc":
+        if requires_grad and not is_inexact(self._array.dtype):
             raise AutogradError(f"only floating-point tensors can require grad, and this one is {self._array.dtype}")
         if not requires_grad and self._edge is not None:
             raise AutogradError(
@@ -316,32 +317,6 @@ class Tensor(ArrayQueries, TensorMethods):
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self._array.ndim else format(repr(self), spec)
-
-    # -- copies
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
-        if self._edge is not None:
-            raise AutogradError("only leaves can be deep-copied; use clone(), or detach() first")
-        from copy import deepcopy
-
-        result = rebuild(type(self), self._array.copy(), self._requires_grad, {})
-        memo[id(self)] = result
-        result._grad = deepcopy(self.grad, memo)
-        result.__dict__.update(deepcopy(self.__dict__, memo))
-        return result
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return rebuild, (type(self), self._array, self._requires_grad, self.__dict__)
-
-
-def rebuild(kind: type[Tensor], array: Array, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
-    """A leaf of class ``kind``, as pickling and copying make it: without its class's own ``__init__``."""
-    result = kind.__new__(kind)
-    Tensor.__init__(result, array, requires_grad)
-    result.__dict__.update(attributes)
-    return result
 
 
 def _as_array(data: Any) -> Array:

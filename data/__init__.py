@@ -1,21 +1,24 @@
 """Datasets, samplers and the loader (``torch.utils.data``)."""
 
-from .collate import default_collate
-from .dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
-from .loader import DataLoader
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-
-__all__ = [
-    "BatchSampler",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "Subset",
-    "TensorDataset",
-    "default_collate",
-    "random_split",
-]
+from .collate import default_collate as default_collate
+from .collate import default_convert as default_convert
+from .combined import ChainDataset as ChainDataset
+from .combined import ConcatDataset as ConcatDataset
+from .combined import StackDataset as StackDataset
+from .combined import Subset as Subset
+from .combined import random_split as random_split
+from .dataset import Dataset as Dataset
+from .dataset import IterableDataset as IterableDataset
+from .dataset import TensorDataset as TensorDataset
+from .distributed import DistributedSampler as DistributedSampler
+from .errors import DataLoaderError as DataLoaderError
+from .errors import DataLoaderTimeoutError as DataLoaderTimeoutError
+from .loader import DataLoader as DataLoader
+from .sampler import BatchSampler as BatchSampler
+from .sampler import RandomSampler as RandomSampler
+from .sampler import Sampler as Sampler
+from .sampler import SequentialSampler as SequentialSampler
+from .sampler import SubsetRandomSampler as SubsetRandomSampler
+from .sampler import WeightedRandomSampler as WeightedRandomSampler
+from .worker_info import WorkerInfo as WorkerInfo
+from .worker_info import get_worker_info as get_worker_info

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, float64, stack, tensor
+from ..core import Tensor, float64, stack
+from .dataset import Columns
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -20,15 +21,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
         TypeError: samples hold something else; give the loader a ``collate_fn``.
         ValueError: the samples are of unequal lengths or shapes.
     """
+    if type(batch) is Columns:
+        return list(batch.columns)
     first = batch[0]
     if isinstance(first, Tensor):
         return _stacked(batch)
-    if isinstance(first, (np.ndarray, np.generic)) and first.dtype.kind in "biufc":
+    if isinstance(first, (np.ndarray, np.generic)) and is_numeric(first):
         return _stacked([Tensor(np.asarray(sample)) for sample in batch])
-    if isinstance(first, float):
-        return tensor(list(batch), dtype=float64)
-    if isinstance(first, int):
-        return tensor(list(batch))
+    if isinstance(first, (bool, int, float, complex)):
+        return Tensor(np.array(batch, dtype=_number_type(first)))
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
@@ -41,14 +42,50 @@ def default_collate(batch: Sequence[Any]) -> Any:
     )
 
 
+def default_convert(data: Any) -> Any:
+    """Make tensors of the NumPy arrays and scalars in a sample (``torch.utils.data.default_convert``).
+
+    Dictionaries, tuples and lists are converted entry by entry (a tuple comes back as a list, unless it is a named one);
+    everything else stays what it is.
+    """
+    if isinstance(data, (Tensor, str, bytes)):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        return Tensor(np.asarray(data)) if is_numeric(data) else data
+    if isinstance(data, Mapping):
+        return _alike(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, Sequence):
+        converted = [default_convert(item) for item in data]
+        if isinstance(data, tuple):
+            return type(data)(*converted) if hasattr(data, "_fields") else converted
+        return _alike(data, converted)
+    return data
+
+
+def is_numeric(array: Any) -> bool:
+    """Whether tensors can hold what an array (or NumPy scalar) holds."""
+    # "V" is that of types from other packages, as bfloat16 is.
+    return array.dtype.kind in "biufc" or (array.dtype.kind == "V" and array.dtype.names is None)
+
+
+def _number_type(number: Any) -> Any:
+    return float64 if isinstance(number, float) else None
+
+
 def _stacked(samples: Sequence[Tensor]) -> Tensor:
-    shapes = dict.fromkeys(sample.shape for sample in samples)
-    if len(shapes) > 1:
+    arrays = [sample._array for sample in samples]
+    layouts = {(array.shape, array.dtype) for array in arrays}
+    if len(layouts) > 1 and len(shapes := dict.fromkeys(array.shape for array in arrays)) > 1:
         raise ValueError(
             f"samples of different shapes do not make a batch: {', '.join(map(str, shapes))}; "
             "pad them, or give the DataLoader a collate_fn"
         )
-    return stack(samples)
+    # What stack() does and this does not: to record, to promote, to let classes take over.
+    if len(layouts) > 1 or set(map(type, samples)) != {Tensor} or any([sample._requires_grad for sample in samples]):  # noqa: C419 - faster
+        return stack(samples)
+    ((shape, dtype),) = layouts
+    # np.stack() would take several times as long: it makes a view of each.
+    return Tensor(np.concatenate(arrays).reshape(len(samples), *shape) if shape else np.array(arrays, dtype))
 
 
 def _transposed(first: Sequence[Any], batch: Sequence[Sequence[Any]]) -> Any:

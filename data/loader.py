@@ -1,15 +1,21 @@
-"""``DataLoader``: batches of a dataset, loaded in the process that iterates."""
+"""``DataLoader``: batches of a dataset, loaded in the process that iterates or in worker processes."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any
+from itertools import repeat, takewhile
+from typing import TYPE_CHECKING, Any
 
 from ..core import Generator
-from .collate import default_collate
+from .collate import default_collate, default_convert
 from .dataset import IterableDataset
+from .recipe import END, Recipe
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .seeding import draw_seed
+
+if TYPE_CHECKING:
+    from .pool import Pool
 
 
 class DataLoader:
@@ -21,15 +27,22 @@ class DataLoader:
         shuffle: whether samples come in random order.
         sampler: gives the order instead.
         batch_sampler: gives lists of sample numbers, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
-        num_workers: must be 0: samples are loaded where the loader is iterated.
+        num_workers: how many processes load samples; 0 loads them where the loader is iterated. The dataset is pickled for
+            them (not with "fork"), and of an ``IterableDataset`` each has a copy: see ``get_worker_info``. Batches come
+            through shared memory. Leaving the loop ends the processes, and an error in one arrives as its own type.
         collate_fn: makes a batch of a list of samples; at first ``default_collate``.
+        pin_memory, pin_memory_device: accepted, and without a meaning here.
         drop_last: leave out a last batch that is not full.
-        generator: where the random order comes from; at first the default generator.
-        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers,
-            pin_memory_device, in_order: have no meaning without worker processes.
+        timeout: seconds to wait for a batch of a worker; 0 waits for ever.
+        worker_init_fn: called with the worker's number in each worker, once, after it was seeded.
+        multiprocessing_context: how workers are started, a name or a context of multiprocessing; at first "spawn".
+        generator: where the random order, and the seeds of workers, come from; at first the default generator.
+        prefetch_factor: how many batches each worker makes in advance; at first 2.
+        persistent_workers: whether workers serve all passes, instead of one.
+        in_order: whether batches come in the sampler's order even if a later one is ready before.
 
     Raises:
-        ValueError: arguments that exclude each other, or worker processes.
+        ValueError: arguments that exclude each other, or make sense with workers only.
     """
 
     def __init__(
@@ -44,7 +57,7 @@ class DataLoader:
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None,
+        worker_init_fn: Callable[[int], Any] | None = None,
         multiprocessing_context: Any = None,
         generator: Generator | None = None,
         *,
@@ -53,8 +66,7 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        if num_workers != 0:
-            raise ValueError(f"DataLoader loads in this process: num_workers must be 0, and you gave {num_workers}")
+        _check_workers(num_workers, timeout, multiprocessing_context, prefetch_factor, persistent_workers)
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
@@ -65,21 +77,30 @@ class DataLoader:
             raise ValueError("drop_last drops incomplete batches, and batch_size=None makes none")
         self.dataset = dataset
         self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
         self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = _context(multiprocessing_context) if num_workers else None
         self.generator = generator
+        self.persistent_workers = persistent_workers
+        self.in_order = in_order
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.sampler = self._choose_sampler(sampler, shuffle)
+        self.sampler = self._choose_sampler(sampler, batch_sampler, shuffle)
         self.batch_sampler = batch_sampler
         if batch_size is not None:
             self.batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
-        self.collate_fn = collate_fn or (default_collate if self.batch_sampler is not None else _as_it_is)
+        self.collate_fn = collate_fn or (default_collate if self.batch_sampler is not None else default_convert)
+        self._pool: Pool | None = None
 
-    def _choose_sampler(self, sampler: Iterable[Any] | None, shuffle: bool | None) -> Iterable[Any]:
+    def _choose_sampler(self, sampler: Iterable[Any] | None, batch_sampler: Any, shuffle: bool | None) -> Iterable[Any]:
         if isinstance(self.dataset, IterableDataset):
-            if shuffle or sampler is not None:
-                raise ValueError("an IterableDataset has an order of its own, so leave out shuffle and sampler")
+            if shuffle or sampler is not None or batch_sampler is not None:
+                raise ValueError(
+                    "an IterableDataset has an order of its own, so leave out shuffle, sampler and batch_sampler"
+                )
             return ()
         if sampler is not None:
             if shuffle:
@@ -90,24 +111,42 @@ class DataLoader:
         return SequentialSampler(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
+        # Drawn in any case, and before the sampler's order: so the order does not depend on the number of workers.
+        seed = draw_seed(self.generator)
+        indices = self._indices()
+        if not self.num_workers:
+            return self._iterate_here(indices)
+        return self._iterate_in_workers(indices, seed)
+
+    def _indices(self) -> Iterator[Any]:
+        """What each batch is made of: sample numbers; of a stream, nothing."""
         if isinstance(self.dataset, IterableDataset):
-            return self._iterate_stream()
-        if self.batch_sampler is None:
-            return (self.collate_fn(self.dataset[number]) for number in self.sampler)
-        return (self.collate_fn(self._fetch(numbers)) for numbers in self.batch_sampler)
+            return repeat(None)
+        return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def _fetch(self, numbers: Sequence[Any]) -> Any:
-        whole = getattr(self.dataset, "__getitems__", None)
-        return [self.dataset[number] for number in numbers] if whole is None else whole(numbers)
+    def _recipe(self) -> Recipe:
+        return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.batch_size, self.drop_last)
 
-    def _iterate_stream(self) -> Iterator[Any]:
-        samples = iter(self.dataset)
-        if self.batch_size is None:
-            yield from map(self.collate_fn, samples)
-            return
-        while batch := list(islice(samples, self.batch_size)):
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield self.collate_fn(batch)
+    def _iterate_here(self, indices: Iterator[Any]) -> Iterator[Any]:
+        make = self._recipe().open()
+        if isinstance(self.dataset, IterableDataset):
+            return takewhile(lambda batch: batch is not END, map(make, indices))
+        return (make(index) for index in indices)
+
+    def _iterate_in_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+        from .passes import WorkerPass  # only here, because few programs need multiprocessing
+
+        own = not self.persistent_workers
+        pool = self._new_pool() if own or self._pool is None or not self._pool.workers else self._pool
+        if not own and pool is not self._pool:
+            weakref.finalize(self, pool.close)
+            self._pool = pool
+        return WorkerPass(pool, indices, seed, self.prefetch_factor or 1, self.timeout, self.in_order, own)
+
+    def _new_pool(self) -> Pool:
+        from .pool import Pool
+
+        return Pool((self._recipe(), self.worker_init_fn), self.num_workers, self.multiprocessing_context)
 
     def __len__(self) -> int:
         """How many batches a pass gives.
@@ -122,5 +161,20 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
 
-def _as_it_is(sample: Any) -> Any:
-    return sample
+def _check_workers(count: int, timeout: float, context: Any, prefetch: int | None, persistent: bool) -> None:
+    if count < 0 or timeout < 0:
+        raise ValueError(f"num_workers and timeout cannot be negative, and you gave {count} and {timeout}")
+    if prefetch is not None and prefetch < 1:
+        raise ValueError(f"prefetch_factor must be at least 1, and you gave {prefetch}")
+    given = {"multiprocessing_context": context, "prefetch_factor": prefetch, "persistent_workers": persistent or None}
+    without_meaning = [name for name, value in given.items() if value is not None]
+    if not count and without_meaning:
+        raise ValueError(f"{' and '.join(without_meaning)} needs worker processes; give num_workers, or leave it out")
+
+
+def _context(chosen: Any) -> Any:
+    import multiprocessing
+
+    if chosen is None or isinstance(chosen, str):
+        return multiprocessing.get_context(chosen or "spawn")
+    return chosen

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from ..core import Generator, randint, randperm
+import numpy as np
+
+from ..core import Generator, as_tensor, default_generator, float64, randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -72,6 +74,64 @@ class RandomSampler(Sampler[int]):
         orders = -(-wanted // have) if have else 0
         drawn = [number for _ in range(orders) for number in randperm(have, generator=self.generator).tolist()]
         return iter(drawn[:wanted])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """Given sample numbers in random order, another one in each pass."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.indices[place] for place in randperm(len(self.indices), generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """Sample numbers drawn with given weights.
+
+    Args:
+        weights: of each sample; they need not add up to 1.
+        num_samples: how many a pass gives.
+        replacement: whether a sample may come several times.
+        generator: where the random numbers come from; at first the default generator.
+
+    Raises:
+        ValueError: ``num_samples`` is not a positive integer, ``weights`` are not a vector of numbers that are not negative,
+            or without replacement too few of them are positive.
+    """
+
+    def __init__(
+        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ValueError(f"num_samples must be a positive integer, and you gave {num_samples!r}")
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement must be a bool, and you gave {replacement!r}")
+        self.weights = as_tensor(weights, dtype=float64)
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+        values = self.weights.numpy(force=True)
+        if values.ndim != 1 or not (np.isfinite(values) & (values >= 0)).all() or not values.any():
+            raise ValueError(f"weights must be a vector of numbers that are not negative, and you gave {weights!r}")
+        if not replacement and np.count_nonzero(values) < num_samples:
+            raise ValueError(
+                f"without replacement, {num_samples} samples need as many positive weights, and you gave "
+                f"{np.count_nonzero(values)}"
+            )
+
+    def __iter__(self) -> Iterator[int]:
+        values = self.weights.numpy(force=True)
+        generator = self.generator or default_generator
+        drawn = generator.draw("choice", len(values), self.num_samples, self.replacement, values / values.sum())
+        return iter(drawn.tolist())
 
     def __len__(self) -> int:
         return self.num_samples

@@ -67,6 +67,12 @@ class _Numbered(Module):
         self._renumber(items)
         return self
 
+    def pop(self, index: int = -1) -> Module:
+        """Remove the module at ``index`` and return it."""
+        module: Module = self[index]
+        del self[index]
+        return module
+
     def extend(self: C, modules: Iterable[Module]) -> C:
         """Add modules at the end."""
         for module in list(modules):

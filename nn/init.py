@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
-from ..core import Generator
+import numpy as np
+
+from ..core import Generator, randperm
 from ..core.extend import Tensor
 
 
@@ -80,6 +83,101 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal with that mean and standard deviation, drawn again where it is not within ``a`` and ``b``."""
+    normal = NormalDist(mean, std)
+    low, high = normal.cdf(a), normal.cdf(b)
+    # By the inverse of the distribution function, which needs no second draw.
+    uniform_(tensor, low, high, generator)
+    values = tensor.detach()
+    inverse = np.vectorize(normal.inv_cdf, otypes=[np.float64])
+    inside = np.clip(values.numpy().astype(np.float64), np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg)
+    if values.numel():
+        values.copy_(Tensor(np.clip(inverse(inside), a, b)))
+    return tensor
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """Rows, or columns if there are fewer, that are orthogonal and of length ``gain`` (Saxe et al. 2013).
+
+    Dimensions after the first are taken as one.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
+    if tensor.ndim < 2:
+        raise ValueError(f"orthogonal_() needs at least two dimensions, and the tensor has shape {tensor.shape}")
+    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
+    if not tensor.numel():
+        return tensor
+    tall = normal_(Tensor(np.empty((max(rows, columns), min(rows, columns)), np.float64)), generator=generator)
+    q, r = np.linalg.qr(tall.numpy())
+    q *= np.sign(np.diagonal(r))  # or the result would not be uniform
+    values = q if rows >= columns else q.T
+    tensor.detach().copy_(Tensor(values.reshape(tensor.shape) * gain))
+    return tensor
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Normal numbers, of which the part ``sparsity`` of each column is set to 0 (Martens 2010).
+
+    Raises:
+        ValueError: the tensor is no matrix.
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"sparse_() needs a matrix, and the tensor has shape {tensor.shape}")
+    normal_(tensor, 0, std, generator)
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    values = tensor.detach().numpy()
+    for column in range(columns):
+        values[randperm(rows, generator=generator).numpy()[:zeros], column] = 0
+    tensor.detach().mul_(1)  # graphs that saved it must notice
+    return tensor
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix, zeros elsewhere.
+
+    Raises:
+        ValueError: the tensor is no matrix.
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"eye_() needs a matrix, and the tensor has shape {tensor.shape}")
+    tensor.detach().copy_(Tensor(np.eye(tensor.shape[0], tensor.shape[1])))
+    return tensor
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight that passes on as many channels as it can, in each of ``groups`` groups.
+
+    Raises:
+        ValueError: the tensor has not three to five dimensions, or ``groups`` does not divide the first.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError(
+            f"dirac_() needs a weight of three to five dimensions, and the tensor has shape {tensor.shape}"
+        )
+    if groups < 1 or tensor.shape[0] % groups:
+        raise ValueError(f"groups={groups} must divide the first length of the weight, {tensor.shape[0]}")
+    outputs = tensor.shape[0] // groups
+    values = np.zeros(tensor.shape)
+    middle = tuple(length // 2 for length in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(outputs, tensor.shape[1])):
+            place = (group * outputs + channel, channel, *middle)
+            values[place] = 1
+    tensor.detach().copy_(Tensor(values))
+    return tensor
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which a layer's weights must be larger because of the nonlinearity after it.
 
@@ -88,7 +186,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+    convolutions = {f"conv{form}{dims}d": 1.0 for form in ("", "_transpose") for dims in (1, 2, 3)}
+    gains = {"linear": 1.0, **convolutions, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in gains:
         known = ", ".join(["leaky_relu", *gains])
         raise ValueError(f"nonlinearity must be one of {known}, and you gave {nonlinearity!r}")

@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, or only pass on: ``Linear``, ``Identity``, ``Flatten``."""
+"""Layers that multiply by a matrix, or only pass on: ``Linear``, ``Bilinear``, ``Identity``."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -64,17 +64,44 @@ class Identity(Module):
         return input
 
 
-class Flatten(Module):
-    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; at first all but the batch."""
+class Bilinear(Module):
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each output ``k``.
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+    ``weight`` has shape (out_features, in1_features, in2_features) and ``bias`` (out_features,); both start uniform within
+    ``1 / sqrt(in1_features)`` of 0.
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
         super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        if in1_features < 1:
+            raise ValueError(f"Bilinear: in1_features must be positive, and you gave {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(out_features, dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The elements of the input in the new shape."""
-        return input.flatten(self.start_dim, self.end_dim)
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """Shape (..., out_features)."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )

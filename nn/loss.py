@@ -1,11 +1,13 @@
-"""The losses of ``functional`` as modules, which keep their weights and reduction."""
+"""The losses of numbers in ``functional`` as modules, which keep their reduction and other settings."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.extend import Tensor
 from . import functional as F
-from .functional.loss import chosen_reduction
+from .functional.reduction import chosen_reduction
 from .module import Module
 
 
@@ -33,87 +35,88 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
-class _WeightedLoss(_Loss):
-    """A loss with a buffer ``weight``."""
-
-    weight: Tensor | None
+class SmoothL1Loss(_Loss):
+    """``HuberLoss`` divided by ``beta``: squared differences below ``beta``, absolute ones above."""
 
     def __init__(
         self,
-        weight: Tensor | None = None,
         size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """A number, or of the input's shape."""
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """Half the squared differences where they are below ``delta``, and straight on from there."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """A number, or of the input's shape."""
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class KLDivLoss(_Loss):
+    """The Kullback-Leibler divergence of ``exp(input)`` from the target; see ``functional.kl_div``."""
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        batchmean = reduction == "batchmean"
+        super().__init__(size_average, reduce, "sum" if batchmean else reduction)
+        self.reduction = reduction if batchmean else self.reduction
+        self.log_target = log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """A number, or of the input's shape."""
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log-likelihood of counts under Poisson distributions; see ``functional.poisson_nll_loss``."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: bool | None = None,
+        eps: float = 1e-08,
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
 
-
-class NLLLoss(_WeightedLoss):
-    """The negative log-likelihood of class indices under log-probabilities; see ``functional.nll_loss``."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the target's shape."""
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
-
-
-class CrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of ``softmax(input)`` and classes or probabilities; see ``functional.cross_entropy``."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the shape of class indices."""
-        return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
-
-
-class BCEWithLogitsLoss(_WeightedLoss):
-    """The binary cross entropy of ``sigmoid(input)``; see ``functional.binary_cross_entropy_with_logits``."""
-
-    pos_weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.register_buffer("pos_weight", pos_weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """A number, or of the input's shape."""
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
+
+
+class GaussianNLLLoss(_Loss):
+    """The negative log-likelihood of numbers under normal distributions; see ``functional.gaussian_nll_loss``."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-06, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
+        """A number, or of the input's shape."""
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)

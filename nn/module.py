@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from ..core.extend import Tensor
 from . import state
-from .registry import Registry
+from .hooked import Hooked
+from .hooks import call_with_hooks, everywhere
+from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
 
@@ -20,10 +22,13 @@ def _no_forward(self: Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
-    return self.forward(*args, **kwargs)
+    hooks = self._hooks
+    if hooks is None and not everywhere:
+        return self.forward(*args, **kwargs)
+    return call_with_hooks(self, hooks, args, kwargs)
 
 
-class Module(Registry):
+class Module(Hooked):
     """The base of all models and layers (``torch.nn.Module``).
 
     Subclasses call ``super().__init__()``, assign their parameters and modules, and define ``forward``.
@@ -83,6 +88,51 @@ class Module(Registry):
             module = inner
         return module
 
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path like ``"encoder.layers.0.weight"``.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        return self._member("_parameters", "parameter", target)  # type: ignore[no-any-return]
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path like ``"encoder.norm.running_mean"``.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        return self._member("_buffers", "buffer", target)  # type: ignore[no-any-return]
+
+    def _member(self, table: str, what: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        member = owner.__dict__[table].get(name)
+        if member is None:
+            raise AttributeError(f"there is no {what} {target!r}: {type(owner).__name__} has no {what} {name!r}")
+        return member
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a path; the last part need not be there yet, unless ``strict``.
+
+        Raises:
+            AttributeError: the path leads nowhere.
+            ValueError: the path is empty.
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("a module cannot replace itself; give the path of a module inside it")
+        owner = self.get_submodule(path)
+        if strict and name not in owner._modules:
+            raise AttributeError(f"there is no module {target!r}: {type(owner).__name__} has no module {name!r}")
+        owner.register_module(name, module)
+
+    def share_memory(self: M) -> M:
+        """Move all parameters and buffers into shared memory: see ``Tensor.share_memory_``."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     # -- conversion
 
     def to(self: M, *args: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> M:
@@ -113,6 +163,10 @@ class Module(Registry):
         """``to(float16)``."""
         return self.to(dtype=np.float16)
 
+    def type(self: M, dst_type: npt.DTypeLike) -> M:
+        """``to(dst_type)``."""
+        return self.to(dtype=dst_type)
+
     def cpu(self: M) -> M:
         """This module: it is on the CPU."""
         return self
@@ -131,18 +185,17 @@ class Module(Registry):
     # -- state
 
     def state_dict(
-        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Tensor]:
-        """The parameters and persistent buffers by path, outside every graph, over the same memory.
+        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """The parameters, persistent buffers and extra state by path; tensors outside every graph, over the same memory.
 
         Args:
             destination: the dictionary to put them in.
             prefix: in front of every path.
             keep_vars: give the tensors themselves.
         """
-        found = state.members(self, prefix)
         entries = {} if destination is None else destination
-        entries.update((name, tensor if keep_vars else tensor.detach()) for name, tensor in found.items())
+        state.collect(self, entries, prefix, keep_vars)
         return entries
 
     def load_state_dict(

@@ -79,8 +79,16 @@ class Registry:
         if name not in table and hasattr(self, name):
             raise KeyError(f"{type(self).__name__} has an attribute {name!r} already; choose another name")
 
+    def _parametrized(self, name: str) -> Any:
+        # See utils/parametrize.py: the parameters that are computed, in a module dictionary of that name.
+        found = self.__dict__.get("_modules", {}).get("parametrizations")
+        return None if found is None else found._modules.get(name)
+
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self._tables()
+        if isinstance(value, Tensor) and (parametrized := self._parametrized(name)) is not None:
+            parametrized.right_inverse(value)
+            return
         kind = _table_for(value)
         if kind is not None:
             if not tables:
@@ -103,6 +111,9 @@ class Registry:
         for table in self._tables().values():
             if name in table:
                 return table[name]
+        parametrized = self._parametrized(name)
+        if parametrized is not None:
+            return parametrized.value()
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:

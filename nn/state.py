@@ -10,9 +10,12 @@ import numpy as np
 from ..core import no_grad
 from ..core.extend import Tensor
 from .errors import StateDictError
+from .hooked import Hooked, run_state_hooks
 
 if TYPE_CHECKING:
     from .module import Module
+
+EXTRA = "_extra_state"  # the key of what get_extra_state() returns, behind the module's path
 
 
 class IncompatibleKeys(NamedTuple):
@@ -27,39 +30,80 @@ class IncompatibleKeys(NamedTuple):
         return "<All keys matched successfully>"
 
 
-def members(module: Module, prefix: str = "") -> dict[str, Tensor]:
+def members(module: Module) -> dict[str, Tensor]:
     """The parameters and persistent buffers by path. What is shared stands under each of its paths."""
     found: dict[str, Tensor] = {}
     for path, owner in module.named_modules(remove_duplicate=False):
-        at = f"{prefix}{path}." if path else prefix
-        persistent = (item for item in owner._buffers.items() if item[0] not in owner._non_persistent_buffers_set)
-        for name, tensor in (*owner._parameters.items(), *persistent):
-            if tensor is not None:
-                found[at + name] = tensor
+        found.update(own_members(owner, f"{path}." if path else ""))
     return found
+
+
+def own_members(module: Module, prefix: str) -> dict[str, Tensor]:
+    """The parameters and persistent buffers of the module itself, with a prefix."""
+    kept = module._non_persistent_buffers_set
+    named = {**module._parameters, **{name: value for name, value in module._buffers.items() if name not in kept}}
+    return {prefix + name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def collect(module: Module, into: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+    """Put the state of a module, and of all inside it, into a dictionary (``Module.state_dict``)."""
+    run_state_hooks(module, "saving", prefix, keep_vars)
+    for name, tensor in own_members(module, prefix).items():
+        into[name] = tensor if keep_vars else tensor.detach()
+    if has_extra_state(module):
+        into[prefix + EXTRA] = module.get_extra_state()
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=into, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    run_state_hooks(module, "saved", into, prefix, {})
+
+
+def has_extra_state(module: Module) -> bool:
+    """Whether the module's class defines what else its state is."""
+    return type(module).get_extra_state is not Hooked.get_extra_state
 
 
 def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Check everything, then copy (``Module.load_state_dict``)."""
     if not isinstance(given, Mapping):
         raise TypeError(f"load_state_dict() takes a mapping from paths to tensors, not {type(given).__name__}")
+    owners = [(f"{path}." if path else "", owner) for path, owner in module.named_modules(remove_duplicate=False)]
+    keys = IncompatibleKeys([], [])
+    problems: list[str] = []
+    given = dict(given)
+    for prefix, owner in owners:
+        run_state_hooks(owner, "loading", given, prefix, {}, strict, *keys, problems)
     own = members(module)
-    keys = IncompatibleKeys([name for name in own if name not in given], [name for name in given if name not in own])
+    extra = {prefix + EXTRA: owner for prefix, owner in owners if has_extra_state(owner)}
+    keys.missing_keys.extend(name for name in (*own, *extra) if name not in given)
+    keys.unexpected_keys.extend(name for name in given if name not in own and name not in extra)
     values = {name: _to_tensor(given[name]) for name in own if name in given}
-    problems = _key_problems(keys) if strict else []
+    problems += _key_problems(keys) if strict else []
     problems += [problem for name, value in values.items() if (problem := _misfit(name, own[name], value, given[name]))]
-    if problems:
-        raise StateDictError(
-            f"the state dict does not fit {type(module).__name__}:" + "".join(f"\n  {p}" for p in problems)
-        )
-    with no_grad():
-        for name, value in values.items():
-            assert value is not None
-            if assign:
-                own[name].data = value
-            else:
-                own[name].copy_(value)
+    _report(module, problems)
+    _copy(own, values, assign)
+    for name, owner in extra.items():
+        if name in given:
+            owner.set_extra_state(given[name])
+    for _, owner in owners:
+        run_state_hooks(owner, "loaded", keys)
     return keys
+
+
+def _report(module: Module, problems: list[str]) -> None:
+    if problems:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        raise StateDictError(f"the state dict does not fit {type(module).__name__}:{lines}")
+
+
+@no_grad()
+def _copy(own: dict[str, Tensor], values: dict[str, Tensor | None], assign: bool) -> None:
+    for name, value in values.items():
+        assert value is not None
+        if assign:
+            own[name].data = value
+        else:
+            own[name].copy_(value)
 
 
 def _to_tensor(value: Any) -> Tensor | None:

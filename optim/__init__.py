@@ -1,8 +1,16 @@
 """Optimizers (``torch.optim``)."""
 
-from .adagrad import Adagrad
-from .adam import Adam, AdamW
-from .optimizer import Optimizer
-from .sgd import SGD
-
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer"]
+from . import lr_scheduler as lr_scheduler
+from .adadelta import Adadelta as Adadelta
+from .adagrad import Adagrad as Adagrad
+from .adam import Adam as Adam
+from .adam import AdamW as AdamW
+from .adamax import Adamax as Adamax
+from .lbfgs import LBFGS as LBFGS
+from .nadam import NAdam as NAdam
+from .optimizer import Optimizer as Optimizer
+from .radam import RAdam as RAdam
+from .rmsprop import RMSprop as RMSprop
+from .rprop import Rprop as Rprop
+from .sgd import SGD as SGD
+from .sparse_adam import SparseAdam as SparseAdam

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..core.extend import Array
-from .optimizer import Group, Optimizer, Params, State, at_least, buffer, not_differentiable
+from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable
+from .optimizer import Group, Optimizer, Params, State
 
 
 class Adagrad(Optimizer):
@@ -53,11 +56,22 @@ class Adagrad(Optimizer):
             at_least(name, group[name])
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
-        step = state["step"] = state.get("step", 0) + 1
-        direction = -grad if group["maximize"] else grad
-        if group["weight_decay"]:
-            direction = direction + group["weight_decay"] * value
+        rate = self._rate(next_step(state), group)
         total = buffer(state, "sum", value, group["initial_accumulator_value"])
-        total += direction * direction
-        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
-        value -= rate * (direction / (np.sqrt(total) + group["eps"]))
+        for block, gradient, squares in in_blocks(value, grad, total):
+            direction = descent(gradient, block, group)
+            squares += direction * direction
+            block -= rate * (direction / (np.sqrt(squares) + group["eps"]))
+
+    def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
+        if group["weight_decay"]:
+            raise RuntimeError("Adagrad takes sparse gradients only without weight_decay")
+        rate = self._rate(next_step(state), group)
+        total = buffer(state, "sum", value, group["initial_accumulator_value"])
+        direction = -grad if group["maximize"] else grad
+        total[rows] += direction * direction
+        value[rows] -= rate * (direction / (np.sqrt(total[rows]) + group["eps"]))
+
+    def _rate(self, step: int, group: Group) -> float:
+        rate: float = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        return rate

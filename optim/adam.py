@@ -7,7 +7,18 @@ import math
 import numpy as np
 
 from ..core.extend import Array
-from .optimizer import Group, Optimizer, Params, State, at_least, buffer, not_differentiable
+from .arithmetic import (
+    at_least,
+    average_in,
+    average_square_in,
+    buffer,
+    check_betas,
+    descent,
+    in_blocks,
+    next_step,
+    not_differentiable,
+)
+from .optimizer import Group, Optimizer, Params, State
 
 
 class Adam(Optimizer):
@@ -57,29 +68,36 @@ class Adam(Optimizer):
     def check_options(self, group: Group) -> None:
         for name in ("lr", "eps", "weight_decay"):
             at_least(name, group[name])
-        for index, beta in enumerate(group["betas"]):
-            if not 0 <= beta < 1:
-                raise ValueError(f"betas[{index}] must be at least 0 and below 1, and you gave {beta}")
+        check_betas(group["betas"])
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
-        step = state["step"] = state.get("step", 0) + 1
-        direction = -grad if group["maximize"] else grad
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                value *= 1 - group["lr"] * group["weight_decay"]
-            else:
-                direction = direction + group["weight_decay"] * value
-        beta1, beta2 = group["betas"]
-        average = buffer(state, "exp_avg", value)
-        average += (direction - average) * (1 - beta1)
-        square = buffer(state, "exp_avg_sq", value)
-        square *= beta2
-        square += (1 - beta2) * direction * direction
+        step = next_step(state)
+        buffers = [buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq")]
         if group["amsgrad"]:
-            largest = buffer(state, "max_exp_avg_sq", value)
-            square = np.maximum(largest, square, out=largest)
-        denominator = np.sqrt(square) / math.sqrt(1 - beta2**step) + group["eps"]
-        value -= (group["lr"] / (1 - beta1**step)) * (average / denominator)
+            buffers.append(buffer(state, "max_exp_avg_sq", value))
+        for block in in_blocks(value, grad, *buffers):
+            _update(group, step, *block)
+
+
+def _update(
+    group: Group, step: int, value: Array, grad: Array, average: Array, square: Array, largest: Array | None = None
+) -> None:
+    beta1, beta2 = group["betas"]
+    decoupled = group["decoupled_weight_decay"]
+    direction = descent(grad, value, group, decay=not decoupled)
+    if decoupled and group["weight_decay"]:
+        value *= 1 - group["lr"] * group["weight_decay"]
+    average_in(average, direction, 1 - beta1)
+    average_square_in(square, direction, beta2)
+    if largest is not None:
+        square = np.maximum(largest, square, out=largest)
+    # lr / (1 - beta1**t) * average / (sqrt(square / (1 - beta2**t)) + eps), with fewer passes over the arrays.
+    root = math.sqrt(1 - beta2**step)
+    change = np.sqrt(square)
+    change += group["eps"] * root
+    np.divide(average, change, out=change)
+    change *= group["lr"] / (1 - beta1**step) * root
+    value -= change
 
 
 class AdamW(Adam):

@@ -14,13 +14,14 @@ import numpy as np
 
 from ..core import enable_grad
 from ..core.extend import Array, Tensor, changed
+from .hooks import OptimizerHooks
 
 Group: TypeAlias = dict[str, Any]
 State: TypeAlias = dict[str, Any]
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 
 
-class Optimizer:
+class Optimizer(OptimizerHooks):
     """The base of all optimizers (``torch.optim.Optimizer``).
 
     Args:
@@ -39,6 +40,7 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError("params must be an iterable of tensors, and you gave one tensor; put it in a list")
+        super().__init__()
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
@@ -54,6 +56,17 @@ class Optimizer:
         """One step of one parameter: write its new value into ``value``. ``grad`` must stay as it is."""
         raise NotImplementedError(f"{type(self).__name__} must define update(value, grad, state, group)")
 
+    def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
+        """The same where only ``value[rows]`` has a gradient, and each row once: that of a sparse gradient.
+
+        Raises:
+            RuntimeError: this optimizer takes dense gradients only.
+        """
+        raise RuntimeError(
+            f"{type(self).__name__} does not take sparse gradients; use SparseAdam, SGD or Adagrad, "
+            "or make the embedding with sparse=False"
+        )
+
     def check_options(self, group: Group) -> None:
         """Raise ``ValueError`` for options that make no sense."""
 
@@ -68,16 +81,17 @@ class Optimizer:
         Returns:
             What the closure returned.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                # Not .grad, which would copy a gradient that it shares with others: it is only read here.
-                gradient = parameter._grad
-                if gradient is not None:
-                    self._step_in_place(parameter, gradient._array, group)
+        with self.step_hooks((closure,)):
+            loss = None
+            if closure is not None:
+                with enable_grad():
+                    loss = closure()
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    # Not .grad, which would copy a gradient that it shares with others: it is only read here.
+                    gradient = parameter._grad
+                    if gradient is not None:
+                        self._step_in_place(parameter, gradient, group)
         return loss
 
     def step_with(self, grads: Mapping[Tensor, Tensor | Array], replace: bool = True) -> None:
@@ -97,17 +111,26 @@ class Optimizer:
             for parameter in group["params"]
             if parameter in grads
         ]
-        for parameter, gradient, group in steps:
-            (self._step_replacing if replace else self._step_in_place)(parameter, gradient, group)
+        with self.step_hooks((grads,)):
+            for parameter, gradient, group in steps:
+                (self._step_replacing if replace else self._step_in_place)(parameter, gradient, group)
 
-    def _step_in_place(self, parameter: Tensor, gradient: Array, group: Group) -> None:
-        self.update(parameter.numpy(force=True), gradient, self.state[parameter], group)
+    def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
+        self._update(parameter.numpy(force=True), gradient, self.state[parameter], group)
         changed(parameter)
 
-    def _step_replacing(self, parameter: Tensor, gradient: Array, group: Group) -> None:
+    def _step_replacing(self, parameter: Tensor, gradient: Any, group: Group) -> None:
         value = parameter.numpy(force=True).copy()
-        self.update(value, gradient, self.state[parameter], group)
+        self._update(value, gradient, self.state[parameter], group)
         parameter.data = Tensor(value)
+
+    def _update(self, value: Array, gradient: Any, state: State, group: Group) -> None:
+        if getattr(gradient, "is_sparse", False):
+            gradient = gradient.coalesce()
+            rows = tuple(gradient.indices().numpy())
+            self.update_rows(value, rows, gradient.values().numpy(force=True), state, group)
+        else:
+            self.update(value, getattr(gradient, "_array", gradient), state, group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -145,6 +168,9 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The state and options, with parameters numbered in order. The tensors are the optimizer's own."""
+        return self.state_dict_hooks(self._state_dict)
+
+    def _state_dict(self) -> dict[str, Any]:
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         return {
             "state": {numbers[id(parameter)]: dict(state) for parameter, state in self.state.items() if state},
@@ -160,6 +186,9 @@ class Optimizer:
         Raises:
             ValueError: its groups are of other sizes, or a state does not fit its parameter.
         """
+        self.load_hooks(state_dict, self._load_state_dict)
+
+    def _load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         groups = state_dict["param_groups"]
         have, given = ([len(group["params"]) for group in some] for some in (self.param_groups, groups))
         if have != given:
@@ -184,26 +213,6 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def buffer(state: State, name: str, like: Array, fill: float = 0.0) -> Array:
-    """The array of a tensor in ``state``; made on first use, of the shape and dtype of ``like``."""
-    if name not in state:
-        state[name] = Tensor(np.full(like.shape, fill, like.dtype))
-    array: Array = state[name].numpy()
-    return array
-
-
-def at_least(name: str, value: float, low: float = 0.0) -> None:
-    """Raise ``ValueError`` unless ``value >= low``."""
-    if not value >= low:
-        raise ValueError(f"{name} must be at least {low:g}, and you gave {value}")
-
-
-def not_differentiable(differentiable: bool) -> None:
-    """Raise ``ValueError`` for an option that is not offered."""
-    if differentiable:
-        raise ValueError("a step cannot be recorded; make the optimizer with differentiable=False")
-
-
 def _split_names(params: Any) -> Group:
     if isinstance(params, Tensor):
         return {"params": [params]}
@@ -222,7 +231,9 @@ def _check_parameter(parameter: Any, index: int) -> None:
         raise ValueError(f"params[{index}] is the result of a recorded operation; only leaves can be optimized")
 
 
-def _fitting(gradient: Tensor | Array, parameter: Tensor) -> Array:
+def _fitting(gradient: Tensor | Array, parameter: Tensor) -> Any:
+    if getattr(gradient, "is_sparse", False) and gradient.shape == parameter.shape:
+        return gradient
     array = gradient.numpy(force=True) if isinstance(gradient, Tensor) else np.asarray(gradient)
     if array.shape != parameter.shape:
         raise ValueError(f"a gradient of shape {array.shape} does not fit a parameter of shape {parameter.shape}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .optimizer import Group, Optimizer, Params, State, at_least, not_differentiable
+from .arithmetic import at_least, descent, in_blocks, not_differentiable
+from .optimizer import Group, Optimizer, Params, State
 
 
 class SGD(Optimizer):
@@ -58,19 +61,28 @@ class SGD(Optimizer):
             raise ValueError("nesterov needs momentum above 0 and dampening 0")
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
-        direction = -grad if group["maximize"] else grad
-        if group["weight_decay"]:
-            direction = direction + group["weight_decay"] * value
-        if group["momentum"]:
-            direction = self._with_momentum(direction, state, group)
-        np.subtract(value, group["lr"] * direction, out=value)
+        if not group["momentum"]:
+            for block, direction in in_blocks(value, grad):
+                block -= group["lr"] * descent(direction, block, group)
+            return
+        first = state.get("momentum_buffer") is None
+        if first:
+            state["momentum_buffer"] = Tensor(np.zeros_like(value))
+        for arrays in in_blocks(value, grad, state["momentum_buffer"].numpy()):
+            _update_with_momentum(group, first, *arrays)
 
-    def _with_momentum(self, direction: Array, state: State, group: Group) -> Array:
-        if state.get("momentum_buffer") is None:
-            state["momentum_buffer"] = Tensor(direction.copy())
-            momentum: Array = state["momentum_buffer"].numpy()
-        else:
-            momentum = state["momentum_buffer"].numpy()
-            momentum *= group["momentum"]
-            momentum += (1 - group["dampening"]) * direction
-        return direction + group["momentum"] * momentum if group["nesterov"] else momentum
+    def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
+        if group["momentum"] or group["weight_decay"]:
+            raise RuntimeError("SGD takes sparse gradients only without momentum and weight_decay")
+        value[rows] -= group["lr"] * (-grad if group["maximize"] else grad)
+
+
+def _update_with_momentum(group: Group, first: bool, value: Array, grad: Array, buffer: Array) -> None:
+    direction = descent(grad, value, group)
+    if first:
+        buffer[...] = direction
+    else:
+        buffer *= group["momentum"]
+        buffer += (1 - group["dampening"]) * direction
+    step = direction + group["momentum"] * buffer if group["nesterov"] else buffer
+    value -= group["lr"] * step

@@ -70,14 +70,19 @@ def test_the_children_of_a_contender_die_with_it():
 
 
 def test_ratios_say_who_is_faster():
-    assert report.show_ratio(1.0, 2.0) == "[green]0.50[/]"
-    assert report.show_ratio(2.0, 1.0) == "[red]2.00[/]"
-    assert report.show_ratio(None, 1.0) == "-"
+    assert report.show_ratio([1.0], [2.0]) == "[green]0.50[/]"
+    assert report.show_ratio([2.0], [1.0]) == "[red]2.00[/]"
+    assert report.show_ratio([2.0], [1.0], aim=2) == "[green]2.00[/]"
+    assert report.show_ratio([], [1.0]) == "-"
+
+
+def test_a_slow_round_of_both_does_not_count():
+    assert report.show_ratio([1.0, 9.0, 1.0], [2.0, 18.0, 2.0]) == "[green]0.50[/]"
 
 
 def test_times_have_three_digits_and_a_unit():
-    assert report.show_time(0.0123456) == "12.3 ms"
-    assert report.show_time(0.0000456) == "45.6 µs"
+    assert report.show_time([0.0123456]) == "12.3 ms"
+    assert report.show_time([0.0000456, 1, 0]) == "45.6 µs"
 
 
 def test_cases_have_names_of_their_own():

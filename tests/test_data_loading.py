@@ -228,7 +228,12 @@ def test_tensors_come_in_columns():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"num_workers": 2}, "num_workers must be 0, and you gave 2"),
+        ({"num_workers": -1}, "cannot be negative, and you gave -1 and 0"),
+        ({"num_workers": 1, "timeout": -1}, "cannot be negative, and you gave 1 and -1"),
+        ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor must be at least 1"),
+        ({"prefetch_factor": 2}, "prefetch_factor needs worker processes"),
+        ({"persistent_workers": True}, "persistent_workers needs worker processes"),
+        ({"multiprocessing_context": "fork"}, "multiprocessing_context needs worker processes"),
         ({"batch_sampler": [[0]], "shuffle": True}, "batch_sampler makes the batches"),
         ({"batch_size": None, "drop_last": True}, "drop_last drops incomplete batches"),
         ({"sampler": [0], "shuffle": True}, "a sampler gives the order, so leave out shuffle"),

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from telegrad import nn, optim
-from telegrad.core import autograd, no_grad, tensor, zeros
+from telegrad.core import autograd, from_numpy, no_grad, tensor, zeros
 from telegrad.core.errors import AutogradError
 
 EVERY = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad]
@@ -216,3 +216,53 @@ def test_zero_dimensions_and_no_elements():
         (scalar * scalar).backward()
         optimizer.step()
         assert scalar.shape == () and scalar.item() < 2
+
+
+def test_hooks_of_steps_and_states():
+    seen = []
+    _, optimizer = stepped()
+    handles = [
+        optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
+        optimizer.register_step_post_hook(lambda *_: seen.append("after")),
+        optimizer.register_state_dict_pre_hook(lambda _: seen.append("saving")),
+        optimizer.register_state_dict_post_hook(lambda _, state: {**state, "note": 1}),
+        optimizer.register_load_state_dict_pre_hook(lambda _, state: seen.append(state.pop("note"))),
+        optimizer.register_load_state_dict_post_hook(lambda _: seen.append("loaded")),
+        optimizer.register_step_pre_hook(lambda *_: seen.append("last")),
+    ]
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert seen == ["before", "last", "after", "saving", 1, "loaded"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert "note" not in optimizer.state_dict() and len(seen) == 6
+
+
+def test_a_hook_can_be_put_in_front():
+    seen = []
+    _, optimizer = stepped()
+    optimizer.register_state_dict_pre_hook(lambda _: seen.append(1))
+    optimizer.register_state_dict_pre_hook(lambda _: seen.append(0), prepend=True)
+    optimizer.state_dict()
+    assert seen == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.RMSprop, optim.Adadelta, optim.Adagrad])
+def test_large_and_strided_parameters_are_updated_whole(kind):
+    rng = np.random.default_rng(0)
+    values, gradients = rng.normal(size=(300, 301)), rng.normal(size=(300, 301))  # several blocks
+    options = {"momentum": 0.9} if kind is optim.SGD else {}
+    ends = []
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        parameter_ = tg_tensor(layout(values))
+        optimizer = kind([parameter_], **options)
+        for _ in range(3):
+            parameter_.grad = tensor(gradients)
+            optimizer.step()
+        ends.append(parameter_.detach().numpy())
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-14)
+
+
+def tg_tensor(array):
+    return from_numpy(array.copy(order="K")).requires_grad_()

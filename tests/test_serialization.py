@@ -1,7 +1,11 @@
 """save and load: what comes back, that files are whole or refused, and what cannot be saved."""
 
+import io
+import json
 import os
+import struct
 import threading
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from telegrad import nn, optim
 from telegrad.core import Tensor, randn, tensor, zeros
 from telegrad.core.errors import TelegradError
+from telegrad.core.safetensors_file import write_tensors
 from telegrad.core.serialization import CheckpointError, load, save
 
 
@@ -33,12 +38,14 @@ def round_trip(obj, path):
         {"a": {"b": (1, (2,), [3])}, 1: "int", 2.5: "float", None: "none", False: "bool", ("k", 0): "tuple", "": {}},
         {"float": 1, "tuple": [2], "dict": 3, "tensor": "4"},
         (1e-300, 1 / 3, -0.0, float("inf"), -float("inf")),
+        [b"", b"\0\xffbytes", 1 - 2.5j, complex("nan+infj"), complex(-0.0, 1e-300)],
+        [OrderedDict(b=1, a=OrderedDict()), {"dict": [], "bytes": b"x", "complex": [1, 2], "ordered": 0, "object": {}}],
     ],
     ids=str,
 )
 def test_plain_objects(obj, path):
     back = round_trip(obj, path)
-    assert back == obj and repr(back) == repr(obj)
+    assert repr(back) == repr(obj) and (back == obj or "nan" in repr(obj))
 
 
 def test_not_a_number(path):
@@ -75,6 +82,35 @@ def test_arrays(dtype, shape, path):
     for found in (back["array"], back["tensor"].numpy()):
         assert found.shape == shape and found.dtype == array.dtype.newbyteorder("=") and found.flags.writeable
         np.testing.assert_array_equal(found, array)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)], ids=str)
+def test_types_of_another_package(name, shape, path):
+    dtype = np.dtype(getattr(pytest.importorskip("ml_dtypes"), name))
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    found = round_trip([Tensor(array), Tensor(array.T)], path)
+    for made, expected in zip(found, [array, array.T]):
+        assert made.dtype == dtype and made.shape == expected.shape
+        np.testing.assert_array_equal(made.numpy().astype("float32"), expected.astype("float32"))
+
+
+def test_a_type_of_a_package_that_is_not_there(path, monkeypatch):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    save(Tensor(np.ones(2, ml_dtypes.bfloat16)), path)
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    monkeypatch.setattr(np, "dtype", lambda name: (_ for _ in ()).throw(TypeError(name)))
+    with pytest.raises(ImportError, match="type bfloat16, which needs the package ml_dtypes"):
+        load(path)
+
+
+def test_scalars_do_not_take_one_anothers_place(path):
+    scalars = [np.complex128(n) for n in range(20)] + [np.float64(n) for n in range(20)]
+    assert round_trip(scalars, path) == scalars
 
 
 def test_views_and_strides(path):
@@ -182,6 +218,103 @@ def test_the_error_says_what_to_do(path):
     assert isinstance(caught.value, TelegradError)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_files_that_were_cut_or_altered(path, seed):
+    save({"a": randn(100_000), "b": {"c": tensor(range(1000))}}, path)
+    raw, random = path.read_bytes(), np.random.default_rng(seed)
+    for _ in range(60):
+        cut = raw[: random.integers(len(raw))]
+        at, count = random.integers(len(raw)), random.integers(1, 9)
+        altered = raw[:at] + random.bytes(count) + raw[at + count :]
+        dropped = raw[:at] + raw[at + count :]
+        for content in (cut, altered, dropped, raw + random.bytes(count)):
+            path.write_bytes(content)
+            if content != raw:
+                with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors"):
+                    load(path)
+
+
+def header(entries, data=b"", length=None):
+    text = entries if isinstance(entries, bytes) else json.dumps(entries).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def entry(dtype="U8", shape=(1,), offsets=(0, 1)):
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"1234567",
+        header({}, length=1 << 62),
+        header({}, length=3),
+        header(b"[1]"),
+        header(b"\xff\xfe"),
+        header(b"[" * 100_000),
+        header(b'{"a": %b, "a": %b}' % ((json.dumps(entry()).encode(),) * 2), b"x"),
+        header({"a": 3}),
+        header({"a": {}}),
+        header({"a": entry("Q8")}, b"x"),
+        header({"a": entry(shape=(2,))}, b"x"),
+        header({"a": entry(shape=(-1, -1))}, b"x"),
+        header({"a": entry(shape=("1",))}, b"x"),
+        header({"a": entry(shape=3)}, b"x"),
+        header({"a": entry(shape=(1 << 60,), offsets=(0, 1 << 60))}, b"x"),
+        header({"a": entry(offsets=(1, 2))}, b"xy"),
+        header({"a": entry(), "b": entry()}, b"xy"),
+        header({"a": entry(), "b": entry(offsets=(1, 2))}, b"x"),
+        header({"a": entry()}, b"xy"),
+        header({"__metadata__": 3}),
+        header({"__metadata__": {"telegrad.sha256": 3}}),
+        header({"__metadata__": {"telegrad.sha256": ""}}),
+        header({"__metadata__": {"telegrad.structure": "1"}}),
+    ],
+    ids=range(24),
+)
+def test_files_that_are_no_checkpoints(path, content):
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors (cannot be read|is damaged)"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "structure",
+    ["{}", '{"new": 1}', '{"tensor": "none", "object": 0}', '{"bytes": "*"}', "[", '{"scalar": "t"}'],
+)
+def test_a_structure_of_another_version(path, structure):
+    with path.open("wb") as file:
+        write_tensors(file, {"t": np.ones(1)}, {"telegrad.structure": structure})
+    with pytest.raises(CheckpointError, match="holds a structure that this version does not know"):
+        load(path)
+
+
+def test_open_files(path):
+    memory = io.BytesIO()
+    memory.write(b"before")
+    save({"w": tensor([1.0]), "n": 1}, memory)
+    assert memory.tell() == len(memory.getvalue())
+    memory.seek(6)
+    assert load(memory)["w"].tolist() == [1]
+    with path.open("wb") as file:
+        save([zeros(3)], file)
+    with path.open("rb") as file:
+        assert load(file, map_location="cpu", weights_only=False)[0].tolist() == [0, 0, 0]
+    with path.open("r+b") as file:
+        file.truncate(50)
+        with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors cannot be read"):
+            load(file)
+    with pytest.raises(ValueError, match=r"tensors live on the CPU.*'cuda'"):
+        load(path, "cuda")
+
+
+def test_loaded_tensors_have_memory_of_their_own(path):
+    small, large = round_trip([zeros(1), zeros(100_000)], path)
+    assert small.numpy().base is None or small.numpy().base.nbytes == 4
+    assert large.numpy().flags.writeable and large.numpy().flags.aligned
+
+
 def test_no_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="none"):
         load(tmp_path / "none")
@@ -251,6 +384,9 @@ class Own:
     pass
 
 
+Pair = namedtuple("Pair", "x y")
+
+
 @pytest.mark.parametrize(
     "obj, message",
     [
@@ -261,6 +397,7 @@ class Own:
         ({"x": {b"key": 1}}, r"checkpoint\['x'\] has a key of class bytes"),
         ([np.array(["a"])], r"checkpoint\[0\] is an array of dtype <U1"),
         ({1: np.array([Own()])}, r"checkpoint\[1\] is an array of dtype object"),
+        ([Pair(1, 2)], r"checkpoint\[0\] is of class Pair, .*of a named tuple, save its _asdict\(\)"),
     ],
     ids=str,
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import AutogradError
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 Sink: TypeAlias = Callable[["Tensor", Any], None]
+# What a pass knows of a node, in one list, so that an arriving gradient costs one look-up:
+# [feeds and gradients still to come, the node, bits of the slots whose sum is ours to change, gradients by slot ...]
+Entry: TypeAlias = list[Any]
+LEFT, NODE, OURS, GRADS = range(4)
 
 
 class GraphTask:
@@ -40,15 +44,14 @@ class GraphTask:
     """
 
     __slots__ = (
-        "_buffers",
         "_captures",
         "_failure",
         "_fed",
         "_lock",
+        "_pending",
         "_ready",
         "_running",
         "_unfed",
-        "_waiting",
         "captured",
         "create_graph",
         "keep_graph",
@@ -68,10 +71,9 @@ class GraphTask:
         self.create_graph = create_graph
         self._captures = None if inputs is None else intercept.Captures(inputs)
         self.captured: list[Any] = [] if inputs is None else [None] * len(inputs)
-        self._waiting: dict[Node, int] = {}  # node -> feeds and gradients still to come
+        self._pending: dict[Node, Entry] = {}
         self._unfed: dict[Node, None] = {}  # expected roots, in order
-        self._buffers: dict[Node, list[Any]] = {}  # node -> sums of the gradients that came
-        self._ready: list[Node] = []
+        self._ready: list[Entry] = []
         self._fed: deque[tuple[Node, Sequence[Any]]] = deque()
         self._lock = threading.Lock()
         self._running = False
@@ -82,23 +84,26 @@ class GraphTask:
 
         A root below another one waits for its feed and for the gradients from above.
         """
-        waiting, unfed = self._waiting, self._unfed
+        pending, unfed = self._pending, self._unfed
         stack: list[Node] = []
         for root in roots:
             if root not in unfed:
                 unfed[root] = None
-                if root not in waiting:
+                if root in pending:
+                    pending[root][LEFT] += 1
+                else:
+                    pending[root] = [1, root, 0, *[None] * root.num_inputs]
                     stack.append(root)
-                waiting[root] = waiting.get(root, 0) + 1
         while stack:
             for edge in stack.pop().next_edges:
                 if edge is not None:
                     node = edge[0]
-                    if node in waiting:
-                        waiting[node] += 1
-                    else:
-                        waiting[node] = 1
+                    entry = pending.get(node)
+                    if entry is None:
+                        pending[node] = [1, node, 0, None] if node.tape else [1, node, 0, *[None] * node.num_inputs]
                         stack.append(node)
+                    else:
+                        entry[LEFT] += 1
 
     def feed(self, root: Node, grads: Sequence[Any]) -> None:
         """Give an expected root its gradients (``None``: no gradient for that output); then call ``run``.
@@ -134,7 +139,7 @@ class GraphTask:
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.
             self._failure = f"{type(error).__name__}: {error}"
-            self._buffers.clear()
+            self._pending.clear()
             self._ready.clear()
             raise
         finally:
@@ -164,7 +169,7 @@ class GraphTask:
                 return False
             self._running = True
         if self._captures is not None:
-            self._captures.prepare(self._waiting)
+            self._captures.prepare(self._pending)
         return True
 
     def _yield_claim(self) -> bool:
@@ -176,81 +181,91 @@ class GraphTask:
             return True
 
     def _accept(self) -> bool:
-        """Move what was fed into the buffers; whether something became ready."""
+        """Add what was fed to the gradients; whether something became ready."""
         while self._fed:
             root, grads = self._fed.popleft()
-            if any(grad is not None for grad in grads):
-                kind = intercept.to_tensor if self.create_graph else intercept.to_array
-                _add(self._buffers, root, [None if grad is None else kind(grad) for grad in grads])
-            self._count_down(root)
+            kind = intercept.to_tensor if self.create_graph else intercept.to_array
+            entry = self._pending[root]
+            for place, grad in enumerate(grads, GRADS):
+                if grad is not None:
+                    have = entry[place]
+                    entry[place] = kind(grad) if have is None else have + kind(grad)
+            entry[LEFT] -= 1
+            if not entry[LEFT]:
+                self._ready.append(entry)
         return bool(self._ready)
-
-    def _count_down(self, node: Node) -> None:
-        self._waiting[node] -= 1
-        if not self._waiting[node]:
-            self._ready.append(node)
 
     def _run_ready(self) -> None:
         # The hot loop: about a microsecond a node, so it is written out in one piece.
-        ready, buffers, waiting = self._ready, self._buffers, self._waiting
-        release, recorded = not self.keep_graph, self.create_graph
+        ready, pending = self._ready, self._pending
+        keep, recorded, plain = self.keep_graph, self.create_graph, self._captures is None
+        summed = 0 if recorded else 1
         while ready or self._accept():
-            node = ready.pop()
-            grads = buffers.pop(node, None)
-            wanted = True
-            if node._hooks is not None or self._captures is not None:
-                grads, wanted = intercept.before(self, node, grads)
-            if type(node) is AccumulateGrad:
-                if wanted and grads is not None:
-                    self._deliver(node, grads)
+            entry = ready.pop()
+            node = entry[NODE]
+            if not (node.tape and plain and node._hooks is None):
+                grads = entry[GRADS:]
+                del entry[GRADS:]
+                results = self._run_node(node, grads)
+            elif (grad := entry.pop()) is None:
+                results = (None,) * len(node.next_edges)
+            elif type(node) is AccumulateGrad:
+                self._deliver(node, grad)
                 continue
-            edges = node.next_edges
-            if not wanted or (grads is None and node.tape):
-                results: Sequence[Any] = (None,) * len(edges)
-            elif node.tape and grads is not None:
-                # The table's own nodes take a list and the scalars that sums of 0-d arrays are.
-                results = node.apply_graph(grads) if recorded else node.apply(grads)  # type: ignore[arg-type]
-                if release:
-                    node.release()
             else:
-                results = self._apply(node, grads)
-                if release:
-                    node.release()
-            if wanted and node._hooks is not None and node._hooks.after:
-                results = intercept.after(self, node, results, grads)
-            for edge, grad in zip(edges, results):
+                results = node.pull_graph(grad) if recorded else node.pull(grad, keep)
+            for edge, grad in zip(node.next_edges, results):
                 if edge is not None:
                     child, slot = edge
+                    entry = pending[child]
                     if grad is not None:
-                        buffer = buffers.get(child)
-                        if buffer is None:
-                            buffers[child] = buffer = [None] * child.num_inputs
-                        have = buffer[slot]
-                        buffer[slot] = grad if have is None else have + grad
-                    left = waiting[child] = waiting[child] - 1
+                        have = entry[slot + GRADS]
+                        if have is None:
+                            entry[slot + GRADS] = grad
+                        elif entry[OURS] >> slot & 1:
+                            have += grad
+                            entry[slot + GRADS] = have
+                        else:  # the first may be in other hands too; a sum of arrays is in ours alone
+                            entry[slot + GRADS] = have + grad
+                            entry[OURS] |= summed << slot
+                    entry[LEFT] = left = entry[LEFT] - 1
                     if not left:
-                        ready.append(child)
+                        ready.append(entry)
+
+    def _run_node(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        """The results of a node of any kind, with hooks and captures in front of it and behind."""
+        given: list[Any] | None = None if all(grad is None for grad in grads) else grads
+        wanted = True
+        if node._hooks is not None or self._captures is not None:
+            given, wanted = intercept.before(self, node, given)
+        if type(node) is AccumulateGrad:
+            if wanted and given is not None:
+                self._deliver(node, given[0])
+            return ()
+        if not wanted or (given is None and node.tape):
+            return (None,) * len(node.next_edges)
+        if node.tape and given is not None:
+            results = node.pull_graph(given[0]) if self.create_graph else node.pull(given[0], self.keep_graph)
+        else:
+            results = self._apply(node, given)
+        if node._hooks is not None and node._hooks.after:
+            results = intercept.after(self, node, results, given)
+        return results
 
     def _apply(self, node: Node, grads: list[Any] | None) -> Sequence[Any]:
-        given = (None,) * node.num_inputs if grads is None else intercept.as_arrays(grads)
+        given = (None,) * node.num_inputs if grads is None else tuple(intercept.as_array(grad) for grad in grads)
         results = node.apply_graph(given) if self.create_graph else node.apply(given)
         if len(results) != len(node.next_edges):
             raise AutogradError(f"{node.name()} returned {len(results)} gradients for {len(node.next_edges)} inputs")
+        if not self.keep_graph:
+            node.release()
         return results
 
-    def _deliver(self, node: AccumulateGrad, grads: list[Any]) -> None:
-        variable, (grad,) = node.variable, intercept.as_arrays(grads)
+    def _deliver(self, node: AccumulateGrad, grad: Any) -> None:
+        variable, grad = node.variable, intercept.as_array(grad)
         if variable._hooks is not None:
             grad = intercept.leaf_hooks(self, variable, grad)
         if grad is not None:
             self.sink(variable, grad)
         if node._hooks is not None or variable._hooks is not None:
             intercept.after_leaf(node)
-
-
-def _add(buffers: dict[Node, list[Any]], node: Node, grads: Iterable[Any]) -> None:
-    buffer = buffers.setdefault(node, [None] * node.num_inputs)
-    for slot, grad in enumerate(grads):
-        if grad is not None:
-            have = buffer[slot]
-            buffer[slot] = grad if have is None else have + grad

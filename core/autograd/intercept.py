@@ -71,7 +71,7 @@ def before(task: GraphTask, node: Node, grads: list[Any] | None) -> tuple[list[A
     captures = task._captures
     if captures is not None and not captures.concerns(node):
         return None, False
-    values = [None] * node.num_inputs if grads is None else list(as_arrays(grads))
+    values = [None] * node.num_inputs if grads is None else [as_array(grad) for grad in grads]
     if node._hooks is not None:
         values = _run_hooks_before(task, node, node._hooks, values)
     if captures is not None:
@@ -118,9 +118,9 @@ def to_array(grad: Any) -> Any:
     return grad._array if isinstance(grad, Tensor) else None if grad is None else np.asarray(grad)
 
 
-def as_arrays(grads: Iterable[Any]) -> tuple[Any, ...]:
-    """NumPy scalars made 0-d arrays; arrays, tensors and ``None`` stay what they are."""
-    return tuple(np.asarray(grad) if isinstance(grad, np.generic) else grad for grad in grads)
+def as_array(grad: Any) -> Any:
+    """A NumPy scalar made a 0-d array; arrays, tensors and ``None`` stay what they are."""
+    return np.asarray(grad) if isinstance(grad, np.generic) else grad
 
 
 def _run_hooks_before(task: GraphTask, node: Node, hooks: NodeHooks, values: list[Any]) -> list[Any]:

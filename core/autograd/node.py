@@ -30,8 +30,9 @@ class Node:
     Attributes:
         next_edges: one ``(node, slot)`` for each input, or ``None`` where the input needs no gradient.
         num_inputs: how many gradients it takes, which is how many outputs its forward had.
-        tape: class attribute, true for rows of the operation table only: ``apply`` is left out when every incoming
-            gradient is ``None``, gets a list, and a gradient of no dimensions may be a NumPy scalar.
+        tape: class attribute, true for nodes of one output that have ``pull`` and ``pull_graph`` in place of
+            ``apply``, ``apply_graph`` and ``release``. They are left out when no gradient comes, and a gradient of no
+            dimensions may be a NumPy scalar.
     """
 
     __slots__ = ("__weakref__", "_hooks", "_metadata", "next_edges", "num_inputs")
@@ -58,6 +59,14 @@ class Node:
 
     def release(self) -> None:
         """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
+
+    def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
+        """``apply`` of a tape node; then ``release`` unless ``keep``."""
+        raise NotImplementedError(f"{type(self).__name__} must define pull(grad, keep)")
+
+    def pull_graph(self, grad: Any) -> Sequence[Any]:
+        """``apply_graph`` of a tape node."""
+        raise NotImplementedError(f"{type(self).__name__} must define pull_graph(grad)")
 
     def name(self) -> str:
         """The operation's name, as in ``MulBackward``."""

@@ -119,7 +119,7 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, create_graph: bool) 
                 f"the gradient of a tensor of shape {array.shape} must be given (grad_tensors or gradient=); "
                 "only for one element is it 1 by itself"
             )
-        return np.ones_like(array)
+        return np.ones(array.shape, array.dtype)
     if gradient._array.shape != array.shape:
         raise AutogradError(f"a tensor of shape {array.shape} needs a gradient of that shape, not {gradient.shape}")
     # A copy: it may come to rest in some .grad, and you may change yours meanwhile.

@@ -12,12 +12,13 @@ import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.graph import gradient_edge
-from ..dtypes import get_default_dtype, result_type
+from ..autograd.node import Edges
+from ..dtypes import result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
-from ..types import Array, Counter, Operand
+from ..types import Array, Counter, DType, Operand
 from .operation import OPERATIONS, delivered, explain
-from .table import BroadcastNode, OpNode, Row, Rule, Saved
+from .table import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 
 class Unary(Protocol):
@@ -25,7 +26,7 @@ class Unary(Protocol):
 
     __name__: str
 
-    def __call__(self, a: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    def __call__(self, input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 
 class Binary(Protocol):
@@ -33,7 +34,7 @@ class Binary(Protocol):
 
     __name__: str
 
-    def __call__(self, a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor: ...
+    def __call__(self, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
 
 
 _ndarray = np.ndarray
@@ -49,24 +50,26 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
     row = Row(name, rule)
     saves_input, saves_result = "a" in saves, "o" in saves
 
-    def operation(a: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if active and (taken := _offer(operation, (a,), out)) is not NOT_TAKEN:
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
             return taken  # type: ignore[no-any-return]
         try:
-            x = a._array
+            x = input._array
         except AttributeError:
-            raise TypeError(f"{name}() takes a tensor, not {type(a).__name__}") from None
-        if x.dtype.kind not in "fc":
-            x = x.astype(get_default_dtype())
+            raise TypeError(f"{name}() takes a tensor, not {type(input).__name__}") from None
+        used = row
+        if x.dtype.kind != "f":
+            x = to_float(x)
+            used = row.of(x.dtype)
         result = Tensor(forward(x))
-        if a._requires_grad and is_grad_enabled():
+        if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
             if saves_input:
-                counter = a._counter
-                saved = ((x, a, counter, counter[0]),)
+                counter = input._counter
+                saved = ((x, input, counter, counter[0]),)
             elif saves_result:
                 saved = ((result._array, None, result._counter, 0),)
-            result._edge = (OpNode(row, (a._edge or gradient_edge(a),), saved), 0)
+            result._edge = (OpNode(used, (input._edge or gradient_edge(input),), saved), 0)
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
@@ -89,37 +92,46 @@ def binary(
         for needed in ("", saves[0], saves[1], saves[0] + saves[1])
     ]
 
-    def operation(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor:
-        if active and (taken := _offer(operation, (a, b), out)) is not NOT_TAKEN:
+    def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
             return taken  # type: ignore[no-any-return]
-        x: Any = a
-        y: Any = b
+        x: Any = input
+        y: Any = other
         needs = 0
-        if isinstance(a, Tensor):
-            x = a._array
-            if a._requires_grad:
+        if isinstance(input, Tensor):
+            x = input._array
+            if input._requires_grad:
                 needs = 1
-        if isinstance(b, Tensor):
-            y = b._array
-            if b._requires_grad:
+        if isinstance(other, Tensor):
+            y = other._array
+            if other._requires_grad:
                 needs += 2
-        if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
+        alike = type(x) is _ndarray and type(y) is _ndarray and x.dtype is y.dtype
+        if not alike:
             x, y = coerce(name, x, y)
         try:
             result = Tensor(forward(x, y))
         except (TypeError, ValueError) as error:
-            explain(error, name, (a, b), {})
+            explain(error, name, (input, other), {})
             raise
         if needs and is_grad_enabled():
-            _link(row, plans[needs], result, (a, b), (x, y))
+            used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
+            plan = plans[needs]
+            saved = _saved(plan, result, input, other, x, y) if plan else ()
+            edge_a = (input._edge or gradient_edge(input)) if needs & 1 else None  # type: ignore[union-attr, arg-type]
+            edge_b = (other._edge or gradient_edge(other)) if needs & 2 else None  # type: ignore[union-attr, arg-type]
+            if alike and x.shape == y.shape:
+                node = OpNode(used, (edge_a, edge_b), saved)
+            else:
+                node = _fitting(used, (edge_a, edge_b), saved, result._array.shape, input, other, x, y)
+            result._edge = (node, 0)
+            result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)  # type: ignore[no-any-return]
 
 
-def _link(row: Row, plan: tuple[str, ...], result: Tensor, operands: tuple[Any, Any], arrays: tuple[Any, Any]) -> None:
-    a, b = operands
-    x, y = arrays
+def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any) -> tuple[Saved, ...]:
     saved: list[Saved] = []
     for letter in plan:
         if letter == "a":
@@ -128,41 +140,81 @@ def _link(row: Row, plan: tuple[str, ...], result: Tensor, operands: tuple[Any, 
             saved.append((y, b, b._counter, b._counter[0]) if isinstance(b, Tensor) else (y, y, _CONSTANT, 0))
         else:
             saved.append((result._array, None, result._counter, 0) if letter else None)
-    shape = result._array.shape
-    edge_a = edge_b = target_a = target_b = None
-    if isinstance(a, Tensor) and a._requires_grad:
-        edge_a = a._edge or gradient_edge(a)
-        if x is not a._array or x.shape != shape:
-            target_a = (a._array.shape, a._array.dtype)
-    if isinstance(b, Tensor) and b._requires_grad:
-        edge_b = b._edge or gradient_edge(b)
-        if y is not b._array or y.shape != shape:
-            target_b = (b._array.shape, b._array.dtype)
-    node = (OpNode if target_a is target_b else BroadcastNode)(row, (edge_a, edge_b), tuple(saved))
-    if target_a is not target_b:  # not both None
-        node.targets = (target_a, target_b)  # type: ignore[attr-defined]
-    result._edge = (node, 0)
-    result._requires_grad = True
+    return tuple(saved)
+
+
+def _fitting(
+    row: Row, edges: Edges, saved: tuple[Saved, ...], shape: tuple[int, ...], a: Any, b: Any, x: Any, y: Any
+) -> OpNode:
+    """The node of operands that may have been stretched or converted, whose gradients must then be brought back."""
+    target_a = target_b = None
+    if edges[0] is not None and (x is not a._array or x.shape != shape):
+        target_a = (a._array.shape, a._array.dtype)
+    if edges[1] is not None and (y is not b._array or y.shape != shape):
+        target_b = (b._array.shape, b._array.dtype)
+    if target_a is target_b:  # both None
+        return OpNode(row, edges, saved)
+    return BroadcastNode(row, edges, saved, (target_a, target_b))
 
 
 def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binary:
     """An operation on two broadcast operands whose result is never differentiable."""
 
-    def operation(a: Operand, b: Operand, *, out: Tensor | None = None) -> Tensor:
-        if active and (taken := _offer(operation, (a, b), out)) is not NOT_TAKEN:
+    def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
             return taken  # type: ignore[no-any-return]
-        x: Any = a._array if isinstance(a, Tensor) else a
-        y: Any = b._array if isinstance(b, Tensor) else b
+        x: Any = input._array if isinstance(input, Tensor) else input
+        y: Any = other._array if isinstance(other, Tensor) else other
         if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
             x, y = coerce(name, x, y)
         try:
             result = Tensor(forward(x, y))
         except (TypeError, ValueError) as error:
-            explain(error, name, (a, b), {})
+            explain(error, name, (input, other), {})
             raise
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
+    """An operation on one tensor that keeps its dtype, integers too; ``rule`` is ``None`` where it is flat."""
+    row = Row(name, _flat if rule is None else rule)
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
+        try:
+            result = Tensor(forward(input._array))
+        except (AttributeError, TypeError, ValueError) as error:
+            explain(error, name, (input,), {})
+            raise
+        if input._requires_grad and is_grad_enabled():
+            saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
+            record(row, result, (input,), saved)
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
+    """An operation on one tensor whose result is not differentiable, as where something holds."""
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
+        try:
+            result = Tensor(forward(input._array))
+        except (AttributeError, TypeError, ValueError) as error:
+            explain(error, name, (input,), {})
+            raise
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def _flat(xp: Any, g: Any) -> Any:
+    return xp.zeros_like(g)
 
 
 def coerce(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -170,14 +222,19 @@ def coerce(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
         return x, y
     x, y = _plain(name, x), _plain(name, y)
-    dtype = result_type(x, y)
-    if type(x) is _ndarray:
-        x = x.astype(dtype, copy=False)
-    if type(y) is _ndarray:
-        y = y.astype(dtype, copy=False)
-    elif type(x) is not _ndarray:
+    if type(x) is not _ndarray and type(y) is not _ndarray:
         raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
-    return x, y
+    dtype = result_type(x, y)
+    return _as(x, dtype), _as(y, dtype)
+
+
+def _as(operand: Any, dtype: DType) -> Any:
+    if type(operand) is _ndarray:
+        return operand.astype(dtype, copy=False)
+    # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
+    if dtype.kind == "V" or (dtype.kind in "iu" and not -128 <= operand <= 127):
+        return np.asarray(operand).astype(dtype)
+    return operand
 
 
 def _plain(name: str, operand: Any) -> Any:
@@ -191,6 +248,8 @@ def _plain(name: str, operand: Any) -> Any:
 
 
 def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor | None) -> Any:
+    # The public function of that name, which may be this one with further parameters (``add`` has ``alpha``).
+    operation = OPERATIONS.get(operation.__name__, operation)
     return offer(operation, operands, {} if out is None else {"out": out})
 
 

@@ -4,6 +4,38 @@ A family is a module with ``__all__`` (functions for users), ``METHODS`` (names 
 it has such, ``IN_PLACE`` (``"add_"``: function) and ``PROPERTIES`` (``"T"``: function).
 """
 
-from . import casting, elementwise, filling, indexing, joining, linalg, losses, reductions, shaping, softmax
+from . import (
+    arithmetic,
+    casting,
+    convolution,
+    elementwise,
+    filling,
+    indexing,
+    interpolation,
+    joining,
+    linalg,
+    losses,
+    pooling,
+    reductions,
+    shaping,
+    softmax,
+    unpooling,
+)
 
-FAMILIES = (elementwise, reductions, softmax, linalg, shaping, joining, indexing, casting, filling, losses)
+FAMILIES = (
+    elementwise,
+    reductions,
+    softmax,
+    linalg,
+    shaping,
+    interpolation,
+    joining,
+    indexing,
+    casting,
+    filling,
+    losses,
+    convolution,
+    pooling,
+    unpooling,
+    arithmetic,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from .elementwise import mul
 from .operation import operation
 from .reductions import mean
 from .reductions import sum as total
-from .softmax import log_softmax
-from .table import Row, record, records
+from .softmax import log_softmax, peak
+from .table import Row, keep, record, records
 
 __all__ = [
     "cross_entropy",
@@ -29,7 +30,20 @@ def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
     return xp.scatter(shape, index, -(g * weights))
 
 
+def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
+    share = xp.reshape(g * weights, (*weights.shape[:axis], 1, *weights.shape[axis:]))
+    if isinstance(a, np.ndarray):
+        exponentials, sums = forward
+        result = exponentials * (share / sums)
+        result[index] -= g * weights
+        return result
+    exponentials = xp.exp(a - Tensor(peak(a._array, axis)))
+    softmax = exponentials / xp.sum_dims(exponentials, axis, True)
+    return softmax * share - xp.scatter(a.shape, index, g * weights)
+
+
 _NLL = Row("nll_loss", _nll_rule)
+_CROSS_ENTROPY = Row("cross_entropy_loss", _cross_entropy_rule)
 
 
 def reduced(losses: Tensor, reduction: str) -> Tensor:
@@ -52,9 +66,9 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared differences, reduced.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
     """
-    _same_shape("mse_loss", input, target)
+    check_broadcast("mse_loss", input, target)
     difference = input - target
     return reduced(mul(difference, difference), reduction)
 
@@ -64,9 +78,9 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute differences, reduced.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
     """
-    _same_shape("l1_loss", input, target)
+    check_broadcast("l1_loss", input, target)
     return reduced(absolute(input - target), reduction)
 
 
@@ -91,18 +105,9 @@ def nll_loss(
         IndexError: a class is out of range.
         ValueError: the shapes do not fit.
     """
-    x, classes = input._array, target._array
+    x = input._array
     axis = 0 if x.ndim == 1 else 1
-    _check_classes(x, classes, axis, ignore_index)
-    counted = classes != ignore_index
-    safe = np.where(counted, classes, 0)
-    index = _class_index(safe, axis)
-    weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
-    if reduction == "mean":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            weights = np.asarray(weights / weights.sum(), x.dtype)
-    elif reduction not in ("sum", "none"):
-        reduced(input, reduction)  # raises
+    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
     # Zero weights silence what they weigh, also where a log-probability is -inf.
     losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
     result = Tensor(losses if reduction == "none" else losses.sum())
@@ -123,14 +128,33 @@ def cross_entropy(
     Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
     """
     axis = 0 if input.ndim == 1 else 1
+    soft = target.dtype.kind == "f"
+    if not soft and not label_smoothing and input.dtype.kind == "f":
+        return _hard_cross_entropy(input, target, weight, ignore_index, reduction, axis)
     scores = log_softmax(input, axis)
-    if target.dtype.kind == "f":
+    if soft:
         return _soft_cross_entropy(scores, target, weight, reduction, label_smoothing, axis)
     hard = nll_loss(scores, target, weight, ignore_index, reduction)
-    if not label_smoothing:
-        return hard
     uniform = _uniform_cross_entropy(scores, target, weight, ignore_index, reduction, axis)
     return hard * (1 - label_smoothing) + uniform * label_smoothing
+
+
+def _hard_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
+) -> Tensor:
+    # The usual case, in one row: neither the log-probabilities nor their gradients are written down.
+    x = input._array
+    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
+    shifted = x - peak(x, axis)
+    exponentials = np.exp(shifted)
+    sums = exponentials.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore"):
+        losses = np.log(sums).reshape(weights.shape) - shifted[index]
+    losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False) * weights
+    result = Tensor(losses if reduction == "none" else losses.sum())
+    if records(input):
+        record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
+    return result
 
 
 def _soft_cross_entropy(
@@ -158,6 +182,24 @@ def _uniform_cross_entropy(
     return total(losses) / float((counted * per_class[np.where(counted > 0, classes, 0)]).sum())
 
 
+def _chosen(
+    x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
+) -> tuple[Any, Array]:
+    """Where the targets' elements are in ``x``, and how much each of their losses counts."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
+    _check_classes(x, classes, axis, ignore_index)
+    counted = classes != ignore_index
+    safe = np.where(counted, classes, 0)
+    if weight is not None and weight.shape != (x.shape[axis],):
+        raise ValueError(f"the weight must have shape ({x.shape[axis]},), one for each class, not {weight.shape}")
+    weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
+    if reduction == "mean":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weights = np.asarray(weights / weights.sum(), x.dtype)
+    return _class_index(safe, axis), np.asarray(weights)
+
+
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> None:
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ValueError(
@@ -174,6 +216,25 @@ def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
     where: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
     where.insert(axis, classes)
     return tuple(where)
+
+
+def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    """Warn if the shapes differ: that is mostly a mistake, whose result has another meaning.
+
+    Raises:
+        ValueError: they cannot be broadcast.
+    """
+    if input.shape == target.shape:
+        return
+    try:
+        shape = np.broadcast_shapes(input.shape, target.shape)
+    except ValueError:
+        _same_shape(name, input, target)
+    warnings.warn(
+        f"{name}() broadcasts an input of shape {input.shape} and a target of shape {target.shape} to {shape}; "
+        "give both one shape, or broadcast them yourself",
+        stacklevel=4,
+    )
 
 
 def _same_shape(name: str, a: Tensor, b: Tensor) -> None:

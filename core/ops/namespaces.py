@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import complex_type, converted
 from ..types import Array, DType
+from .convolving import convolve, convolve_input, convolve_weight
+from .gamma_function import digamma, polygamma
+from .resampling import resample
+from .sliding import gathered, spread
 from .table import ARRAYS
+from .windowing import pick, place_back, share_windows, sum_windows
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -18,7 +24,7 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
             axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
         )
         grad = grad.sum(axis=axes).reshape(shape)
-    return grad if grad.dtype == dtype else grad.astype(dtype)
+    return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
@@ -75,12 +81,36 @@ def reshape(array: Array, shape: tuple[int, ...]) -> Array:
 
 def cast(array: Array, dtype: DType) -> Array:
     """``array`` in another dtype."""
-    return array.astype(dtype, copy=False)
+    return converted(np.asarray(array), dtype)
 
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """The sum over ``dims``."""
     return np.asarray(array.sum(axis=dims, keepdims=keepdim))
+
+
+def sigmoid(array: Array) -> Array:
+    """``1 / (1 + exp(-array))``, without overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+
+
+def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
+    """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
+    if array.size == 1 and array.ndim <= len(shape):
+        result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
+        result.flags.writeable = False
+        return result
+    return np.broadcast_to(array, shape)
+
+
+def pairs(array: Array) -> Array:
+    """Complex numbers as real ones, with a last dimension of (real, imaginary)."""
+    return np.stack([array.real, array.imag], -1)
+
+
+def to_complex(array: Array) -> Array:
+    """Real numbers as complex ones."""
+    return array.astype(complex_type(array.dtype))
 
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
@@ -95,23 +125,49 @@ def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Ar
 ARRAYS.__dict__.update(
     {
         "add_rows": add_rows,
-        "broadcast_to": np.broadcast_to,
+        "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
+        "conj": np.conj,
+        "convolve": convolve,
+        "convolve_input": convolve_input,
+        "convolve_weight": convolve_weight,
         "cos": np.cos,
+        "cosh": np.cosh,
+        "digamma": digamma,
         "exp": np.exp,
         "fit": fit,
+        "floor": np.floor,
+        "gather_windows": gathered,
         "get": get,
+        "imag": np.imag,
+        "isnan": np.isnan,
         "log": np.log,
         "masked": masked,
         "matmul": np.matmul,
+        "minimum": np.minimum,
+        "pairs": pairs,
+        "pick_windows": pick,
+        "place_back": place_back,
+        "polygamma": polygamma,
         "put_along": put_along,
+        "resample": resample,
+        "real": np.real,
         "reshape": reshape,
         "scatter": scatter,
+        "share_windows": share_windows,
+        "sigmoid": sigmoid,
         "sign": np.sign,
         "sin": np.sin,
+        "sinh": np.sinh,
+        "spread": spread,
         "sum_dims": sum_dims,
+        "sum_windows": sum_windows,
+        "tanh": np.tanh,
+        "to_complex": to_complex,
         "transpose": np.transpose,
+        "trunc": np.trunc,
         "where": np.where,
+        "zeros_like": np.zeros_like,
     }
 )

@@ -6,11 +6,28 @@ from typing import Any
 
 import numpy as np
 
+from ..creation import zeros_like
+from ..dtypes import complex_type
 from ..tensor import Tensor
 from ..types import DType
-from . import elementwise, indexing, linalg, namespaces, reductions, shaping
+from . import (
+    arithmetic,
+    complex_parts,
+    elementwise,
+    indexing,
+    linalg,
+    namespaces,
+    reductions,
+    rounding,
+    shaping,
+    special,
+    trigonometry,
+)
 from .casting import to
+from .convolution import convolved, convolved_input, convolved_weight, gathered_windows, spread_windows
+from .interpolation import resampled
 from .joining import cat
+from .pooling import pick_windows, placed_back, shared_windows, summed_windows
 from .table import TENSORS, Row, record, records
 
 _SCATTER = Row("scatter", lambda xp, g, index: xp.get(g, index))
@@ -65,20 +82,46 @@ TENSORS.__dict__.update(
         "broadcast_to": shaping.broadcast_to,
         "cast": _cast,
         "concatenate": cat,
+        "conj": complex_parts.conj,
+        "convolve": convolved,
+        "convolve_input": convolved_input,
+        "convolve_weight": convolved_weight,
         "cos": elementwise.cos,
+        "cosh": trigonometry.cosh,
+        "digamma": special.digamma,
         "exp": elementwise.exp,
         "fit": _fit,
+        "floor": rounding.floor,
+        "gather_windows": gathered_windows,
         "get": indexing.getitem,
+        "imag": complex_parts.imag,
+        "isnan": elementwise.isnan,
         "log": elementwise.log,
         "masked": _masked,
         "matmul": linalg.matmul,
+        "minimum": elementwise.minimum,
+        "pairs": complex_parts.view_as_real,
+        "pick_windows": pick_windows,
+        "place_back": placed_back,
+        "polygamma": special.polygamma,
         "put_along": _put_along,
+        "resample": resampled,
+        "real": complex_parts.real,
         "reshape": shaping.reshape,
         "scatter": _scatter,
-        "sign": elementwise.sign,
+        "share_windows": shared_windows,
+        "sigmoid": elementwise.sigmoid,
+        "sign": arithmetic.sgn,
         "sin": elementwise.sin,
+        "sinh": trigonometry.sinh,
+        "spread": spread_windows,
         "sum_dims": _sum_dims,
+        "sum_windows": summed_windows,
+        "tanh": elementwise.tanh,
+        "to_complex": lambda a: to(a, complex_type(a.dtype)),
         "transpose": shaping.permute,
+        "trunc": rounding.trunc,
         "where": indexing.where,
+        "zeros_like": zeros_like,
     }
 )

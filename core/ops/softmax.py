@@ -40,7 +40,7 @@ _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 def softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     """``exp(a)`` divided by its sum along ``dim``."""
     a, x, axis = _prepared(a, dim, dtype)
-    out = np.exp(x - _peak(x, axis))
+    out = np.exp(x - peak(x, axis))
     result = Tensor(out / out.sum(axis=axis, keepdims=True))
     if a._requires_grad and is_grad_enabled():
         record(_SOFTMAX, result, (a,), (keep_result(result),), axis)
@@ -51,7 +51,7 @@ def softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
 def log_softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The logarithm of ``softmax``, precise where that is tiny."""
     a, x, axis = _prepared(a, dim, dtype)
-    shifted = x - _peak(x, axis)
+    shifted = x - peak(x, axis)
     # Of nothing there is no logarithm, and NumPy would say so.
     result = Tensor(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)) if x.size else shifted)
     if a._requires_grad and is_grad_enabled():
@@ -64,9 +64,9 @@ def logsumexp(a: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(a)))`` over ``dim``; of no elements, -inf."""
     x = to_float(a._array)
     dims = all_dims(dim, x.ndim)
-    peak = _peak(x, dims)
+    shift = peak(x, dims)
     with np.errstate(divide="ignore"):
-        out = np.asarray(np.log(np.exp(x - peak).sum(axis=dims, keepdims=True)) + peak)
+        out = np.asarray(np.log(np.exp(x - shift).sum(axis=dims, keepdims=True)) + shift)
     kept = kept_shape(x.shape, dims)
     result = Tensor(out if keepdim else out.reshape([n for axis, n in enumerate(out.shape) if axis not in dims]))
     if records(a):
@@ -100,7 +100,8 @@ def _prepared(a: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int | Non
     return a, x, axis if x.ndim else None
 
 
-def _peak(x: Array, axis: Any) -> Any:
+def peak(x: Array, axis: Any) -> Any:
+    """The largest element along ``axis``: what exponents are shifted by."""
     # Along an empty dimension any peak does; of only -inf, 0 does: -inf - -inf would be nan.
-    peak = x.max(axis=axis, keepdims=True, initial=-np.inf)
-    return np.where(np.isfinite(peak), peak, 0) if not np.isfinite(peak).all() else peak
+    top = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

@@ -3,19 +3,88 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import core
 from ...core import sigmoid, tanh
-from ...core.extend import Row, Tensor, keep, keep_result, record, records
+from ...core.extend import Array, Row, Tensor, inplace, keep, keep_result, operation, record, records
 
-__all__ = ["log_softmax", "logsigmoid", "relu", "relu_", "sigmoid", "softmax", "softplus", "tanh"]
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
 
-# exp(a - softplus(a)) is sigmoid(a), and overflows nowhere.
-_SOFTPLUS = Row("softplus", lambda xp, g, a, out: g * xp.exp(a - out))
+# Klambauer et al. 2017: with these, mean 0 and variance 1 reproduce themselves from layer to layer.
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
+    # Arithmetic with ones and zeros: np.where costs several times as much where signs vary.
+    return g * (xp.cast(a > 0, g.dtype) * (1 - slope) + slope)
+
+
+def _exponential_rule(xp: Any, g: Any, a: Any, out: Any, alpha: float, scale: float, rate: float) -> Any:
+    # By the result: exp(a) would overflow where it does not count.
+    below = (xp.minimum(out, 0.0) + alpha * scale) * rate
+    return g * (below + xp.cast(a > 0, g.dtype) * (scale - alpha * scale * rate))
+
+
+def _silu_rule(xp: Any, g: Any, a: Any, forward: Any) -> Any:
+    s = forward if isinstance(a, np.ndarray) else xp.sigmoid(a)
+    return g * (s * (1 + a * (1 - s)))
+
+
+_LEAKY = Row("leaky_relu", _leaky_rule)
+_EXPONENTIAL = Row("elu", _exponential_rule)
+# exp(a - softplus(a)) is sigmoid(a), and overflows nowhere; where the threshold has the result be a, it is 1.
+_SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g * xp.exp((a - out) * beta))
+_HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: g * (a > low) * (a < high))
+_SILU = Row("silu", _silu_rule)
+
+
+def _floats(input: Tensor) -> Array:
+    x = input.numpy(force=True)
+    if x.dtype.kind != "f":
+        raise TypeError(f"the input must be of floating-point numbers, not {x.dtype}")
+    return x
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -28,9 +97,203 @@ def relu_(input: Tensor) -> Tensor:
     return input.relu_()
 
 
+@operation
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
+    if inplace:
+        return leaky_relu_(input, negative_slope)
+    x = _floats(input)
+    within = 0 <= negative_slope <= 1
+    result = Tensor(np.maximum(x, x * negative_slope) if within else np.where(x > 0, x, x * negative_slope))
+    return record(_LEAKY, result, (input,), (keep(input),), negative_slope) if records(input) else result
+
+
+@operation
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``leaky_relu`` with a learned slope: one for all, or one for each channel (dimension 1).
+
+    Raises:
+        ValueError: there are not as many slopes as channels.
+    """
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.numel() not in (1, channels):
+        raise ValueError(f"the weight must have 1 slope or {channels}, one for each channel, not shape {weight.shape}")
+    slope = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape((1,) * input.ndim)
+    return core.where(input > 0, input, slope * input)  # type: ignore[no-any-return]
+
+
+@operation
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """``leaky_relu`` with slopes drawn from [``lower``, ``upper``) while training, and their mean otherwise.
+
+    Raises:
+        ValueError: ``lower`` is above ``upper``.
+    """
+    if lower > upper:
+        raise ValueError(f"lower must not be above upper, and you gave {lower} and {upper}")
+    if inplace:
+        return rrelu_(input, lower, upper, training)
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    slopes = core.rand_like(input) * (upper - lower) + lower
+    return core.where(input > 0, input, slopes * input)  # type: ignore[no-any-return]
+
+
+@operation
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    return elu_(input, alpha) if inplace else _exponential(input, alpha, 1.0, 1.0)
+
+
+@operation
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``elu`` with the two constants that keep mean 0 and variance 1."""
+    return selu_(input) if inplace else _exponential(input, SELU_ALPHA, SELU_SCALE, 1.0)
+
+
+@operation
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere: smooth for every ``alpha``.
+
+    Raises:
+        ValueError: ``alpha`` is 0.
+    """
+    if not alpha:
+        raise ValueError("alpha must not be 0")
+    return celu_(input, alpha) if inplace else _exponential(input, alpha, 1.0, 1.0 / alpha)
+
+
+def _exponential(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
+    x = _floats(input)
+    # One of the two terms is 0.
+    result = Tensor(np.maximum(x, 0) * scale + np.expm1(np.minimum(x, 0) * rate) * (alpha * scale))
+    if records(input):
+        record(_EXPONENTIAL, result, (input,), (keep(input), keep_result(result)), alpha, scale, rate)
+    return result
+
+
+@operation
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` itself where ``beta * input > threshold``."""
+    x = _floats(input)
+    scaled = x * beta
+    result = Tensor(np.where(scaled > threshold, x, np.logaddexp(np.zeros((), x.dtype), scaled) / beta))
+    return record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta) if records(input) else result
+
+
+@operation
+def logsigmoid(input: Tensor) -> Tensor:
+    """``log(sigmoid(input))``, precise where that is tiny."""
+    return -softplus(-input, threshold=math.inf)
+
+
+@operation
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``."""
+    if inplace:
+        return _silu_(input)
+    x = _floats(input)
+    s = 0.5 * np.tanh(0.5 * x) + 0.5
+    result = Tensor(x * s)
+    return record(_SILU, result, (input,), (keep(input),), s) if records(input) else result
+
+
+@operation
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))``."""
+    return _mish_(input) if inplace else input * tanh(softplus(input))
+
+
+@operation
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input``, but not below ``min_val`` nor above ``max_val``; the gradient flows strictly between them."""
+    if min_val > max_val:
+        raise ValueError(f"min_val must not be above max_val, and you gave {min_val} and {max_val}")
+    if inplace:
+        return hardtanh_(input, min_val, max_val)
+    result = Tensor(np.clip(_floats(input), min_val, max_val))
+    return record(_HARDTANH, result, (input,), (keep(input),), min_val, max_val) if records(input) else result
+
+
+@operation
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu``, but not above 6."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+@operation
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``."""
+    return _hardsigmoid_(input) if inplace else relu6(input + 3) / 6
+
+
+@operation
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6``."""
+    return _hardswish_(input) if inplace else input * relu6(input + 3) / 6
+
+
+@operation
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """0 within ``lambd`` of 0, ``input`` elsewhere."""
+    return core.where(core.abs(input) <= lambd, Tensor(np.zeros((), input.dtype)), input)  # type: ignore[no-any-return]
+
+
+@operation
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` moved towards 0 by ``lambd``, and 0 within that.
+
+    Raises:
+        ValueError: ``lambd`` is negative.
+    """
+    if lambd < 0:
+        raise ValueError(f"lambd must not be negative, and you gave {lambd}")
+    return core.sign(input) * core.relu(core.abs(input) - lambd)
+
+
+@operation
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return input - tanh(input)
+
+
+@operation
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + abs(input))``."""
+    return input / (core.abs(input) + 1)
+
+
+@operation
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
+    if inplace:
+        return threshold_(input, threshold, value)
+    return core.where(input <= threshold, Tensor(np.asarray(value).astype(input.dtype)), input)  # type: ignore[no-any-return]
+
+
+@operation
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    Raises:
+        ValueError: that dimension has an odd length.
+    """
+    if not input.ndim or input.shape[dim] % 2:
+        raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
+    first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
+    return first * sigmoid(second)
+
+
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
     """``exp(input)`` divided by its sum along ``dim``."""
     return core.softmax(input, _given_dim("softmax", dim, input, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """``softmax`` of ``-input``."""
+    return core.softmax(-input, _given_dim("softmin", dim, input, _stacklevel), dtype)
 
 
 def log_softmax(
@@ -48,12 +311,30 @@ def _given_dim(name: str, dim: int | None, input: Tensor, stacklevel: int) -> in
     return chosen
 
 
-def softplus(input: Tensor) -> Tensor:
-    """``log(1 + exp(input))``, without overflow."""
-    result = Tensor(np.logaddexp(np.zeros((), input.dtype), input.numpy(force=True)))
-    return record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result))) if records(input) else result
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample of categories that gradients flow through (Jang et al. 2017; Maddison et al. 2017).
+
+    Args:
+        logits: unnormalised log-probabilities along ``dim``.
+        tau: the temperature: the lower, the closer to one category.
+        hard: return one-hot samples, with the gradients of the soft ones.
+        eps: has no meaning here.
+        dim: the categories' dimension.
+    """
+    noise = core.rand_like(logits).numpy()
+    # -log of an exponential number; of exactly 0 there would be no logarithm.
+    gumbels = Tensor(
+        -np.log(-np.log1p(-np.minimum(noise, 1 - np.finfo(noise.dtype).epsneg)) + np.finfo(noise.dtype).tiny)
+    )
+    soft = core.softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    winners = soft.detach().argmax(dim, keepdim=True).numpy()
+    one_hot = np.zeros(soft.shape, soft.dtype)
+    np.put_along_axis(one_hot, winners, 1, dim)
+    return Tensor(one_hot) - soft.detach() + soft
 
 
-def logsigmoid(input: Tensor) -> Tensor:
-    """``log(sigmoid(input))``, precise where that is tiny."""
-    return -softplus(-input)
+celu_, elu_, selu_ = inplace(celu), inplace(elu), inplace(selu)
+hardtanh_, leaky_relu_, rrelu_, threshold_ = inplace(hardtanh), inplace(leaky_relu), inplace(rrelu), inplace(threshold)
+_hardsigmoid_, _hardswish_, _mish_, _silu_ = inplace(hardsigmoid), inplace(hardswish), inplace(mish), inplace(silu)

@@ -1,58 +1,33 @@
-"""Losses. ``size_average`` and ``reduce`` are the deprecated form of ``reduction``; they keep their places."""
+"""Losses of numbers: squared and absolute differences, and likelihoods of continuous and counted targets.
+
+In all losses, ``size_average`` and ``reduce`` are the deprecated form of ``reduction``; they keep their places.
+"""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
+import math
 import warnings
+from typing import Any
+
+import numpy as np
 
 from ... import core
-from ...core.extend import Tensor
-from .activation import softplus
+from ...core.extend import Tensor, operation
+from .reduction import chosen_reduction, reduced
 
-__all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """The cross entropy of ``softmax(input)`` and ``target``.
-
-    Args:
-        input: scores, shape (N, C), (C,) or (N, C, d1, ...).
-        target: class indices, shape (N,), () or (N, d1, ...); or probabilities, of the input's shape.
-        weight: of each class, shape (C,); the mean over class indices is a weighted one.
-        ignore_index: targets of this value count nothing.
-        reduction: "mean", "sum" or "none".
-        label_smoothing: how much of the target is replaced by the uniform distribution, 0 to 1.
-
-    Raises:
-        IndexError: a class is out of range.
-        ValueError: the shapes do not fit, or an unknown reduction.
-    """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    return core.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+__all__ = [
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+]
 
 
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The negative log-likelihood of class indices under log-probabilities; arguments as those of ``cross_entropy``."""
-    return core.nll_loss(input, target, weight, ignore_index, chosen_reduction(size_average, reduce, reduction))
-
-
+@operation
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -68,6 +43,7 @@ def mse_loss(
     return _weighted(core.mse_loss(input, target, "none"), weight, reduction)
 
 
+@operation
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -83,52 +59,157 @@ def l1_loss(
     return _weighted(core.l1_loss(input, target, "none"), weight, reduction)
 
 
-def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:
-    if reduction == "mean":
-        return (losses * weight).sum() / weight.sum()
-    return _reduced(losses * weight, reduction)
-
-
-def binary_cross_entropy_with_logits(
+@operation
+def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    beta: float = 1.0,
 ) -> Tensor:
-    """The binary cross entropy of ``sigmoid(input)`` and ``target``, computed without overflow.
-
-    Args:
-        input: scores, of any shape.
-        target: probabilities, of the same shape.
-        weight: factors of the losses, broadcast to them.
-        reduction: "mean", "sum" or "none".
-        pos_weight: factors of the losses of positive targets, broadcast.
+    """``huber_loss`` divided by ``beta``: squared differences below ``beta``, absolute ones above.
 
     Raises:
-        ValueError: the shapes differ, or an unknown reduction.
+        ValueError: ``beta`` is negative, or the shapes cannot be broadcast.
     """
-    if target.shape != input.shape:
-        raise ValueError(f"the target must have the input's shape {input.shape}, not {target.shape}")
-    # -log(sigmoid(x)) is softplus(-x), and -log(1 - sigmoid(x)) is softplus(-x) + x.
-    positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    losses = (1 - target) * input + softplus(-input) * positive
-    return _reduced(losses if weight is None else losses * weight, chosen_reduction(size_average, reduce, reduction))
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if beta < 0:
+        raise ValueError(f"beta must not be negative, and you gave {beta}")
+    distance = core.l1_loss(input, target, "none")
+    if not beta:
+        return reduced(distance, reduction)
+    return reduced(_huber(distance, beta) / beta, reduction)
 
 
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    if reduction == "none":
-        return losses
-    return losses.mean() if reduction == "mean" else losses.sum()
+@operation
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared differences where they are below ``delta``, and straight on from there (Huber 1964).
+
+    Raises:
+        ValueError: ``delta`` is not positive, or the shapes cannot be broadcast.
+    """
+    reduction = chosen_reduction(None, None, reduction)
+    if delta <= 0:
+        raise ValueError(f"delta must be positive, and you gave {delta}")
+    losses = _huber(core.l1_loss(input, target, "none"), delta)
+    return reduced(losses if weight is None else losses * weight, reduction)
 
 
-def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    if size_average is not None or reduce is not None:
-        chosen = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f'size_average and reduce are deprecated; use reduction="{chosen}"', stacklevel=3)
-        return chosen
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
-    return reduction
+def _huber(distance: Tensor, delta: float) -> Tensor:
+    near = core.clamp(distance, max=delta)
+    return near * (distance - near * 0.5)
+
+
+def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return (losses * weight).sum() / weight.sum()
+    return reduced(losses * weight, reduction)
+
+
+@operation
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The Kullback-Leibler divergence of ``exp(input)`` from ``target``.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or with ``log_target`` their logarithms.
+        reduction: "batchmean" is what is meant in mathematics: the sum divided by the first length; "mean" divides by
+            the number of elements. Also "sum" and "none".
+        log_target: see above.
+
+    Raises:
+        ValueError: an unknown reduction, or the shapes cannot be broadcast.
+    """
+    if reduction == "batchmean":
+        wanted = "sum"
+    else:
+        wanted = reduction = chosen_reduction(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn(
+            'kl_div() with reduction="mean" divides by the number of elements; "batchmean" divides by that of samples',
+            stacklevel=3,
+        )
+    losses = core.exp(target) * (target - input) if log_target else _times_log(target) - target * input
+    total = reduced(losses, wanted)
+    return total / input.shape[0] if reduction == "batchmean" and input.ndim else total
+
+
+def _times_log(x: Tensor) -> Tensor:
+    # x * log(x), which is 0 at 0.
+    positive: Tensor = core.where(x == 0, Tensor(np.ones((), x.dtype)), x)
+    return x * core.log(positive)
+
+
+@operation
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-08,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of counts ``target`` under Poisson distributions.
+
+    Args:
+        input: their rates, or with ``log_input`` the logarithms of the rates.
+        target: counts.
+        log_input: see above.
+        full: add Stirling's approximation of ``log(target!)``, which does not depend on the input.
+        eps: keeps the logarithm of a rate of 0 finite.
+        reduction: "mean", "sum" or "none".
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    losses = core.exp(input) - target * input if log_input else input - target * core.log(input + eps)
+    if full:
+        large: Tensor = core.where(target > 1, target, Tensor(np.ones((), target.dtype)))
+        stirling = target * core.log(large) - target + core.log(large * (2 * math.pi)) * 0.5
+        losses = losses + stirling * (target > 1)
+    return reduced(losses, reduction)
+
+
+@operation
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Tensor:
+    """The negative log-likelihood of ``target`` under normal distributions.
+
+    Args:
+        input: their means.
+        target: of the same shape.
+        var: their variances: a number, or of the input's shape, or with the last dimension 1 or missing.
+        full: add the constant ``log(2 * pi) / 2``.
+        eps: variances below it count as it; that has no influence on gradients.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: a shape does not fit, or a variance is negative.
+    """
+    reduction = chosen_reduction(None, None, reduction)
+    variances = var if isinstance(var, Tensor) else core.full(input.shape, float(var), dtype=input.dtype)
+    if variances.shape == input.shape[:-1] and variances.shape != input.shape:
+        variances = variances.unsqueeze(-1)
+    elif variances.shape not in (input.shape, (*input.shape[:-1], 1)):
+        raise ValueError(
+            f"var must have the input's shape {input.shape}, its last dimension 1 or missing, not {var.shape}"
+        )
+    values = variances.numpy(force=True)
+    if (values < 0).any():
+        raise ValueError("var must not have negative elements")
+    # Raised outside the graph: the gradient is as if it had been that large.
+    safe = variances + Tensor(np.maximum(eps - values, 0).astype(values.dtype))
+    difference = input - target
+    losses = (core.log(safe) + difference * difference / safe) * 0.5
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

@@ -1,15 +1,144 @@
-"""Shifting and scaling to mean 0 and variance 1."""
+"""Shifting and scaling to mean 0 and variance 1, over samples, features, groups of channels or instances.
+
+All kinds are two operations: ``standardized`` over some dimensions, then ``affine`` with learned parameters.
+"""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
-from ...core.extend import Tensor
+import numpy as np
 
-__all__ = ["layer_norm"]
+from ... import core
+from ...core import no_grad
+from ...core.extend import Array, Row, Tensor, keep, keep_result, operation, record, records
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "rms_norm",
+]
+
+Dims = tuple[int, ...]
 
 
+def _rule(
+    xp: Any, g: Any, a: Any, out: Any, dims: Dims, count: int, eps: float, centred: bool, rate: Any, wide: Any
+) -> Any:
+    if isinstance(a, np.ndarray):
+        return _array_rule(g.astype(wide, copy=False), out, dims, count, centred, rate).astype(a.dtype, copy=False)
+    # A recorded pass goes through what the forward pass computed on arrays.
+    mean = xp.sum_dims(a, dims, True) / count if centred else 0.0
+    rate = (xp.sum_dims((a - mean) * (a - mean), dims, True) / count + eps) ** -0.5
+    along = xp.sum_dims(g * out, dims, True) / count
+    result = (g - xp.sum_dims(g, dims, True) / count - out * along) if centred else g - out * along
+    return result * rate
+
+
+def _array_rule(g: Array, out: Array, dims: Dims, count: int, centred: bool, rate: Array) -> Array:
+    result: Array = out * (_total(dims, g, out) / -count)
+    result += g
+    if centred:
+        result -= _total(dims, g) / count
+    result *= rate
+    return result
+
+
+def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
+    """The sum of ``x``, or of the products of ``x`` and ``y``, over ``dims``, which are kept with length 1.
+
+    ``dims`` end with the last dimension, so that long runs of memory are added up one after the other.
+    """
+    shape = tuple(1 if axis in dims else length for axis, length in enumerate(x.shape))
+    first = len(x.shape)
+    while first - 1 in dims:
+        first -= 1
+    runs = (*x.shape[:first], math.prod(x.shape[first:]))
+    flat = x.reshape(runs)
+    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, y.reshape(runs))
+    return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
+
+
+def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
+    """The sum of ``g``, or of the products of ``g`` and ``a``, down to ``shape``: channels, or the last dimensions."""
+    if shape == g.shape[-len(shape) :]:
+        rows = (-1 if g.size else 0, math.prod(shape))
+        if a is None:
+            return g.reshape(rows).sum(axis=0)  # type: ignore[no-any-return]
+        return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
+    return _total((0, *range(2, g.ndim)), g, a)
+
+
+def _affine_weight(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
+    if isinstance(g, np.ndarray):
+        return _to_shape(g, a, shape).reshape(to).astype(dtype, copy=False)
+    return xp.reshape(xp.fit(g * a, shape, dtype), to)
+
+
+def _affine_bias(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
+    if isinstance(g, np.ndarray):
+        return _to_shape(g, None, shape).reshape(to).astype(dtype, copy=False)
+    return xp.reshape(xp.fit(g, shape, dtype), to)
+
+
+def _affine_input(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
+    return g if weight is None else g * xp.reshape(weight, shape)
+
+
+_STANDARDIZE = Row("standardize", _rule)
+_AFFINE = Row("affine", _affine_input, _affine_weight, _affine_bias)
+
+
+def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:
+    """``(input - mean) / sqrt(var + eps)`` over ``dims``, with the mean and the biased variance.
+
+    If not ``centred``, the mean is left out, and the variance is the mean of the squares.
+    """
+    given = input.numpy(force=True)
+    if given.dtype.kind != "f":
+        raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
+    x = given if given.dtype.itemsize >= 4 else given.astype(np.float32)
+    count = math.prod(x.shape[dim] for dim in dims)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.true_divide(_total(dims, x), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
+        out = x - mean if centred else x
+        var = np.true_divide(_total(dims, out, out), count, dtype=x.dtype)
+        rate = 1 / np.sqrt(var + x.dtype.type(eps))
+    out = np.multiply(out, rate, out=out) if centred else out * rate
+    result = Tensor(out.astype(given.dtype, copy=False))
+    if records(input):
+        saved = (keep(input), keep_result(result))
+        record(_STANDARDIZE, result, (input,), saved, dims, count, eps, centred, rate, x.dtype)
+    return result, mean, var
+
+
+def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dims) -> Tensor:
+    """``input * weight + bias``, with both reshaped to ``shape`` first; each may be missing."""
+    if weight is None and bias is None:
+        return input
+    out = input.numpy(force=True)
+    if weight is not None:
+        out = out * weight.numpy(force=True).reshape(shape)
+    if bias is not None:
+        offset = bias.numpy(force=True).reshape(shape)
+        out = out + offset if weight is None or out.dtype != offset.dtype else np.add(out, offset, out=out)
+    result = Tensor(out)
+    inputs = (input, weight, bias)
+    if records(*(tensor for tensor in inputs if tensor is not None)):
+        parameter = bias if weight is None else weight
+        assert parameter is not None
+        saved = (keep(input), None if weight is None else keep(weight))
+        record(_AFFINE, result, inputs, saved, shape, parameter.shape, parameter.dtype)
+    return result
+
+
+@operation
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -22,11 +151,169 @@ def layer_norm(
     Raises:
         ValueError: the input's last dimensions are others.
     """
+    shape, dims = _last_dims(input, normalized_shape, weight, bias)
+    return affine(standardized(input, dims, eps)[0], weight, bias, shape)
+
+
+@operation
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Scale to mean square 1 over the last dimensions, those of ``normalized_shape`` (Zhang and Sennrich 2019).
+
+    Raises:
+        ValueError: the input's last dimensions are others.
+    """
+    shape, dims = _last_dims(input, normalized_shape, weight, None)
+    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    return affine(standardized(input, dims, eps, centred=False)[0], weight, None, shape)
+
+
+@operation
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Shift and scale each channel to mean 0 and variance 1 over all samples (Ioffe and Szegedy 2015).
+
+    Args:
+        input: shape (N, C) or (N, C, ...).
+        running_mean, running_var: shape (C,); used instead of the samples' unless ``training``, and then updated in
+            place: ``new = (1 - momentum) * old + momentum * samples'``, with the unbiased variance.
+        weight, bias: shape (C,), applied after.
+        training: whether the samples' mean and variance are used.
+        momentum: see above.
+        eps: added to the variance.
+
+    Raises:
+        ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel.
+    """
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    shape = (-1, *(1,) * (input.ndim - 2))
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("without training=True, running_mean and running_var are needed")
+        return _by_running(input, running_mean, running_var, weight, bias, eps)
+    dims = (0, *range(2, input.ndim))
+    count = input.numel() // max(input.shape[1], 1)
+    if count == 1:
+        raise ValueError(f"training needs more than one value for each channel, and the input has shape {input.shape}")
+    result, mean, var = standardized(input, dims, eps)
+    _update(running_mean, mean.reshape(-1), momentum)
+    _update(running_var, var.reshape(-1) * (count / max(count - 1, 1)), momentum)
+    return affine(result, weight, bias, (input.shape[1], *shape[1:]))
+
+
+@operation
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Shift and scale each channel of each sample to mean 0 and variance 1; arguments as those of ``batch_norm``.
+
+    Raises:
+        ValueError: the shapes do not fit, or there is only one value for each channel of a sample.
+    """
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise ValueError("without use_input_stats=True, running_mean and running_var are needed")
+        return _by_running(input, running_mean, running_var, weight, bias, eps)
+    count = math.prod(input.shape[2:])
+    if count == 1 or input.ndim < 3:
+        raise ValueError(f"a sample needs more than one value for each channel, and the input has shape {input.shape}")
+    result, mean, var = standardized(input, tuple(range(2, input.ndim)), eps)
+    per_sample = input.shape[:2]
+    _update(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
+    _update(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
+    return affine(result, weight, bias, (input.shape[1], *(1,) * (input.ndim - 2)))
+
+
+@operation
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
+) -> Tensor:
+    """Shift and scale each group of channels of each sample to mean 0 and variance 1 (Wu and He 2018).
+
+    Args:
+        input: shape (N, C, ...).
+        num_groups: in how many groups the channels are.
+        weight, bias: shape (C,), applied after.
+        eps: added to the variance.
+
+    Raises:
+        ValueError: the shapes do not fit, or the groups do not divide the channels.
+    """
+    _check_channels(input, weight=weight, bias=bias)
+    count, channels = input.shape[:2]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"num_groups={num_groups} must divide the {channels} channels of the input")
+    grouped = input.reshape(count, num_groups, channels // num_groups, math.prod(input.shape[2:]))
+    result = standardized(grouped, (2, 3), eps)[0].reshape(input.shape)
+    return affine(result, weight, bias, (channels, *(1,) * (input.ndim - 2)))
+
+
+@operation
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divide by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta`` (Krizhevsky et al. 2012).
+
+    Raises:
+        ValueError: the input has fewer than three dimensions.
+    """
+    if input.ndim < 3:
+        raise ValueError(f"the input must have shape (N, C, ...) with at least 3 dimensions, not {input.shape}")
+    if not input.numel():
+        return input
+    planes = (input * input).reshape(input.shape[0], 1, input.shape[1], -1)
+    means = core.avg_pool2d(planes, (size, 1), stride=1, padding=(size // 2, 0))[:, :, : input.shape[1]]
+    return input / (means.reshape(input.shape) * alpha + k) ** beta
+
+
+def _by_running(
+    input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    rate = (var + eps) ** -0.5
+    scale = rate if weight is None else weight * rate
+    shift = -mean * scale if bias is None else bias - mean * scale
+    return affine(input, scale, shift, (input.shape[1], *(1,) * (input.ndim - 2)))
+
+
+@no_grad()
+def _update(running: Tensor | None, value: Array, momentum: float) -> None:
+    if running is not None:
+        running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
+
+
+def _last_dims(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
+) -> tuple[Dims, Dims]:
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
-        raise ValueError(f"layer_norm() over {shape} needs an input of shape (..., *{shape}), not {input.shape}")
-    dims = tuple(range(-len(shape), 0))
-    centred = input - input.mean(dims, True)
-    result = centred / ((centred * centred).mean(dims, True) + eps).sqrt()
-    result = result if weight is None else result * weight
-    return result if bias is None else result + bias
+        raise ValueError(f"normalized_shape {shape} needs an input of shape (..., *{shape}), not {input.shape}")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter.shape != shape:
+            raise ValueError(f"the {name} must have the shape {shape}, not {parameter.shape}")
+    return shape, tuple(range(input.ndim - len(shape), input.ndim))
+
+
+def _check_channels(input: Tensor, **parameters: Tensor | None) -> None:
+    if input.ndim < 2:
+        raise ValueError(f"the input must have shape (N, C, ...), not {input.shape}")
+    for name, parameter in parameters.items():
+        if parameter is not None and parameter.shape != (input.shape[1],):
+            raise ValueError(
+                f"{name} must have shape ({input.shape[1]},), for the channels of an input of shape {input.shape}, "
+                f"not {parameter.shape}"
+            )

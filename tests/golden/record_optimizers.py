@@ -29,7 +29,32 @@ CASES = [
     ("Adagrad", {}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.1, "initial_accumulator_value": 0.2, "eps": 1e-6}),
     ("Adagrad", {"lr": 0.1, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("Adamax", {}),
+    ("Adamax", {"lr": 0.03, "betas": [0.8, 0.95], "eps": 1e-5, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.03, "betas": [0.8, 0.95], "eps": 1e-5, "weight_decay": 0.1, "momentum_decay": 0.01}),
+    ("NAdam", {"lr": 0.03, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("RAdam", {}),
+    ("RAdam", {"lr": 0.03, "betas": [0.8, 0.95], "eps": 1e-5, "weight_decay": 0.1, "maximize": True}),
+    ("RAdam", {"lr": 0.03, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"lr": 0.03, "alpha": 0.9, "eps": 1e-5, "weight_decay": 0.1, "momentum": 0.8, "centered": True}),
+    ("RMSprop", {"lr": 0.03, "momentum": 0.8, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.1, "etas": [0.4, 1.3], "step_sizes": [1e-3, 0.5], "maximize": True}),
 ]
+
+# Several evaluations in a step, of a loss with a narrow bent valley.
+CLOSURES = [
+    ("LBFGS", {}),
+    ("LBFGS", {"lr": 0.1, "max_iter": 3, "history_size": 2}),
+    ("LBFGS", {"line_search_fn": "strong_wolfe"}),
+    ("LBFGS", {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe", "history_size": 3}),
+]
+SPARSE = [("SparseAdam", {"lr": 0.05}), ("SGD", {"lr": 0.1}), ("Adagrad", {"lr": 0.1})]
+ROWS = [[0, 2], [1, 1], [2, 0]]  # rows with a gradient, by step
 
 
 def gradient(value, step):
@@ -50,6 +75,47 @@ def record(name, options):
     return {"optimizer": name, "options": options, "path": path}
 
 
+def valley(parameters):
+    a, b = parameters
+    flat = torch.cat([a, b.reshape(-1)]) * 0.5
+    return ((1 - flat[:-1]) ** 2 + 10 * (flat[1:] - flat[:-1] ** 2) ** 2).sum()
+
+
+def record_closure(name, options):
+    parameters = [torch.tensor(start, dtype=torch.float64, requires_grad=True) for start in START]
+    optimizer = getattr(torch.optim, name)(parameters, **options)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = valley(parameters)
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(STEPS)]
+    path = [parameter.tolist() for parameter in parameters]
+    return {"optimizer": name, "options": options, "losses": losses, "end": path}
+
+
+def record_sparse(name, options):
+    parameter = torch.tensor([[1.0, 2.0], [-1.0, 0.5], [0.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    optimizer = getattr(torch.optim, name)([parameter], **options)
+    for step in range(STEPS):
+        rows = ROWS[step % len(ROWS)]
+        values = [[0.5 + step % 4, -1.0], [0.25, 0.125 * step]]
+        gradient = torch.sparse_coo_tensor([rows], torch.tensor(values, dtype=torch.float64), parameter.shape)
+        parameter.grad = gradient
+        optimizer.step()
+    return {"optimizer": name, "options": options, "end": parameter.tolist()}
+
+
 if __name__ == "__main__":
-    recorded = {"torch": torch.__version__, "start": START, "cases": [record(*case) for case in CASES]}
+    torch.set_default_dtype(torch.float64)  # or NAdam keeps one of its factors in float32
+    recorded = {
+        "torch": torch.__version__,
+        "start": START,
+        "cases": [record(*case) for case in CASES],
+        "closures": [record_closure(*case) for case in CLOSURES],
+        "rows": ROWS,
+        "sparse": [record_sparse(*case) for case in SPARSE],
+    }
     Path(__file__).with_name("optimizers.json").write_text(json.dumps(recorded, indent=1) + "\n")

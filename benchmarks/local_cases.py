@@ -1,0 +1,150 @@
+"""What the local benchmark measures: each case is written once, and runs on either library under its own names.
+
+A case's ``build(lib)`` gets the imported package, ``telegrad`` or ``torch``, and returns a function without arguments:
+one step. That the same text runs on both is also a check that programs come over by changing an import.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+Step = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table. ``aim`` is the ratio ours / PyTorch that is not to be exceeded."""
+
+    name: str
+    build: Callable[[Any], Step]
+    aim: float
+
+
+def chain(lib: Any) -> Step:
+    """41 element-wise operations (and one sum) on 8x8, forward and backward."""
+    x, scale, shift = (lib.randn(8, 8, requires_grad=True) for _ in range(3))
+
+    def step() -> None:
+        y = x
+        for _ in range(10):
+            y = ((y * scale) + shift).tanh() - scale
+        y.sum().backward()
+        x.grad = scale.grad = shift.grad = None
+
+    return step
+
+
+def training(lib: Any, model: Any, inputs: tuple[Any, ...], loss: Callable[[Any], Any]) -> Step:
+    """Zero the gradients, forward, backward, a step of SGD."""
+    optimizer = lib.optim.SGD(model.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss(model(*inputs)).backward()
+        optimizer.step()
+
+    return step
+
+
+def classification(lib: Any, model: Any, batch: int, *shape: int) -> Step:
+    """Train ``model`` to tell ten classes apart, on noise."""
+    target, criterion = lib.randint(0, 10, (batch,)), lib.nn.CrossEntropyLoss()
+    return training(lib, model, (lib.randn(batch, *shape),), lambda scores: criterion(scores, target))
+
+
+def perceptron(hidden: int, batch: int) -> Callable[[Any], Step]:
+    """A case that trains an MLP 784-hidden-10."""
+
+    def build(lib: Any) -> Step:
+        nn = lib.nn
+        model = nn.Sequential(nn.Linear(784, hidden), nn.ReLU(), nn.Linear(hidden, 10))
+        return classification(lib, model, batch, 784)
+
+    return build
+
+
+def convolution(lib: Any) -> Step:
+    """Two convolutions with pooling, for digits of 28x28."""
+    nn = lib.nn
+    model = nn.Sequential(
+        *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(32 * 7 * 7, 10)),
+    )
+    return classification(lib, model, 64, 1, 28, 28)
+
+
+def recurrence(lib: Any) -> Step:
+    """An LSTM over 32 steps of 20 sequences, 64 wide."""
+    model = lib.nn.LSTM(64, 64)
+    return training(lib, model, (lib.randn(32, 20, 64),), lambda result: result[0].sum())
+
+
+def transformer(lib: Any) -> Step:
+    """A transformer encoder layer on 16 sequences of 32 tokens, 64 wide."""
+    model = lib.nn.TransformerEncoderLayer(64, 4, dim_feedforward=128, dropout=0.0, batch_first=True)
+    return training(lib, model, (lib.randn(16, 32, 64),), lambda result: (result * result).mean())
+
+
+def adam(lib: Any) -> Step:
+    """A step of Adam on a million parameters."""
+    parameter = lib.nn.Parameter(lib.randn(1000, 1000))
+    parameter.grad = lib.randn(1000, 1000)
+    return lib.optim.Adam([parameter]).step  # type: ignore[no-any-return]
+
+
+def loading(lib: Any) -> Step:
+    """An epoch of a DataLoader: 2,000 shuffled examples in batches of 64."""
+    data = getattr(lib, "utils", lib).data
+    examples = data.TensorDataset(lib.randn(2000, 64), lib.randint(0, 10, (2000,)))
+    loader = data.DataLoader(examples, batch_size=64, shuffle=True)
+
+    def step() -> None:
+        for inputs, target in loader:
+            assert len(inputs) == len(target)
+
+    return step
+
+
+def importing(lib: Any) -> Step:
+    """``import`` in a fresh interpreter; the interpreter's own start is not counted (see ``measure``)."""
+    program = f"import time; start = time.perf_counter(); import {lib.__name__}; print(time.perf_counter() - start)"
+
+    def step() -> float:
+        return float(subprocess.check_output([sys.executable, "-c", program], text=True))
+
+    return step
+
+
+CASES = (
+    Case("41 operations on 8x8", chain, 0.7),
+    Case("MLP 784-128-10, batch 64", perceptron(128, 64), 0.9),
+    Case("MLP 784-1024-10, batch 256", perceptron(1024, 256), 1.0),
+    Case("CNN on 28x28, batch 64", convolution, 1.2),
+    Case("LSTM 32x20x64", recurrence, 1.3),
+    Case("transformer layer 16x32x64", transformer, 1.2),
+    Case("Adam, 1,000,000 parameters", adam, 1.0),
+    Case("DataLoader, 2,000 examples", loading, 1.0),
+    Case("import", importing, 0.2),
+)
+
+
+def measure(step: Step, seconds: float) -> float:
+    """The median time of one step in seconds, of as many as fit into ``seconds``; at least three.
+
+    A step that returns a number has measured itself.
+    """
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        own = step()
+        elapsed = time.perf_counter() - start
+        times.append(own if isinstance(own, float) else elapsed)
+    return median(times)

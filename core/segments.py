@@ -1,0 +1,109 @@
+"""Segments: memory that several processes map, and that is gone with its last holder, however that one ended.
+
+A segment is an anonymous file (``memfd``): no name in any folder, so nothing is left behind after ``kill -9``. Whoever has
+its descriptor can map it; arrays over it keep the mapping alive by themselves, views of them do so through their root.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .types import Array
+
+# Before 3.13, a mapping always kept a second descriptor of its own.
+_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+
+
+class Segment(mmap.mmap):
+    """A mapped memfd: writable bytes that other processes may see too. It closes when nothing refers to it any more.
+
+    Make one with ``create_segment`` or ``open_segment``. ``fd`` is its descriptor, to be handed to other processes;
+    ``identity`` is the same for all mappings of the same memory.
+    """
+
+    fd: int
+    identity: tuple[int, int]
+
+    def __new__(cls, fd: int, length: int, private: bool = False) -> Segment:
+        flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
+        segment = super().__new__(cls, fd, length, flags, **_OPTIONS)
+        segment.fd = fd
+        status = os.fstat(fd)
+        segment.identity = (status.st_dev, status.st_ino)
+        return segment
+
+    def array(
+        self,
+        dtype: npt.DTypeLike,
+        shape: Sequence[int],
+        offset: int = 0,
+        strides: Sequence[int] | None = None,
+    ) -> Array:
+        """An array over the segment's bytes from ``offset`` on, of the given strides (in bytes; row-major at first).
+
+        Raises:
+            TypeError: it would reach beyond the segment.
+        """
+        array: Array = np.ndarray(shape, dtype, self, offset, strides)
+        return array
+
+    # The default argument, because at the interpreter's end modules may be empty already.
+    def __del__(self, close: Any = os.close) -> None:
+        close(self.fd)
+
+
+def create_segment(size: int) -> Segment:
+    """A new segment of ``size`` zero bytes (at least one), all of them really there: a later write cannot fail.
+
+    Raises:
+        MemoryError: the machine has not that much memory.
+        OSError: no descriptor or no space is left, or the system has no memfd (only Linux has).
+    """
+    if not hasattr(os, "memfd_create"):
+        raise OSError(f"shared memory needs memfd_create(), which Linux has and {sys.platform} has not")
+    import fcntl
+
+    # The kernel would hand out pages until it has none left, and then end some process.
+    if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise MemoryError(f"a shared-memory segment of {size} bytes is larger than this machine's memory")
+    fd = os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.posix_fallocate(fd, 0, max(size, 1))
+        # A segment that shrank would end its other holders with SIGBUS.
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return Segment(fd, max(size, 1))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def open_segment(fd: int, private: bool = False) -> Segment:
+    """The segment of a descriptor that came from another process; the segment closes it from now on.
+
+    Args:
+        fd: the descriptor.
+        private: whether what is written here is seen here only; pages that nobody writes to are shared all the same.
+
+    Raises:
+        ValueError: it is no segment, or one that could shrink. The descriptor is closed then.
+    """
+    import fcntl
+
+    try:
+        try:
+            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+        except OSError:
+            seals = 0
+        if not seals & fcntl.F_SEAL_SHRINK:
+            raise ValueError("this descriptor is no shared-memory segment that create_segment() made")
+        return Segment(fd, os.fstat(fd).st_size, private)
+    except BaseException:
+        os.close(fd)
+        raise

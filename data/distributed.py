@@ -1,0 +1,80 @@
+"""``DistributedSampler``: each worker of a job gets another part of the samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sized
+
+from ..core import Generator, randperm
+from .sampler import Sampler
+
+
+class DistributedSampler(Sampler[int]):
+    """Every ``num_replicas``-th sample number, from the ``rank``-th on, so that all workers together have all samples.
+
+    Call ``set_epoch`` before each pass: otherwise all passes have the same order.
+
+    Args:
+        dataset: what is sampled; only its length matters.
+        num_replicas: how many workers there are; at first ``WORLD_SIZE`` of the environment, which launchers set.
+        rank: which of them this is; at first ``RANK`` of the environment.
+        shuffle: whether samples come in random order: the same one on all workers, of which each takes its part.
+        seed: of that order; must be the same on all workers.
+        drop_last: whether all get equally many by leaving samples out, instead of by repeating some.
+
+    Raises:
+        ValueError: the rank is not below the number of replicas, or neither argument nor environment says them.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        self.dataset = dataset
+        self.num_replicas = _given("num_replicas", num_replicas, "WORLD_SIZE")
+        self.rank = _given("rank", rank, "RANK")
+        if not 0 <= self.rank < self.num_replicas:
+            raise ValueError(f"rank must be from 0 to {self.num_replicas - 1}, and you gave {self.rank}")
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+        self.epoch = 0
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples each worker gets."""
+        count = len(self.dataset)
+        return count // self.num_replicas if self.drop_last else -(-count // self.num_replicas)
+
+    @property
+    def total_size(self) -> int:
+        """How many samples all workers together get."""
+        return self.num_samples * self.num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            order = randperm(len(order), generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+        if order:
+            order *= -(-self.total_size // len(order))  # a few come twice; of a tiny dataset, all do
+        return iter(order[: self.total_size][self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of the next pass; the same number on all workers."""
+        self.epoch = epoch
+
+
+def _given(name: str, value: int | None, variable: str) -> int:
+    if value is not None:
+        return value
+    if variable not in os.environ:
+        raise ValueError(f"DistributedSampler needs {name}: no launcher has set {variable}, so give it as an argument")
+    return int(os.environ[variable])

@@ -1,0 +1,119 @@
+"""A pass over a loader with worker processes: tasks dealt out in turn, batches given in the order of the tasks."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import Any
+
+from .errors import DataLoaderError, DataLoaderTimeoutError
+from .messages import Task
+from .pool import Pool, Worker, rebuilt
+
+
+class WorkerPass:
+    """An iterator over batches. Which worker makes a batch depends on its number alone, so passes can be repeated.
+
+    Args:
+        pool: the workers.
+        indices: what to make batches of.
+        seed: of the pass.
+        prefetch: how many batches each worker makes in advance.
+        timeout: seconds to wait for one; 0 is for ever.
+        in_order: whether batches come in the order of ``indices``, or as they are ready.
+        own: whether the pool ends with the pass.
+    """
+
+    def __init__(
+        self, pool: Pool, indices: Iterator[Any], seed: int, prefetch: int, timeout: float, in_order: bool, own: bool
+    ) -> None:
+        self._pool = pool
+        self._close: Callable[[], Any] = weakref.finalize(self, pool.close) if own else _nothing
+        self._indices = indices
+        self._prefetch = prefetch
+        self._timeout = timeout or None
+        self._in_order = in_order
+        self._turns = cycle(pool.workers)
+        self._free = dict.fromkeys(pool.workers, prefetch)  # tasks that it may still be given; none if it ended
+        self._pending: dict[int, Worker] = {}  # by number; the order is that of the tasks
+        self._numbers = 0
+        self._epoch = pool.begin(seed)
+        try:
+            for _ in range(prefetch * len(pool.workers)):
+                self._deal()
+        except BaseException:
+            pool.close()
+            raise
+
+    def __iter__(self) -> WorkerPass:
+        return self
+
+    def __next__(self) -> Any:
+        if self._epoch != self._pool.epoch:
+            raise DataLoaderError("a newer pass over this DataLoader has begun; persistent workers serve one at a time")
+        try:
+            outcome = self._next()
+        except BaseException:
+            # An exception keeps what it passed through alive, and the workers must not be.
+            self._pool.close()
+            raise
+        if isinstance(outcome, Exception):
+            try:
+                raise outcome
+            finally:
+                del self, outcome  # as above: a loop that this exception ends drops the pass, and with it the workers
+        if outcome is None:
+            self._close()
+            raise StopIteration
+        return outcome[0]
+
+    def _next(self) -> Any:
+        """A batch in a tuple, an exception of a worker, or ``None`` at the end."""
+        while self._pending:
+            number = self._ready()
+            if number is None:
+                self._wait()
+                continue
+            del self._pending[number]
+            worker, answer = self._pool.arrived.pop(number)
+            if answer.end:
+                self._free.pop(worker, None)
+                continue
+            if worker in self._free:
+                self._free[worker] += 1
+            self._deal()
+            if answer.failure is not None:
+                return rebuilt(answer.failure, worker)
+            return (worker.unpack(answer, 2 * self._prefetch + 1),)
+        return None
+
+    def _ready(self) -> int | None:
+        arrived = self._pool.arrived
+        if not self._in_order:
+            return next(iter(arrived), None)
+        first = next(iter(self._pending))
+        return first if first in arrived else None
+
+    def _wait(self) -> None:
+        if not self._pool.receive(self._timeout):
+            late = next(iter(self._pending.values()))
+            raise DataLoaderTimeoutError(
+                f"no batch came within {self._timeout:g} s; the next one is to come from {late}"
+            )
+
+    def _deal(self) -> None:
+        """Give the next task to the next worker that may have one."""
+        if not any(self._free.values()):
+            return
+        for index in self._indices:
+            worker = next(worker for worker in self._turns if self._free.get(worker))
+            self._free[worker] -= 1
+            number, self._numbers = self._numbers, self._numbers + 1
+            self._pending[number] = worker
+            worker.send(Task(self._epoch, number, index))
+            return
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,271 @@
+"""The worker processes of a loader, as their parent sees them: started, given tasks, listened to, and ended in any case."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import time
+import weakref
+from collections import deque
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
+from typing import Any
+
+import numpy as np
+
+from ..core.segments import Segment, create_segment, open_segment
+from .errors import DataLoaderError, WorkerTraceback
+from .messages import STARTING, Answer, Begin, Failure, Task
+from .parcels import Parcel, unpack
+from .worker import Place, Program, work
+
+# How long workers may take to finish a sample once they are told to end, before they are ended by a signal.
+GRACE_SECONDS = 1.0
+
+_forks = 0
+
+
+def _forking() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(before=_forking)
+
+
+class Worker:
+    """One worker process: its connection, and its segments, in which batches lie that are used here."""
+
+    def __init__(self, number: int, process: BaseProcess, connection: Connection) -> None:
+        self.number = number
+        self.process = process
+        self.connection = connection
+        self.heard = False
+        self.segments: dict[int, Segment] = {}
+        self.lent: set[int] = set()  # those that hold a batch which is in use here
+        self.reusable: deque[int] = deque()
+        self.lost: deque[int] = deque()
+
+    def __str__(self) -> str:
+        return f"DataLoader worker {self.number} (process {self.process.pid})"
+
+    def send(self, message: Begin | Task | None) -> None:
+        """Give it something to do; a worker that is dead is found out when its answer is waited for."""
+        if isinstance(message, Task):
+            message.reusable, message.lost = _emptied(self.reusable), _emptied(self.lost)
+        try:
+            self.connection.send_bytes(ForkingPickler.dumps(message))
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def receive(self) -> Answer:
+        """Its next answer, with the segment that may come with it."""
+        answer: Answer = pickle.loads(self.connection.recv_bytes())
+        self.heard = True
+        for number in answer.gone:
+            del self.segments[number]
+        if answer.new and answer.segment is not None:
+            self.segments[answer.segment] = open_segment(recv_handle(self.connection))
+        return answer
+
+    def unpack(self, answer: Answer, most: int) -> Any:
+        """The batch of an answer. Its segment is the worker's again when nothing here refers to its memory any more.
+
+        With ``most`` segments in use, it is at once, and the batch is a copy: who collects batches for long does not run
+        out of descriptors.
+        """
+        if answer.segment is None:
+            return unpack(np.frombuffer(answer.inline or bytearray(), np.uint8), answer.sizes)
+        memory = np.frombuffer(self.segments[answer.segment], np.uint8)
+        if len(self.lent) >= most:
+            self.reusable.append(answer.segment)
+            return unpack(memory.copy(), answer.sizes)
+        self.lent.add(answer.segment)
+        # All arrays of the batch are views of this one, and keep it.
+        weakref.finalize(memory, self._released, answer.segment, _forks).atexit = False
+        return unpack(memory, answer.sizes)
+
+    def _released(self, number: int, forks: int) -> None:
+        self.lent.discard(number)
+        # A child that was forked meanwhile may still look at the batch: then its memory must not be written to again.
+        if forks == _forks:
+            self.reusable.append(number)
+        else:
+            self.segments.pop(number, None)
+            self.lost.append(number)
+
+    def refuse(self, answer: Answer) -> None:
+        """Give the segment of an answer back that nobody wants."""
+        if answer.segment is not None:
+            self.reusable.append(answer.segment)
+
+    def close(self) -> None:
+        """Tell it to end. Batches that are in use keep their memory by themselves."""
+        self.send(None)
+        self.connection.close()
+        self.segments.clear()
+
+
+def _emptied(queue: deque[int]) -> list[int]:
+    return [queue.popleft() for _ in range(len(queue))]
+
+
+class Pool:
+    """Starts ``count`` workers; ``close`` ends them, whatever state they are in."""
+
+    def __init__(self, program: Program, count: int, context: Any) -> None:
+        self.workers: list[Worker] = []
+        self.epoch = 0
+        self._owner = os.getpid()
+        self._poll = select.poll()
+        self._by_connection: dict[int, Worker] = {}
+        self._by_sentinel: dict[int, Worker] = {}
+        # Answers of this pass that nobody has asked for yet, by number.
+        self.arrived: dict[int, tuple[Worker, Answer]] = {}
+        forked = context.get_start_method() == "fork"
+        packed = None if forked else _packed(program)
+        try:
+            for number in range(count):
+                self._start(number, count, context, program if forked else None)
+            for worker in self.workers if packed is not None else ():
+                _hand_over(worker, *packed)  # type: ignore[misc]
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, number: int, count: int, context: Any, program: Program | None) -> None:
+        ours, theirs = context.Pipe()
+        inherited = [ours, *(worker.connection for worker in self.workers)] if program is not None else []
+        place = Place(number, count, os.getpid(), theirs, inherited)
+        process = context.Process(target=work, args=(place, program), name=f"telegrad-data-{number}", daemon=True)
+        # A Ctrl-C while the child's interpreter starts would make it print a traceback.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+            worker = Worker(number, process, ours)
+            self.workers.append(worker)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        for descriptor, table in ((ours.fileno(), self._by_connection), (process.sentinel, self._by_sentinel)):
+            table[descriptor] = worker
+            self._poll.register(descriptor, select.POLLIN)
+
+    def begin(self, seed: int) -> int:
+        """Begin a pass: what workers still do for the former one is thrown away. Returns its number."""
+        self.epoch += 1
+        for worker, answer in self.arrived.values():
+            worker.refuse(answer)
+        self.arrived.clear()
+        for worker in self.workers:
+            worker.send(Begin(self.epoch, seed))
+        return self.epoch
+
+    def receive(self, timeout: float | None) -> bool:
+        """Wait for an answer of this pass, and put it into ``arrived``; false when ``timeout`` seconds have gone by.
+
+        Raises:
+            DataLoaderError: a worker died.
+            Exception: a worker could not start; its own exception.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = None if deadline is None else max(deadline - time.monotonic(), 0) * 1000
+            ready = [descriptor for descriptor, _ in self._poll.poll(rest)]
+            if not ready:
+                return False
+            # What a worker sent before it died counts.
+            speaking = next((self._by_connection[each] for each in ready if each in self._by_connection), None)
+            if speaking is None:
+                raise DataLoaderError(_obituary(self._by_sentinel[ready[0]]))
+            answer = self._listen_to(speaking)
+            if answer.number == STARTING and answer.failure is not None:
+                raise rebuilt(answer.failure, speaking)
+            if answer.epoch == self.epoch:
+                self.arrived[answer.number] = speaking, answer
+                return True
+            speaking.refuse(answer)
+
+    def _listen_to(self, worker: Worker) -> Answer:
+        try:
+            return worker.receive()
+        except (EOFError, OSError, RuntimeError):
+            worker.process.join(GRACE_SECONDS)
+            if worker.process.is_alive():
+                raise
+            raise DataLoaderError(_obituary(worker)) from None
+
+    def close(self) -> None:
+        """End the workers and wait for them. Once is enough."""
+        if os.getpid() != self._owner:
+            return  # a forked child: they are not its children
+        workers, self.workers = self.workers, []
+        try:
+            for worker in workers:
+                worker.close()
+            deadline = time.monotonic() + GRACE_SECONDS
+            for worker in workers:
+                worker.process.join(max(deadline - time.monotonic(), 0))
+        finally:
+            for worker in workers:
+                worker.process.kill()
+            for worker in workers:
+                worker.process.join()
+                worker.process.close()
+
+
+def _packed(program: Program) -> tuple[list[int], Segment]:
+    """A program in a segment, once for all workers."""
+    try:
+        parcel = Parcel(program, ForkingPickler)
+    except Exception as error:
+        raise pickle.PicklingError(
+            f"what a worker process needs (the dataset, collate_fn and worker_init_fn) cannot be pickled: {error}; define "
+            'their classes and functions at the top of a module, or give the DataLoader multiprocessing_context="fork"'
+        ) from error
+    segment = create_segment(parcel.size)
+    parcel.write(segment)
+    return parcel.sizes, segment
+
+
+def _hand_over(worker: Worker, sizes: list[int], segment: Segment) -> None:
+    try:
+        worker.connection.send(sizes)
+        send_handle(worker.connection, segment.fd, worker.process.pid)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it died; who waits for its answers is told
+
+
+def _obituary(worker: Worker) -> str:
+    worker.process.join()
+    code = worker.process.exitcode or 0
+    if code < 0:
+        name = signal.Signals(-code).name
+        memory = "; the machine may be out of memory" if name == "SIGKILL" else ""
+        return f"{worker} was killed by {name}{memory}; exit code {code}"
+    if worker.heard:
+        return f"{worker} ended on its own, with exit code {code}; something in the dataset or collate_fn exits the process"
+    return (
+        f"{worker} ended before its first answer, with exit code {code}; what it wrote to stderr says why. Does your script "
+        'start its work under `if __name__ == "__main__":`? Worker processes import it'
+    )
+
+
+def rebuilt(failure: Failure, worker: Worker) -> Exception:
+    """The exception of a worker, with its traceback there as the cause; another if it cannot be had here."""
+    error: Any = None
+    try:
+        error = None if failure.pickled is None else pickle.loads(failure.pickled)
+    except Exception:
+        error = None
+    # A StopIteration would end the caller's loop without a word.
+    if not isinstance(error, Exception) or isinstance(error, StopIteration):
+        error = DataLoaderError(f"{failure.kind} in {worker}: {failure.text}")
+    error.__cause__ = WorkerTraceback(str(worker), failure.traceback)
+    return error  # type: ignore[no-any-return]

@@ -1,0 +1,32 @@
+"""The command line of the examples that train in one process."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from telegrad.examples.ps_options import positive
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be chosen; ``steps`` are optimizer steps."""
+
+    steps: int
+    lr: float
+    seed: int
+    quiet: bool
+    out: Path
+
+
+def parse(name: str, about: str, steps: int, lr: float, arguments: Sequence[str] | None = None) -> Options:
+    """The options on the command line of an example; ``steps`` and ``lr`` are what it takes if they are not given."""
+    parser = argparse.ArgumentParser(prog=name, description=about)
+    parser.add_argument("--steps", type=positive, default=steps, metavar="N", help="optimizer steps (%(default)s)")
+    parser.add_argument("--lr", type=float, default=lr, metavar="RATE", help="largest learning rate (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--out", type=Path, default=Path("telegrad_runs") / name, metavar="DIR", help="for the files")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return Options(**vars(parser.parse_args(arguments)))

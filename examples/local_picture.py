@@ -1,0 +1,57 @@
+"""Pictures of the examples that train in one process: curves on the left, what was learned on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from telegrad.examples.local_training import History
+from telegrad.examples.ps_picture import COLOURS, INK, dress, running_mean
+
+WINDOW = 25  # steps that the line of the loss is a mean of
+
+
+def picture(
+    path: Path, title: str, history: History, measure: str, show: Callable[[Any, Any], None], scale: float = 1.0
+) -> None:
+    """Write the picture and say where it is; without matplotlib, say that.
+
+    Args:
+        path: where to.
+        title: above all of it.
+        history: the run.
+        measure: what the held-out numbers are; multiplied by ``scale`` they are drawn on an axis of their own.
+        show: draws what was learned, given the figure and the part of it on the right.
+        scale: see ``measure``.
+    """
+    if not find_spec("matplotlib"):
+        print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
+        return
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 4.8), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=14, color=INK)
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
+    draw_curves(left.subplots(1, 1), history, measure, scale)
+    show(figure, right)
+    figure.savefig(path)
+    print(f"picture: {path.resolve()}")
+
+
+def draw_curves(axes: Any, history: History, measure: str, scale: float) -> None:
+    """The loss of every step as dots and a line; the held-out measure in black."""
+    loss = np.array(history.loss)
+    steps = np.arange(1, len(loss) + 1)
+    axes.plot(steps, loss, ".", color=COLOURS[0], alpha=0.2, markersize=2.5, markeredgewidth=0)
+    axes.plot(steps, running_mean(loss, WINDOW), color=COLOURS[0], linewidth=1.8)
+    dress(axes, "", "step", "loss of a batch")
+    axes.yaxis.label.set_color(COLOURS[0])
+    other = axes.twinx()
+    other.plot(history.steps, np.array(history.held_out) * scale, color=INK, linewidth=2.2, marker="o", markersize=3.5)
+    other.set_ylabel(measure, color=INK)
+    other.spines[["top"]].set_visible(False)

@@ -1,0 +1,271 @@
+"""Losses of classes: one of several, each or not, and margins between them."""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import core
+from ...core.extend import Row, Tensor, keep, operation, record, records
+from .activation import logsigmoid, softplus
+from .reduction import check_same_shape, chosen_reduction, reduced
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "soft_margin_loss",
+]
+
+# As PyTorch has it, so that a certain mistake costs much, but not infinitely much.
+LOWEST_LOG, SMALLEST = -100.0, 1e-12
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of ``softmax(input)`` and ``target``.
+
+    Args:
+        input: scores, shape (N, C), (C,) or (N, C, d1, ...).
+        target: class indices, shape (N,), () or (N, d1, ...); or probabilities, of the input's shape.
+        weight: of each class, shape (C,); the mean over class indices is a weighted one.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: how much of the target is replaced by the uniform distribution, 0 to 1.
+
+    Raises:
+        IndexError: a class is out of range.
+        ValueError: the shapes do not fit, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    return core.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of class indices under log-probabilities; arguments as those of ``cross_entropy``."""
+    return core.nll_loss(input, target, weight, ignore_index, chosen_reduction(size_average, reduce, reduction))
+
+
+def _log(x: Any) -> Any:
+    return np.maximum(np.log(x), LOWEST_LOG)
+
+
+def _bce_input(xp: Any, g: Any, a: Any, target: Any) -> Any:
+    spread = a * (1 - a)
+    return g * (a - target) / xp.where(spread < SMALLEST, spread * 0 + SMALLEST, spread)
+
+
+def _bce_target(xp: Any, g: Any, a: Any, target: Any) -> Any:
+    inside = (a > 0) & (a < 1)
+    safe = xp.where(inside, a, a * 0 + 0.5)
+    odds = xp.log(1 - safe) - xp.log(safe)
+    return g * xp.where(inside, odds, xp.where(a > 0, a * 0 + LOWEST_LOG, a * 0 - LOWEST_LOG))
+
+
+_BCE = Row("binary_cross_entropy", _bce_input, _bce_target)
+
+
+@operation
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary cross entropy of probabilities ``input`` and ``target``; logarithms count as at least -100.
+
+    Args:
+        input: probabilities, of any shape.
+        target: probabilities, of the same shape.
+        weight: factors of the losses, broadcast to them.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: the shapes differ, a probability is not within 0 and 1, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_same_shape(input, target)
+    x, y = input.numpy(force=True), target.numpy(force=True)
+    if ((x < 0) | (x > 1)).any():
+        raise ValueError("the input must be probabilities between 0 and 1; of scores, use the loss with_logits")
+    with np.errstate(divide="ignore"):
+        losses = Tensor((y - 1) * _log(1 - x) - y * _log(x))
+    if records(input, target):
+        record(_BCE, losses, (input, target), (keep(input), keep(target)))
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+@operation
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """The binary cross entropy of ``sigmoid(input)`` and ``target``, computed without overflow.
+
+    Args:
+        input: scores, of any shape.
+        target: probabilities, of the same shape.
+        weight: factors of the losses, broadcast to them.
+        reduction: "mean", "sum" or "none".
+        pos_weight: factors of the losses of positive targets, broadcast.
+
+    Raises:
+        ValueError: the shapes differ, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_same_shape(input, target)
+    # -log(sigmoid(x)) is softplus(-x), and -log(1 - sigmoid(x)) is softplus(-x) + x.
+    positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
+    losses = (1 - target) * input + softplus(-input, threshold=float("inf")) * positive
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+@operation
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``log(1 + exp(-target * input))``, for targets 1 and -1.
+
+    Raises:
+        ValueError: the shapes differ, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_same_shape(input, target)
+    return reduced(softplus(-target * input, threshold=float("inf")), reduction)
+
+
+@operation
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``binary_cross_entropy_with_logits``, averaged over the classes (the last dimension) and then reduced.
+
+    Raises:
+        ValueError: the shapes differ, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_same_shape(input, target)
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    return reduced((losses if weight is None else losses * weight).mean(-1), reduction)
+
+
+@operation
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far the scores of other classes come within ``margin`` of the target's, averaged over the classes.
+
+    Args:
+        input: scores, shape (N, C) or (C,).
+        target: class indices, shape (N,) or ().
+        p: 1, or 2 for the square.
+        margin: see above.
+        weight: of each target class, shape (C,).
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: the shapes do not fit, ``p`` is not 1 or 2, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError(f"p must be 1 or 2, and you gave {p}")
+    scores, classes = _scores_and_classes(input, target)
+    rows = np.arange(len(scores))
+    short = core.relu(scores - scores[rows, classes].unsqueeze(1) + margin)
+    short = short * short if p == 2 else short
+    others = np.ones(scores.shape, scores.dtype) / max(scores.shape[1], 1)
+    others[rows, classes] = 0
+    if weight is not None:
+        others *= weight.numpy(force=True)[classes][:, None]
+    losses = (short * Tensor(others)).sum(1)
+    return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
+
+
+@operation
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far the score of each other class comes within 1 of that of each target class, divided by C.
+
+    Args:
+        input: scores, shape (N, C) or (C,).
+        target: class indices, of the same shape; those from the first -1 on do not count.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: the shapes differ, a class is out of range, or an unknown reduction.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_same_shape(input, target)
+    scores = input if input.ndim > 1 else input.unsqueeze(0)
+    classes = target.numpy().reshape(scores.shape)
+    counted = np.logical_and.accumulate(classes >= 0, axis=1) if classes.size else classes >= 0
+    chosen = np.where(counted, classes, 0)
+    if (chosen >= scores.shape[1]).any():
+        raise ValueError(f"the target must hold classes below {scores.shape[1]}")
+    rows = np.arange(len(scores))[:, None]
+    is_target = np.zeros(scores.shape, bool)
+    np.logical_or.at(is_target, (rows, chosen), counted)
+    pairs = counted[:, :, None] & ~is_target[:, None, :]
+    short = core.relu(scores.unsqueeze(1) - scores[rows, chosen].unsqueeze(2) + 1)
+    losses = (short * Tensor(pairs.astype(scores.dtype))).sum((1, 2)) / scores.shape[1]
+    return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
+
+
+def _scores_and_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Any]:
+    if input.ndim not in (1, 2) or target.shape != input.shape[:-1]:
+        raise ValueError(f"an input of shape {input.shape} (N, C) does not fit targets of shape {target.shape} (N,)")
+    scores = input if input.ndim > 1 else input.unsqueeze(0)
+    classes = target.numpy().reshape(-1)
+    if ((classes < 0) | (classes >= scores.shape[1])).any():
+        raise ValueError(f"the target must hold classes from 0 to {scores.shape[1] - 1}")
+    return scores, classes

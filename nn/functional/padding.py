@@ -1,0 +1,89 @@
+"""``pad``: something around a tensor."""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.extend import Array, Row, Tensor, operation, record, records
+
+__all__ = ["pad"]
+
+_PAD = Row("constant_pad_nd", lambda xp, g, inside: xp.get(g, inside))
+
+
+@operation
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """``input`` with more elements on the sides of its last dimensions, or with fewer where a number is negative.
+
+    Args:
+        input: of any shape; for the modes other than "constant", (N, C, ...) or (C, ...).
+        pad: how many before and after, in pairs, from the last dimension on.
+        mode: "constant", "reflect" (the mirror image, without the edge), "replicate" (the edge), "circular" (the other end).
+        value: what the constant is; 0 if ``None``.
+
+    Raises:
+        ValueError: an odd number of lengths, too many of them, an unknown mode, or more than the input has to give.
+    """
+    if len(pad) % 2 or len(pad) > 2 * input.ndim:
+        raise ValueError(
+            f"pad must be pairs of lengths, at most {input.ndim} for shape {input.shape}, not {tuple(pad)}"
+        )
+    pairs = [(int(pad[2 * number]), int(pad[2 * number + 1])) for number in range(len(pad) // 2)]
+    around = {input.ndim - 1 - number: pair for number, pair in enumerate(pairs)}
+    short = {axis: input.shape[axis] + sum(pair) for axis, pair in around.items() if input.shape[axis] + sum(pair) < 0}
+    if short:
+        raise ValueError(f"the result would have a negative length: pad {tuple(pad)} of shape {input.shape}")
+    if mode == "constant":
+        return _constant(input, around, 0 if value is None else value)
+    if mode not in _PLACES or value is not None:
+        raise ValueError(
+            'mode must be "constant", "reflect", "replicate" or "circular", and only the first takes a value; you gave '
+            f"mode={mode!r} and value={value}"
+        )
+    if input.ndim - len(around) not in (1, 2):
+        raise ValueError(f"mode={mode!r} leaves one or two dimensions in front, and pads {len(around)} of {input.ndim}")
+    for axis, pair in around.items():
+        if pair != (0, 0):
+            input = input[(slice(None),) * axis + (_PLACES[mode](input.shape[axis], *pair),)]  # noqa: A001
+    return input
+
+
+def _constant(input: Tensor, around: dict[int, tuple[int, int]], value: float) -> Tensor:
+    cut: list[Any] = [slice(None)] * input.ndim
+    inside: list[Any] = [slice(None)] * input.ndim
+    shape = list(input.shape)
+    for axis, (before, after) in around.items():
+        cut[axis] = slice(max(-before, 0), shape[axis] - max(-after, 0))
+        inside[axis] = slice(max(before, 0), max(before, 0) + len(range(shape[axis])[cut[axis]]))
+        shape[axis] += before + after
+    kept = input[tuple(cut)]
+    out = np.full(shape, value, input.dtype)
+    out[tuple(inside)] = kept.numpy(force=True)
+    result = Tensor(out)
+    return record(_PAD, result, (kept,), (), tuple(inside)) if records(kept) else result
+
+
+def _reflected(length: int, before: int, after: int) -> Array:
+    if max(before, after) >= length:
+        raise ValueError(f"reflected padding {(before, after)} must be less than the length {length}")
+    places = np.abs(np.arange(-before, length + after))
+    return np.asarray(np.where(places >= length, 2 * (length - 1) - places, places))
+
+
+def _replicated(length: int, before: int, after: int) -> Array:
+    if not length:
+        raise ValueError("an empty dimension has no edge to repeat")
+    return np.clip(np.arange(-before, length + after), 0, length - 1)
+
+
+def _wrapped(length: int, before: int, after: int) -> Array:
+    if max(before, after) > length:
+        raise ValueError(f"circular padding {(before, after)} must not be more than the length {length}")
+    return np.arange(-before, length + after) % length
+
+
+_PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}

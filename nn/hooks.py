@@ -1,0 +1,204 @@
+"""Functions that users hang on modules: before and after ``forward``, and around its backward pass.
+
+Most modules have none, and their call asks for no more than that. Backward hooks see gradients at two boundaries that
+are put around the call's tensors: identities in the graph, one in front of ``forward`` and one behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..core import Function
+from ..core.extend import HookTable, RemovableHandle, Tensor, is_grad_enabled
+
+if TYPE_CHECKING:
+    from .module import Module
+
+Grads = tuple[Any, ...]
+
+
+class ModuleHooks:
+    """All hooks of one module, or of all."""
+
+    def __init__(self) -> None:
+        self.before = HookTable()  # (hook(module, args[, kwargs]) -> args[, kwargs] | None, with_kwargs)
+        self.after = HookTable()  # (hook(module, args[, kwargs], result) -> result | None, with_kwargs, always_call)
+        self.backward_before = HookTable()  # hook(module, grad_output) -> grad_output | None
+        self.backward = HookTable()  # hook(module, grad_input, grad_output) -> grad_input | None
+
+
+# Those of all modules; empty until the first is registered, so that a call need not look at them.
+everywhere: list[ModuleHooks] = []
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, args)`` before ``forward`` of every module; what it returns replaces ``args``."""
+    return _everywhere().before.add((hook, False))
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, result)`` after ``forward`` of every module; what it returns replaces ``result``.
+
+    ``with_kwargs`` and ``always_call`` are as in ``Module.register_forward_hook``.
+    """
+    return _everywhere().after.add((hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the backward of every module; what it returns replaces it."""
+    return _everywhere().backward_before.add(hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module; see ``Module``'s method."""
+    return _everywhere().backward.add(hook)
+
+
+def _everywhere() -> ModuleHooks:
+    if not everywhere:
+        everywhere.append(ModuleHooks())
+    return everywhere[0]
+
+
+def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What calling a module does if there are hooks: those of all modules run before its own."""
+    hooks = [*everywhere, *(() if own is None else (own,))]
+    called = False
+    try:
+        args, kwargs = _before(hooks, module, args, kwargs)
+        watch = _Watch.of(module, hooks)
+        if watch is None:
+            result = module.forward(*args, **kwargs)
+        else:
+            result = watch.behind(module.forward(*watch.in_front(args), **kwargs))
+        called = True
+        return _after(hooks, module, args, kwargs, result)
+    except Exception:
+        if not called:
+            _after_failure(hooks, module, args, kwargs)
+        raise
+
+
+def _before(hooks: list[ModuleHooks], module: Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    for each in hooks:
+        for hook, with_kwargs in each.before.calls():
+            returned = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+            if returned is None:
+                continue
+            if not with_kwargs:
+                args = returned if isinstance(returned, tuple) else (returned,)
+            elif isinstance(returned, tuple) and len(returned) == 2:
+                args, kwargs = returned
+            else:
+                raise TypeError(
+                    "a forward pre-hook with_kwargs=True must return None or a tuple (args, kwargs), and yours returned "
+                    f"{type(returned).__name__}"
+                )
+    return args, kwargs
+
+
+def _after(hooks: list[ModuleHooks], module: Module, args: Any, kwargs: Any, result: Any) -> Any:
+    for each in hooks:
+        for hook, with_kwargs, _ in each.after.calls():
+            returned = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+            result = result if returned is None else returned
+    return result
+
+
+def _after_failure(hooks: list[ModuleHooks], module: Module, args: Any, kwargs: Any) -> None:
+    for each in hooks:
+        for hook, with_kwargs, always_call in each.after.calls():
+            if always_call:
+                hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
+
+
+class _Boundary(Function):
+    """The identity; its backward hands the gradients to a function, which may replace them."""
+
+    @staticmethod
+    def forward(ctx: Any, passed: Callable[[Grads], Grads], *tensors: Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.passed = passed
+        return tuple(tensor.detach() for tensor in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return (None, *ctx.passed(grads))
+
+
+class _Watch:
+    """One call of a module whose backward has hooks."""
+
+    def __init__(self, module: Module, hooks: list[ModuleHooks]) -> None:
+        self.module = module
+        self.hooks = hooks
+        self.inputs = self.outputs = 0
+        self.input_places: list[int] = []
+        self.output_places: list[int] = []
+        self.grad_output: Grads = ()
+
+    @classmethod
+    def of(cls, module: Module, hooks: list[ModuleHooks]) -> _Watch | None:
+        """A watch, if some hook wants one."""
+        if is_grad_enabled() and any(each.backward or each.backward_before for each in hooks):
+            return cls(module, hooks)
+        return None
+
+    def in_front(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, behind a boundary."""
+        values, self.input_places = _behind_boundary(list(args), self._inputs_done)
+        self.inputs = len(values)
+        return tuple(values)
+
+    def behind(self, result: Any) -> Any:
+        """The result, behind a boundary."""
+        single = not isinstance(result, (tuple, list))
+        values, self.output_places = _behind_boundary([result] if single else list(result), self._outputs_come)
+        self.outputs = len(values)
+        return values[0] if single else tuple(values) if isinstance(result, tuple) else values
+
+    def _outputs_come(self, grads: Grads) -> Grads:
+        whole = _whole(grads, self.output_places, self.outputs)
+        for each in self.hooks:
+            for hook in each.backward_before.calls():
+                whole = _replaced(whole, hook(self.module, whole), "grad_output")
+        self.grad_output = whole
+        if not self.input_places:  # nothing will come out in front
+            self._run_backward_hooks((None,) * self.inputs)
+        return tuple(whole[place] for place in self.output_places)
+
+    def _inputs_done(self, grads: Grads) -> Grads:
+        whole = self._run_backward_hooks(_whole(grads, self.input_places, self.inputs))
+        return tuple(whole[place] for place in self.input_places)
+
+    def _run_backward_hooks(self, grad_input: Grads) -> Grads:
+        for each in self.hooks:
+            for hook in each.backward.calls():
+                grad_input = _replaced(grad_input, hook(self.module, grad_input, self.grad_output), "grad_input")
+        self.grad_output = ()
+        return grad_input
+
+
+def _behind_boundary(values: list[Any], passed: Callable[[Grads], Grads]) -> tuple[list[Any], list[int]]:
+    places = [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
+    if places:
+        for place, tensor in zip(places, _Boundary.apply(passed, *(values[place] for place in places))):
+            values[place] = tensor
+    return values, places
+
+
+def _whole(grads: Grads, places: list[int], count: int) -> Grads:
+    found = dict(zip(places, grads))
+    return tuple(found.get(place) for place in range(count))
+
+
+def _replaced(grads: Grads, returned: Any, name: str) -> Grads:
+    if returned is None:
+        return grads
+    given = returned if isinstance(returned, tuple) else (returned,)
+    if len(given) != len(grads):
+        raise ValueError(f"a backward hook must return as many gradients as {name} has, {len(grads)}, not {len(given)}")
+    return given

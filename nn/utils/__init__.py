@@ -1,0 +1,12 @@
+"""What is done to all gradients or all parameters of a model at once, and to weights before use (``torch.nn.utils``)."""
+
+from . import parametrizations as parametrizations
+from . import parametrize as parametrize
+from .clipping import clip_grad_norm_ as clip_grad_norm_
+from .clipping import clip_grad_value_ as clip_grad_value_
+from .clipping import clip_grads_with_norm_ as clip_grads_with_norm_
+from .clipping import get_total_norm as get_total_norm
+from .vectors import parameters_to_vector as parameters_to_vector
+from .vectors import vector_to_parameters as vector_to_parameters
+from .weight_norm import remove_weight_norm as remove_weight_norm
+from .weight_norm import weight_norm as weight_norm

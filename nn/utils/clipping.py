@@ -1,0 +1,92 @@
+"""Keeping gradients short: the norm of all of them together, and clipping by norm or by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...core import no_grad
+from ...core.errors import AutogradError
+from ...core.extend import Tensor
+
+Tensors = Tensor | Iterable[Tensor]
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients in place so that together, as one vector, they are not longer than ``max_norm``.
+
+    Args:
+        parameters: whose ``.grad``; those without one are passed over.
+        max_norm: the longest that the vector may be.
+        norm_type: which norm; ``inf`` is the largest element.
+        error_if_nonfinite: raise if the norm is nan or infinite.
+        foreach: has no meaning here.
+
+    Returns:
+        The norm before, a 0-d tensor.
+
+    Raises:
+        AutogradError: ``error_if_nonfinite``, and it was.
+    """
+    given = listed(parameters)
+    total = get_total_norm(gradients(given), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(given, max_norm, total)
+    return total
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors together, as one vector; arguments as those of ``clip_grad_norm_``.
+
+    Raises:
+        AutogradError: ``error_if_nonfinite``, and it was nan or infinite.
+    """
+    order = float(norm_type)
+    norms = [np.linalg.norm(each.numpy(force=True).reshape(-1), order) for each in listed(tensors) if each.numel()]
+    total = np.asarray(np.linalg.norm(norms, order), norms[0].dtype) if norms else np.zeros((), np.float32)
+    if error_if_nonfinite and not np.isfinite(total):
+        raise AutogradError(
+            f"the gradients' norm of order {order} is {float(total)}; look for what made them so, "
+            "or pass error_if_nonfinite=False to scale them all the same"
+        )
+    return Tensor(total)
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients in place by ``max_norm / total_norm``, if that is below 1."""
+    scale = float(max_norm) / (float(total_norm) + 1e-6)
+    # A nan must reach the gradients, and min() would lose it.
+    if not scale >= 1:
+        for gradient in gradients(listed(parameters)):
+            gradient.mul_(scale)
+
+
+@no_grad()
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Clip every element of all gradients, in place, to within ``clip_value`` of 0."""
+    bound = float(clip_value)
+    for gradient in gradients(listed(parameters)):
+        gradient.clamp_(-bound, bound)
+
+
+def listed(tensors: Tensors) -> list[Tensor]:
+    """One tensor or several as a list."""
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """The gradients that there are."""
+    return [gradient for parameter in parameters if (gradient := parameter.grad) is not None]

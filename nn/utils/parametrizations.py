@@ -1,0 +1,103 @@
+"""Ready parametrisations: ``weight_norm`` and ``spectral_norm``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import no_grad
+from ...core.extend import Tensor
+from ..convolution import _ConvTranspose
+from ..module import Module
+from . import parametrize
+from .weight_norm import norm_except_dim
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim: int | None = 0) -> None:
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        """The weight, from its lengths and directions."""
+        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The lengths and directions of a weight."""
+        return norm_except_dim(weight, self.dim), weight
+
+
+class _SpectralNorm(Module):
+    """Divides a weight by an estimate of its largest singular value, which each training step makes better."""
+
+    _u: Tensor
+    _v: Tensor
+
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        super().__init__()
+        if n_power_iterations < 1:
+            raise ValueError(f"n_power_iterations must be positive, and you gave {n_power_iterations}")
+        self.n_power_iterations = n_power_iterations
+        self.dim = dim % weight.ndim
+        self.eps = eps
+        if weight.ndim > 1:
+            matrix = self._matrix(weight.detach())
+            for name, length in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
+                start = Tensor(np.empty(length, weight.dtype)).normal_()
+                self.register_buffer(name, self._unit(start))
+            self._iterate(matrix, 15)
+
+    def _matrix(self, weight: Tensor) -> Tensor:
+        order = [self.dim, *(axis for axis in range(weight.ndim) if axis != self.dim)]
+        return weight.permute(*order).reshape(weight.shape[self.dim], -1)
+
+    def _unit(self, vector: Tensor) -> Tensor:
+        return vector / (vector * vector).sum().sqrt().clamp(min=self.eps)
+
+    @no_grad()
+    def _iterate(self, matrix: Tensor, steps: int) -> None:
+        for _ in range(steps):
+            self._u.copy_(self._unit(matrix @ self._v))
+            self._v.copy_(self._unit(matrix.mT @ self._u))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """The weight, divided."""
+        if weight.ndim == 1:
+            return self._unit(weight)
+        matrix = self._matrix(weight)
+        if self.training:
+            self._iterate(matrix.detach(), self.n_power_iterations)
+        # Copies: the next step changes the buffers, which this one's graph keeps.
+        return weight / (self._u.clone() @ (matrix @ self._v.clone()))
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """The weight itself: of all that are divided to ``value``, the nearest."""
+        return value
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Learn the lengths and the directions of a weight's slices along ``dim`` apart (Salimans and Kingma 2016).
+
+    ``None`` for the length of the whole weight. They are ``parametrizations.<name>.original0`` and ``original1``.
+    """
+    return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018).
+
+    Args:
+        module: whose weight.
+        name: its name.
+        n_power_iterations: steps each time the weight is read while training.
+        eps: the smallest length that a vector counts as.
+        dim: the outputs' dimension; 0 if ``None``, or 1 for transposed convolutions.
+
+    Raises:
+        ValueError: there is no such parameter, or ``n_power_iterations`` is not positive.
+    """
+    if dim is None:
+        dim = 1 if isinstance(module, _ConvTranspose) else 0
+    weight = module.get_parameter(name)
+    return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))

@@ -1,0 +1,33 @@
+"""All parameters of a model as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...core import cat
+from ...core.extend import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """The elements of all parameters as one vector; gradients flow through it."""
+    return cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give all parameters the values of a vector, as views of its memory.
+
+    Raises:
+        TypeError: not a tensor.
+        ValueError: the vector has not as many elements as the parameters together.
+    """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"vector_to_parameters() takes a tensor, not {type(vec).__name__}")
+    targets = list(parameters)
+    wanted = sum(target.numel() for target in targets)
+    if vec.shape != (wanted,):
+        raise ValueError(f"the parameters have {wanted} elements, and the vector has shape {vec.shape}")
+    start, values = 0, vec.detach()
+    for target in targets:
+        end = start + target.numel()
+        target.data = values[start:end].reshape(target.shape)
+        start = end

@@ -1,0 +1,153 @@
+"""``LRScheduler``: when the learning rates of an optimizer's groups change, and how that is saved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..optimizer import Group, Optimizer
+
+
+class LRScheduler:
+    """The base of all schedulers (``torch.optim.lr_scheduler.LRScheduler``).
+
+    A subclass defines ``get_lr``, the rates at ``last_epoch`` as they follow from those before; so schedulers can be chained,
+    and rates may be changed from outside. Where a rate follows from the epoch alone, ``closed_form`` says how.
+
+    Args:
+        optimizer: whose groups' "lr" is set. Their first rates are kept in the groups as "initial_lr".
+        last_epoch: where to go on; -1 starts.
+
+    Attributes:
+        base_lrs: the first rate of each group.
+        last_epoch: how many steps were made.
+
+    Raises:
+        TypeError: ``optimizer`` is none.
+        KeyError: ``last_epoch`` is given, and a group has no "initial_lr".
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(self).__name__} needs an optimizer, not {type(optimizer).__name__}")
+        self.optimizer = optimizer
+        for number, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param_groups[{number}] has no 'initial_lr', which going on from epoch {last_epoch} needs; "
+                    "load the optimizer's state first"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._optimizer_stepped = False
+        optimizer.register_step_post_hook(self._note_step)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._step_count = 0
+        self.step()
+
+    def _note_step(self, *_: Any) -> None:
+        self._optimizer_stepped = True
+
+    # -- what subclasses define
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at ``last_epoch``, given the groups' present ones."""
+        raise NotImplementedError(f"{type(self).__name__} must define get_lr()")
+
+    def closed_form(self) -> list[float]:
+        """The rate of each group at ``last_epoch``, whatever the present ones are."""
+        return self.get_lr()
+
+    # -- stepping
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch, or to ``epoch``, and set the rates."""
+        if self._step_count == 1 and not self._optimizer_stepped:
+            warnings.warn(
+                "lr_scheduler.step() was called before optimizer.step(), so the first rate is never used; "
+                "call optimizer.step() first",
+                stacklevel=2,
+            )
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self.closed_form())
+
+    def _set(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            group["lr"] = rate
+        self._last_lr = self._rates()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that the last step set."""
+        return self._last_lr
+
+    def _rates(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _scaled(self, factor: float) -> list[float]:
+        return [rate * factor for rate in self._rates()]
+
+    # -- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer; of functions, only those that are objects with attributes."""
+        return {name: _saved(value) for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what another scheduler's ``state_dict`` gave."""
+        for name, value in state_dict.items():
+            if name == "lr_lambdas":
+                for function, attributes in zip(self.lr_lambdas, value):  # type: ignore[attr-defined]
+                    if attributes is not None:
+                        vars(function).update(attributes)
+            elif value is not None or not callable(getattr(self, name, None)):
+                setattr(self, name, value)
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, list) and any(callable(item) for item in value):
+        return [None if type(item) is type(_saved) else dict(vars(item)) for item in value]
+    return None if callable(value) else value
+
+
+def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
+    """``value`` for each group: one for all, or a list of as many as there are groups.
+
+    Raises:
+        ValueError: a list of another length.
+    """
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"{name} must be one value, or {count}, one for each group; you gave {len(value)}")
+    return list(value)
+
+
+class Momentum:
+    """The momentum of an optimizer's groups, whichever name it has there: "momentum", or the first of "betas".
+
+    Raises:
+        ValueError: the optimizer has neither.
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._in_betas = "betas" in optimizer.defaults
+        if not self._in_betas and "momentum" not in optimizer.defaults:
+            raise ValueError(f"{type(optimizer).__name__} has no momentum to cycle; pass cycle_momentum=False")
+
+    def set(self, group: Group, value: float) -> None:
+        """Set it in a group."""
+        if self._in_betas:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+Schedule = Callable[[int], float]

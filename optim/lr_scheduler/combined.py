@@ -1,0 +1,108 @@
+"""Several schedulers on one optimizer: one after the other, or all at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from ..optimizer import Optimizer
+from .base import LRScheduler
+from .plateau import ReduceLROnPlateau
+
+
+class _Combined(LRScheduler):
+    """Schedulers of one optimizer, and their state.
+
+    Raises:
+        ValueError: there are none, or they are not all of this optimizer.
+    """
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
+        for number, scheduler in enumerate(schedulers):
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(f"schedulers[{number}] is of another optimizer than the others")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(f"schedulers[{number}] needs a measure in each step; call its step() yourself")
+        self.optimizer = optimizer
+        self._schedulers = list(schedulers)
+
+    def state_dict(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in ("optimizer", "_schedulers")}
+        return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
+            scheduler.load_state_dict(state)
+        vars(self).update({name: value for name, value in state_dict.items() if name != "_schedulers"})
+
+
+class SequentialLR(_Combined):
+    """One scheduler after the other: the next one starts at each of ``milestones``.
+
+    Raises:
+        ValueError: there is not one milestone less than schedulers, or they are of several optimizers.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
+        if not schedulers or len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                f"{len(schedulers)} schedulers need {len(schedulers) - 1} milestones, and you gave {len(milestones)}"
+            )
+        super().__init__(optimizer, schedulers)
+        self._milestones = list(milestones)
+        self.last_epoch = last_epoch + 1
+        # Each scheduler took its first step when it was made; only the first one's shall count.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        _take_back(self)
+        self._schedulers[0]._begin()
+        self._last_lr = self._schedulers[0].get_last_lr()
+
+    def _begin(self) -> None:
+        self.last_epoch += 1
+        self._schedulers[0]._begin()
+        self._last_lr = self._schedulers[0].get_last_lr()
+
+    def step(self, epoch: int | None = None) -> None:
+        """Step the scheduler whose turn it is."""
+        self.last_epoch += 1
+        turn = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[turn]
+        if turn and self._milestones[turn - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Combined):
+    """All schedulers at once: each changes the rates that the one before it left.
+
+    Raises:
+        ValueError: there are none, or they are of several optimizers.
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler needs at least one scheduler")
+        super().__init__(optimizer or schedulers[0].optimizer, schedulers)
+        self._last_lr = self._rates()
+
+    def step(self, epoch: int | None = None) -> None:
+        """Step all of them."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = self._rates()
+
+
+def _take_back(scheduler: LRScheduler) -> None:
+    for inner in getattr(scheduler, "_schedulers", ()):
+        inner.last_epoch -= 1
+        _take_back(inner)

@@ -1,0 +1,100 @@
+"""``RAdam``: Adam that waits until its average square can be trusted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core.extend import Array
+from .arithmetic import (
+    at_least,
+    average_in,
+    average_square_in,
+    buffer,
+    check_betas,
+    descent,
+    in_blocks,
+    next_step,
+    not_differentiable,
+)
+from .optimizer import Group, Optimizer, Params, State
+
+
+class RAdam(Optimizer):
+    """Rectified Adam, by Liu et al. 2020 (``torch.optim.RAdam``).
+
+    Args:
+        params: what to optimize; see ``Optimizer``.
+        lr: the step size.
+        betas: how much of the averages of the gradient and of its square stays, at each step.
+        eps: added to the root of the average square.
+        weight_decay: how much of the parameter is added to its gradient.
+        decoupled_weight_decay: shrink the parameter itself by ``lr * weight_decay`` instead.
+        maximize: go up the gradient.
+        foreach, capturable: have no meaning here.
+        differentiable: must be false.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        not_differentiable(differentiable)
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def check_options(self, group: Group) -> None:
+        for name in ("lr", "eps", "weight_decay"):
+            at_least(name, group[name])
+        check_betas(group["betas"])
+
+    def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
+        step = next_step(state)
+        rectified = _rectification(step, group["betas"][1])
+        buffers = (buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq"))
+        for block in in_blocks(value, grad, *buffers):
+            _update(group, step, rectified, *block)
+
+
+def _rectification(step: int, beta2: float) -> float | None:
+    """How much the variance of the average square is to be corrected; ``None`` while it cannot be told."""
+    limit = 2 / (1 - beta2) - 1
+    length = limit - 2 * step * beta2**step / (1 - beta2**step)
+    if length <= 5:
+        return None
+    return math.sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
+
+
+def _update(
+    group: Group, step: int, rectified: float | None, value: Array, grad: Array, average: Array, square: Array
+) -> None:
+    beta1, beta2 = group["betas"]
+    decoupled = group["decoupled_weight_decay"]
+    direction = descent(grad, value, group, decay=not decoupled)
+    if decoupled and group["weight_decay"]:
+        value *= 1 - group["lr"] * group["weight_decay"]
+    average_in(average, direction, 1 - beta1)
+    average_square_in(square, direction, beta2)
+    change = average * (group["lr"] / (1 - beta1**step))
+    if rectified is not None:
+        change *= math.sqrt(1 - beta2**step) * rectified
+        change /= np.sqrt(square) + group["eps"]
+    value -= change

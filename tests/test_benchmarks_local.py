@@ -1,0 +1,49 @@
+"""The local benchmark: its cases run on our library, and the command shows what it measured."""
+
+import importlib.util
+import json
+
+import pytest
+import telegrad as tg
+from telegrad.benchmarks import local
+from telegrad.benchmarks.local_cases import CASES, measure
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_runs_step_after_step(case):
+    try:
+        step = case.build(tg)
+    except AttributeError as error:
+        pytest.skip(f"the case needs a layer that is not there yet: {error}")
+    step()
+    step()
+
+
+def test_measuring_takes_three_steps_at_least_and_believes_steps_that_measure_themselves():
+    count = []
+    assert measure(lambda: count.append(1), 0.0) > 0 and len(count) == 3
+    assert measure(lambda: 42.0, 0.0) == 42.0
+
+
+@pytest.mark.processes
+def test_ours_alone(tmp_path, capsys):
+    file = tmp_path / "figures.json"
+    arguments = ["--ours-only", "--rounds", "2", "--seconds", "0.01", "--only", "41", "--json", str(file)]
+    assert local.main(arguments) == 0
+    figures = json.loads(file.read_text())["contenders"]["telegrad"]
+    assert len(figures["seconds"][CASES[0].name]) == 2 and not figures["errors"]
+    assert "41 operations" in capsys.readouterr().out
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(bool(importlib.util.find_spec("torch")), reason="torch is here, so it would be measured")
+def test_without_a_peer_it_says_how_to_name_one(capsys):
+    assert local.main(["--rounds", "1", "--seconds", "0.01", "--only", "41"]) == 0
+    assert "--peer PYTHON" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--only", "nothing like it"]])
+def test_what_makes_no_sense_is_refused(arguments, capsys):
+    with pytest.raises(SystemExit):
+        local.main(arguments)
+    assert "at least 1" in (error := capsys.readouterr().err) or "there are: 41 operations" in error
