@@ -89,11 +89,6 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     return np.asarray(array.sum(axis=dims, keepdims=keepdim))
 
 
-def sigmoid(array: Array) -> Array:
-    """``1 / (1 + exp(-array))``, without overflow."""
-    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
-
-
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
     if array.size == 1 and array.ndim <= len(shape):

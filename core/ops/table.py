@@ -100,7 +100,7 @@ def _pull_one(rule: Any) -> Pull:
 
 def _pull_two(first: Any, second: Any) -> Pull:
     def pull(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        one, two = edges
+        one, two = edges[0], edges[1]
         if not arguments:
             return None if one is None else first(xp, grad), None if two is None else second(xp, grad)
         if len(arguments) == 2:
