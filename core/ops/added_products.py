@@ -22,6 +22,7 @@ _ADDMM = Row(
     lambda xp, g, a, b, shape, beta, alpha: xp.fit(g if beta == 1 else g * beta, shape, g.dtype),
     lambda xp, g, a, b, shape, beta, alpha: xp.matmul(g if alpha == 1 else g * alpha, xp.conj(b.mT)),
     lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.conj(a.mT), g if alpha == 1 else g * alpha),
+    holomorphic=False,
 )
 
 

@@ -96,7 +96,7 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     """
     places, table = integers("embedding", rows), weight._array
     if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
-        raise IndexError(f"embedding() got a row outside 0 to {table.shape[0] - 1}")
+        raise IndexError(f"embedding() got a row outside 0..{table.shape[0] - 1}")
     return GET(weight, (places,))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .complex_parts import conjugated
+from .complex_parts import conj
 from .dims import one_dim
 from .operation import operation
 from .table import Row
@@ -15,7 +15,10 @@ __all__ = ["adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", 
 METHODS = ("adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose")
 
 PERMUTE = Row(
-    "permute", lambda xp, g, inverse: xp.transpose(g, inverse), view=lambda x, order: x.transpose(order)
+    "permute",
+    lambda xp, g, inverse: xp.transpose(g, inverse),
+    view=lambda x, order: x.transpose(order),
+    holomorphic=False,
 )
 
 
@@ -77,7 +80,8 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
     """
     ndim = input._array.ndim
     sources, places = (
-        [one_dim(dim, ndim) for dim in ((given,) if isinstance(given, int) else given)] for given in (source, destination)
+        [one_dim(dim, ndim) for dim in ((given,) if isinstance(given, int) else given)]
+        for given in (source, destination)
     )
     if len(sources) != len(places) or len({*sources}) != len(sources) or len({*places}) != len(places):
         raise ValueError(f"movedim() needs as many different places as dimensions: {source} and {destination}")
@@ -143,7 +147,7 @@ def adjoint(input: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two dimensions.
     """
-    return conjugated(matrix_transpose(input))
+    return conj(matrix_transpose(input))
 
 
 @operation
@@ -155,7 +159,7 @@ def hermitian(input: Tensor) -> Tensor:
     """
     if input._array.ndim not in (0, 2):
         raise ValueError(f".H takes matrices, and the shape is {input.shape}; use .mH for batches of them")
-    return conjugated(_reversed(input))
+    return conj(_reversed(input))
 
 
 PROPERTIES = {"H": hermitian, "T": reversed_dims, "mH": adjoint, "mT": matrix_transpose}

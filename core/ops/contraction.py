@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from ..types import Array
 from .matrix_products import factors
 from .namespaces import matmul as product
-from .table import Row, keep, record, records
+from .table import ARRAYS, TENSORS, Row, keep, record, records
 
 Labels = tuple[int, ...]
 
@@ -93,4 +93,5 @@ def _with_dims(xp: Any, g: Any, out: Labels) -> Any:
     return g if out else xp.reshape(g, ())
 
 
-_CONTRACT = Row("einsum", _rule_x, _rule_y)
+ARRAYS.contract, TENSORS.contract = contract_arrays, contract
+_CONTRACT = Row("einsum", _rule_x, _rule_y, holomorphic=False)

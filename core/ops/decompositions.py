@@ -122,7 +122,7 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
             turned = xp.matmul(_h(xp, u), gu)
             inside = inside + (turned - _h(xp, turned)) * apart * row
             if u.dtype.kind == "c":
-                inside = inside + (turned - _h(xp, turned)) * (_eye(u.mT @ u) * 0.25) / row
+                inside = inside + (turned - _h(xp, turned)) * (_eye(turned) * 0.25) / row
         if gvh is not None:
             turned = xp.matmul(vh, _h(xp, gvh))
             inside = inside + column * ((turned - _h(xp, turned)) * apart)
@@ -138,11 +138,7 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     return result
 
 
-_CHOLESKY = Row("linalg_cholesky", _cholesky_rule)
-_QR = Row("linalg_qr", _qr_rule)
-_EIGH = Row("linalg_eigh", _eigh_rule)
-_EIG = Row("linalg_eig", _eig_rule)
-_SVD = Row("linalg_svd", _svd_rule)
+_CHOLESKY = Row("linalg_cholesky", _cholesky_rule, holomorphic=False)
 
 _INDEFINITE = "is not positive definite, so it has no Cholesky factor"
 
@@ -166,7 +162,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 @operation
-def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:  # noqa: N803
+def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
     """``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
 
     Args:
@@ -185,14 +181,16 @@ def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR: 
     rows, columns = x.shape[-2:]
     if mode == "complete" and rows > columns and records(A):
         raise AutogradError('linalg.qr() in mode "complete" has no gradient for more rows than columns; use "reduced"')
-    q, r = _qr_wide(A) if rows < columns and records(A) else _qr_tall(A, "complete" if mode == "complete" else "reduced")
+    q, r = (
+        _qr_wide(A) if rows < columns and records(A) else _qr_tall(A, "complete" if mode == "complete" else "reduced")
+    )
     return QR(Tensor(np.empty(0, x.dtype)) if mode == "r" else q, r)
 
 
 def _qr_tall(a: Tensor, mode: Any) -> tuple[Tensor, Tensor]:
     q, r = (Tensor(part) for part in np.linalg.qr(a._array, mode))
     if records(a):
-        record_several(_QR, (q, r), (a,))
+        record_several("LinalgQrBackward", _qr_rule, (q, r), a)
     return q, r
 
 
@@ -204,7 +202,7 @@ def _qr_wide(a: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @operation
-def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:  # noqa: N803
+def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
     """Eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
 
     Only the triangle ``UPLO`` is read. The gradient of eigenvectors is not finite where eigenvalues are equal.
@@ -217,12 +215,12 @@ def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:  # noqa: N803
     x = square("linalg.eigh", A)
     values, vectors = (Tensor(part) for part in attempt("linalg.eigh", _UNCONVERGED, np.linalg.eigh, x, UPLO.upper()))
     if records(A):
-        record_several(_EIGH, (values, vectors), (A,))
+        record_several("LinalgEighBackward", _eigh_rule, (values, vectors), A)
     return Eigen(values, vectors)
 
 
 @operation
-def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:  # noqa: N803
+def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
     """The eigenvalues of ``eigh``. Errors: those of ``eigh``."""
     if records(A):
         return eigh(A, UPLO).eigenvalues
@@ -231,7 +229,7 @@ def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:  # noqa: N803
 
 
 @operation
-def eig(A: Tensor) -> Eigen:  # noqa: N803
+def eig(A: Tensor) -> Eigen:
     """Eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
 
     The gradient of eigenvectors supposes a loss that does not depend on their phase.
@@ -246,12 +244,12 @@ def eig(A: Tensor) -> Eigen:  # noqa: N803
     parts = attempt("linalg.eig", _UNCONVERGED, np.linalg.eig, x)
     values, vectors = (Tensor(part.astype(wide, copy=False)) for part in parts)
     if records(A):
-        record_several(_EIG, (values, vectors), (A,), (), x.dtype.kind)
+        record_several("LinalgEigBackward", _eig_rule, (values, vectors), A, x.dtype.kind)
     return Eigen(values, vectors)
 
 
 @operation
-def eigvals(A: Tensor) -> Tensor:  # noqa: N803
+def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
     if records(A):
         return eig(A).eigenvalues
@@ -261,7 +259,7 @@ def eigvals(A: Tensor) -> Tensor:  # noqa: N803
 
 
 @operation
-def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:  # noqa: N803
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
 
     Args:
@@ -282,7 +280,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     )
     if not recorded:
         return SVD(u, s, vh)
-    record_several(_SVD, (u, s, vh), (A,))
+    record_several("LinalgSvdBackward", _svd_rule, (u, s, vh), A)
     if not whole:
         return SVD(u, s, vh)
     # The vectors beyond the k first are arbitrary, so these have no gradient.
@@ -291,7 +289,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 @operation
-def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: N803
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, descending. Errors: those of ``linalg.svd``."""
     if records(A):
         return linalg_svd(A, False).S

@@ -43,8 +43,8 @@ def _slogdet_rule(xp: Any, g: Any, a: Any) -> Any:
     return xp.reshape(g, (*a.shape[:-2], 1, 1)) * xp.conj(xp.inv(a).mT)
 
 
-_DET = Row("linalg_det", _det_rule)
-_LOGABSDET = Row("linalg_slogdet", _slogdet_rule)
+_DET = Row("linalg_det", _det_rule, holomorphic=False)
+_LOGABSDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
 
 
 @operation

@@ -10,6 +10,7 @@ from .dims import one_dim
 from .inplace import inplace
 from .linear_maps import LinearMap
 from .operation import operation
+from .table import ARRAYS, TENSORS
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu"]
 METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu")
@@ -26,6 +27,10 @@ def _on_diagonal(g: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2:
     out = np.zeros(shape, g.dtype)
     _diagonal(out, offset, dim1, dim2)[...] = g
     return out
+
+
+def _diagonal_matrices(x: Array) -> Array:
+    return _on_diagonal(x, (*x.shape, x.shape[-1]), 0, x.ndim - 1, x.ndim)
 
 
 _DIAGONAL = LinearMap("diagonal", _diagonal, _on_diagonal, view=True)
@@ -48,6 +53,12 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         ValueError: ``dim1`` is ``dim2``.
     """
     return _DIAGONAL.view(input, offset, *_two_dims("diagonal", input.ndim, dim1, dim2))
+
+
+@operation
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """``diagonal`` of the last two dimensions. Errors: those of ``diagonal``."""
+    return diagonal(A, offset, dim1, dim2)
 
 
 @operation
@@ -148,4 +159,7 @@ def _two_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     return first, second
 
 
+ARRAYS.tril, TENSORS.tril = np.tril, _TRIL
+ARRAYS.triu, TENSORS.triu = np.triu, _TRIU
+ARRAYS.diag_embed, TENSORS.diag_embed = _diagonal_matrices, diag_embed
 IN_PLACE = {"tril_": inplace(tril, keeps="never"), "triu_": inplace(triu, keeps="never")}

@@ -78,7 +78,9 @@ def _unrepeated(operand: Tensor, names: tuple[int, ...]) -> Labelled:
             first = names.index(name)
             second = names.index(name, first + 1)
             if operand.shape[first] != operand.shape[second]:
-                raise ValueError(f"einsum() takes the diagonal of unequal lengths in an operand of shape {operand.shape}")
+                raise ValueError(
+                    f"einsum() takes the diagonal of unequal lengths in an operand of shape {operand.shape}"
+                )
             operand = diagonal(operand, 0, first, second)
             names = (*(each for place, each in enumerate(names) if place not in (first, second)), name)
     return operand, names

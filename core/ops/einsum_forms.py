@@ -16,14 +16,18 @@ def parse(equation: str) -> tuple[tuple[Subscripts, ...], Subscripts | None]:
         ValueError: something else than letters, ``...``, commas and one ``->``.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
-    return tuple(_subscripts(part, equation) for part in left.split(",")), _subscripts(right, equation) if arrow else None
+    return tuple(_subscripts(part, equation) for part in left.split(",")), _subscripts(
+        right, equation
+    ) if arrow else None
 
 
 def _subscripts(text: str, equation: str) -> Subscripts:
     before, dots, after = text.partition("...")
     for letter in before + after:
         if not (letter.isascii() and letter.isalpha()):
-            raise ValueError(f"einsum() takes letters, commas, ... and -> in its equation, and {equation!r} has {letter!r}")
+            raise ValueError(
+                f"einsum() takes letters, commas, ... and -> in its equation, and {equation!r} has {letter!r}"
+            )
     labels = [tuple(ord(letter) for letter in part) for part in (before, after)]
     return (*labels[0], Ellipsis, *labels[1]) if dots else labels[0]
 
@@ -70,7 +74,9 @@ def resolve(
     known = {label for labels in resolved for label in labels}
     for label in result:
         if label not in known or result.count(label) > 1:
-            raise ValueError(f"einsum() names {_shown(label)} in the result, where it must be once and come from an operand")
+            raise ValueError(
+                f"einsum() names {_shown(label)} in the result, where it must be once and come from an operand"
+            )
     return resolved, result
 
 

@@ -21,7 +21,7 @@ def stretched(x: Array, shape: tuple[int, ...]) -> Array:
     return x[...] if x.shape == shape else np.broadcast_to(x, shape)
 
 
-_EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=stretched)
+_EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=stretched, holomorphic=False)
 
 
 @operation

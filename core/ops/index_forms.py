@@ -161,5 +161,5 @@ def within(name: str, places: Array, dim: int, length: int) -> None:
     """
     if places.size and (places.min() < 0 or places.max() >= length):
         wrong = places[(places < 0) | (places >= length)].flat[0]
-        fits = f"it takes 0 to {length - 1}" if length else "it is empty"
-        raise IndexError(f"{name}() got index {wrong}, out of range for dimension {dim} of size {length}: {fits}")
+        fits = f"outside 0..{length - 1}" if length else "and nothing fits"
+        raise IndexError(f"{name}() got index {wrong}, {fits}: dimension {dim} has size {length}")

@@ -108,9 +108,7 @@ def _fitting(name: str, x: Array, source: Array) -> None:
 
 
 @operation
-def index_put(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
 
     Raises:
@@ -121,9 +119,7 @@ def index_put(
     return _index_put("index_put", input, indices, values, accumulate, False)
 
 
-def index_put_(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """``index_put`` in place."""
     return _index_put("index_put_", input, indices, values, accumulate, True)
 
@@ -178,7 +174,9 @@ def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bo
 def _unravelled(name: str, x: Array, index: Tensor) -> tuple[Any, ...]:
     places = integers(name, index)
     if places.size and (places.min() < -x.size or places.max() >= x.size):
-        raise IndexError(f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}")
+        raise IndexError(
+            f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
+        )
     return np.unravel_index(places % max(x.size, 1), x.shape) if x.ndim else (np.newaxis,) * places.ndim
 
 

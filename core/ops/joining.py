@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
-from ..dtypes import result_type
+from ..autograd.node import Edges
+from ..dtypes import get_default_dtype, result_type
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
 from .operation import delivered, operation
 from .shaping import atleast_1d, atleast_2d, atleast_3d, reshape
-from .table import ARRAYS, TENSORS, OpNode, Row
+from .table import Row, record, records
 
 __all__ = [
     "block_diag",
@@ -36,28 +35,18 @@ METHODS = ()
 Tensors = Sequence[Tensor]
 
 
-class JoinNode(OpNode):
-    """The node of ``cat`` and ``stack``, which has as many inputs as it was given."""
-
-    __slots__ = ()
-
-    def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """Cut the gradient where the inputs met."""
-        return self._cut(ARRAYS, grads[0])
-
-    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
-        """The same on tensors."""
-        return self._cut(TENSORS, grads[0])
-
-    def _cut(self, xp: SimpleNamespace, grad: Any) -> list[Any]:
-        indices, dtypes = self.params
-        return [
-            None if edge is None else xp.cast(xp.get(grad, index), dtype)
-            for edge, index, dtype in zip(self.next_edges, indices, dtypes)
-        ]
+def _cut(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    # The gradient is cut where the inputs met.
+    indices, dtypes = arguments
+    return [
+        None if edge is None else xp.cast(xp.get(grad, index), dtype)
+        for edge, index, dtype in zip(edges, indices, dtypes)
+    ]
 
 
-_CAT, _STACK = Row("cat"), Row("stack")
+_CAT = Row("cat", pull=_cut, holomorphic=False)
+_STACK = Row("stack", pull=_cut, holomorphic=False)
+_BLOCKS = Row("block_diag", pull=_cut, holomorphic=False)
 
 
 @operation
@@ -82,10 +71,10 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
             f"cat() along dim {dim} cannot join shapes {', '.join(str(array.shape) for array in arrays)}: "
             "they must be equal in all other dimensions"
         ) from None
-    if is_grad_enabled() and any([part._requires_grad for part in parts]):
+    if is_grad_enabled() and any(part._requires_grad for part in parts):
         offsets = tuple(itertools.accumulate([array.shape[axis] for array in arrays], initial=0))
         before = (slice(None),) * axis
-        _join(_CAT, result, parts, [(*before, slice(start, end)) for start, end in zip(offsets, offsets[1:])])
+        _join(_CAT, result, parts, [(*before, slice(start, end)) for start, end in itertools.pairwise(offsets)])
     return result if out is None else delivered("cat", result, out)
 
 
@@ -124,16 +113,14 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
             break
     longer = (*shape[:axis], 1, *shape[axis:])
     result = Tensor(np.concatenate([array.reshape(longer) for array in arrays], axis))
-    if is_grad_enabled() and any([part._requires_grad for part in parts]):
+    if is_grad_enabled() and any(part._requires_grad for part in parts):
         before = (slice(None),) * axis
         _join(_STACK, result, parts, [(*before, place) for place in range(len(parts))])
     return result if out is None else delivered("stack", result, out)
 
 
 def _join(row: Row, result: Tensor, parts: Tensors, indices: list[tuple[Any, ...]]) -> None:
-    edges = tuple([gradient_edge(part) for part in parts])
-    result._edge = (JoinNode(row, edges, (), (indices, [part._array.dtype for part in parts])), 0)
-    result._requires_grad = True
+    record(row, result, parts, (), indices, [part._array.dtype for part in parts])
 
 
 def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
@@ -187,12 +174,20 @@ def block_diag(*tensors: Tensor) -> Tensor:
     Raises:
         ValueError: a tensor has more than two dimensions.
     """
+    if not tensors:
+        return Tensor(np.zeros((1, 0), get_default_dtype()))
     for tensor in tensors:
         if tensor.ndim > 2:
             raise ValueError(f"block_diag() takes matrices, and you gave shape {tensor.shape}")
-    from .padding import pad
-
     blocks = [atleast_2d(tensor) for tensor in tensors]
-    widths = [block.shape[1] for block in blocks]
-    starts = list(itertools.accumulate(widths, initial=0))
-    return cat([pad(block, (start, starts[-1] - end)) for block, start, end in zip(blocks, starts, starts[1:])])
+    bottoms, rights = (list(itertools.accumulate(block.shape[axis] for block in blocks)) for axis in (0, 1))
+    where = [
+        (slice(bottom - block.shape[0], bottom), slice(right - block.shape[1], right))
+        for block, bottom, right in zip(blocks, bottoms, rights)
+    ]
+    result = Tensor(np.zeros((bottoms[-1], rights[-1]), result_type(*blocks)))
+    for block, place in zip(blocks, where):
+        result._array[place] = block._array
+    if records(*blocks):
+        _join(_BLOCKS, result, blocks, where)
+    return result

@@ -28,7 +28,7 @@ class LinearMap:
     ) -> None:
         self.forward, self.adjoint = forward, adjoint
         self.row = Row(name, self._rule, view=forward if view else None)
-        self.adjoint_row = Row(f"{name}_adjoint", self._adjoint_rule)
+        self.adjoint_row = Row(f"{name}_adjoint", self._adjoint_rule, holomorphic=False)
 
     def __call__(self, input: Tensor, *params: Any) -> Tensor:
         """The operation, as a new tensor."""

@@ -23,6 +23,7 @@ _WHERE = Row(
     "where",
     lambda xp, g, condition, a, b: xp.fit(xp.where(condition, g, 0), *a),
     lambda xp, g, condition, a, b: xp.fit(xp.where(condition, 0, g), *b),
+    holomorphic=False,
 )
 
 
@@ -77,7 +78,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return result
 
 
-_FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.where(mask, 0, g), *target))
+_FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.where(mask, 0, g), *target), holomorphic=False)
 
 
 @operation

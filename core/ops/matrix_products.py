@@ -11,7 +11,7 @@ from ..autograd.graph import gradient_edge
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
-from .complex_parts import conjugated
+from .complex_parts import conj
 from .namespaces import matmul as product
 from .operation import delivered, operation
 from .shaping import reshape
@@ -47,17 +47,21 @@ def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
     return xp.matmul(xp.conj(xp.reshape(a, (-1, a.shape[-1])).mT), xp.reshape(g, (-1, g.shape[-1])))
 
 
-_MATMUL = Row("matmul", _rule_a, _rule_b)
-_DOT = Row("dot", lambda xp, g, a, b: g * xp.conj(b), lambda xp, g, a, b: g * xp.conj(a))
+_MATMUL = Row("matmul", _rule_a, _rule_b, holomorphic=False)
+_DOT = Row("dot", lambda xp, g, a, b: g * xp.conj(b), lambda xp, g, a, b: g * xp.conj(a), holomorphic=False)
 _MM = Row(
-    "mm", lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)), lambda xp, g, a, b: xp.matmul(xp.conj(a.mT), g)
+    "mm",
+    lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)),
+    lambda xp, g, a, b: xp.matmul(xp.conj(a.mT), g),
+    holomorphic=False,
 )
-_FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)), _folded_rule_b)
+_FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)), _folded_rule_b, holomorphic=False)
 _LINEAR = Row(
     "linear",
     lambda xp, g, x, w: xp.matmul(g, xp.conj(w)),
     lambda xp, g, x, w: xp.matmul(xp.reshape(g, (-1, g.shape[-1])).mT, xp.conj(xp.reshape(x, (-1, x.shape[-1])))),
     lambda xp, g, x, w: xp.sum_dims(g, tuple(range(g.ndim - 1)), False),
+    holomorphic=False,
 )
 
 
@@ -130,7 +134,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 @operation
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``dot`` with the complex conjugate of the first. Errors: those of ``mm``."""
-    return _of_dims("vdot", (1, 1), conjugated(input), other, out)
+    return _of_dims("vdot", (1, 1), conj(input), other, out)
 
 
 @operation

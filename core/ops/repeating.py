@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -84,7 +83,7 @@ def repeat_interleave(
 def _counts(counts: Array) -> Array:
     if counts.dtype.kind not in "iu":
         raise TypeError(f"repeat_interleave() needs integers as repeats, not {counts.dtype}")
-    if counts.size and counts.min() < 0 or counts.ndim > 1:
+    if (counts.size and counts.min() < 0) or counts.ndim > 1:
         raise ValueError(f"repeat_interleave() needs a vector of numbers from 0 as repeats, and you gave {counts}")
     return counts
 
@@ -105,7 +104,9 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
         order[0], order[1] = 1, 0
     lengths = [given[place].numel() for place in order]
     return tuple(
-        broadcast_to(reshape(tensor, [1] * order.index(place) + [-1] + [1] * (len(given) - order.index(place) - 1)), lengths)
+        broadcast_to(
+            reshape(tensor, [1] * order.index(place) + [-1] + [1] * (len(given) - order.index(place) - 1)), lengths
+        )
         for place, tensor in enumerate(given)
     )
 

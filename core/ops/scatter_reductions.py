@@ -8,8 +8,9 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
-from .places import CLEAR, accumulate, add_at, without
-from .table import Row, keep, keep_result, record, records
+from .adding import add_at
+from .places import CLEAR, accumulate, without
+from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
@@ -82,7 +83,8 @@ def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: An
     return xp.where(lone, xp.get(g * others, where), divided)
 
 
-_PRODUCT = Row("scatter_product", _product_of_input, _product_of_source)
+ARRAYS.scatter_product, TENSORS.scatter_product = _product, scatter_product
+_PRODUCT = Row("scatter_product", _product_of_input, _product_of_source, holomorphic=False)
 
 
 def _extreme(input: Tensor, where: Any, source: Tensor, reduce: str, include_self: bool) -> Tensor:
@@ -115,4 +117,5 @@ _EXTREME = Row(
     "scatter_extreme",
     lambda xp, g, where, share, source_share: g * share,
     lambda xp, g, where, share, source_share: xp.get(g, where) * source_share,
+    holomorphic=False,
 )

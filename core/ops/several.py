@@ -5,45 +5,60 @@ Their rules get the gradients of all results as a tuple, with ``None`` for those
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.graph import gradient_edge
+from ..autograd.node import Node
 from ..tensor import Tensor
-from .table import OpNode, Row, Saved, keep_result, modified
+from .table import ARRAYS, TENSORS, Saved, freed, keep_result, modified
+
+# rule(xp, gradients, *results, *params): the gradient of the one input.
+SeveralRule = Callable[..., Any]
 
 
-class SeveralNode(OpNode):
-    """The node of an operation with several results; what it saved are the results, in order, and then inputs."""
+class SeveralNode(Node):
+    """The node of an operation on one tensor with several results, which it saves."""
 
-    __slots__ = ("num_inputs",)
+    __slots__ = ("_name", "_params", "_rule", "_saved")
 
-    num_inputs: int  # how many results there are
+    def __init__(self, name: str, rule: SeveralRule, input: Tensor, results: Sequence[Tensor], params: Any) -> None:
+        super().__init__((gradient_edge(input),), len(results))
+        self._name, self._rule, self._params = name, rule, params
+        self._saved: tuple[Saved, ...] | None = tuple(keep_result(result) for result in results)
 
     def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """Run the rules on arrays."""
-        return super().apply((tuple(grads),))
+        """Run the rule on arrays."""
+        if all(grad is None for grad in grads):
+            return [None]
+        return [self._rule(ARRAYS, grads, *(array for array, _ in self._results()), *self._params)]
 
     def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
-        """Run the same rules on tensors."""
-        return super().apply_graph((tuple(grads),))
+        """Run the same rule on tensors."""
+        if all(grad is None for grad in grads):
+            return [None]
+        results = [Tensor(array, True, (self, slot)) for array, slot in self._results()]
+        return [self._rule(TENSORS, grads, *results, *self._params)]
 
-    def _saved_tensor(self, index: int) -> Any:
-        entry = (self.saved or ())[index]
-        if index >= self.num_inputs or entry is None:
-            return super()._saved_tensor(index)
-        array, _, counter, version = entry
-        if counter[0] != version:
-            raise modified(self.name(), entry)
-        return Tensor(array, True, (self, index))
+    def _results(self) -> list[tuple[Any, int]]:
+        if self._saved is None:
+            raise freed(self.name())
+        for entry in self._saved:
+            if entry is not None and entry[2][0] != entry[3]:
+                raise modified(self.name(), entry)
+        return [(entry[0], slot) for slot, entry in enumerate(self._saved) if entry is not None]
+
+    def release(self) -> None:
+        """Forget the results."""
+        self._saved = None
+
+    def name(self) -> str:
+        """The operation's name."""
+        return self._name
 
 
-def record_several(
-    row: Row, results: Sequence[Tensor], inputs: Sequence[Tensor], saved: tuple[Saved, ...] = (), *params: Any
-) -> None:
-    """Make ``results`` the outputs of one new node, which saves them, and whatever ``saved`` holds of the inputs."""
-    kept = (*(keep_result(result) for result in results), *saved)
-    node = SeveralNode(row, tuple(gradient_edge(tensor) for tensor in inputs), kept, params)
-    node.num_inputs = len(results)
+def record_several(name: str, rule: SeveralRule, results: Sequence[Tensor], input: Tensor, *params: Any) -> None:
+    """Make ``results`` the outputs of one new node."""
+    node = SeveralNode(name, rule, input, results, params)
     for slot, result in enumerate(results):
         result._edge, result._requires_grad = (node, slot), True

@@ -40,7 +40,9 @@ METHODS = (
     "view_as",
 )
 
-RESHAPE = Row("reshape", lambda xp, g, shape: xp.reshape(g, shape), view=lambda x, shape: x.reshape(shape))
+RESHAPE = Row(
+    "reshape", lambda xp, g, shape: xp.reshape(g, shape), view=lambda x, shape: x.reshape(shape), holomorphic=False
+)
 
 
 @operation
@@ -68,7 +70,7 @@ def _unfit(x: Array, wanted: Any) -> Exception:
     except (TypeError, ValueError) as error:
         return error
     shape = tuple(-1 if length == -1 else size for length, size in zip(wanted, known))
-    return ValueError(f"a tensor of shape {x.shape}, {x.size} elements, cannot be reshaped to {shape}")
+    return ValueError(f"a tensor of {x.size} elements and shape {x.shape} cannot be reshaped to {shape}")
 
 
 def reshaped(input: Tensor, out: Array) -> Tensor:

@@ -13,7 +13,7 @@ from .linalg_errors import attempt, matrices, square
 from .matrix_products import factors, matmul
 from .operation import delivered, operation
 from .shaping import unsqueeze
-from .table import Row, keep, keep_result, record, records
+from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .triangular import solve_triangular
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "pinverse"]
@@ -40,12 +40,13 @@ _SOLVE = Row(
     "linalg_solve",
     _solve_rule_a,
     lambda xp, g, a, out, shape, other: xp.fit(xp.solve(_adjoint(xp, a), g), other, g.dtype),
+    holomorphic=False,
 )
-_INV = Row("linalg_inv", _inv_rule)
+_INV = Row("linalg_inv", _inv_rule, holomorphic=False)
 
 
 @operation
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:  # noqa: N803
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
 
     Args:
@@ -88,7 +89,7 @@ def solve_arrays(x: Array, y: Array) -> Array:
 
 
 @operation
-def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: N803
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices ``(..., n, n)``.
 
     Raises:
@@ -107,6 +108,10 @@ def inverse_arrays(x: Array) -> Array:
     return attempt("linalg.inv", SINGULAR, np.linalg.inv, x)  # type: ignore[no-any-return]
 
 
+ARRAYS.solve, TENSORS.solve = solve_arrays, solved
+ARRAYS.inv, TENSORS.inv = inverse_arrays, inv
+
+
 @operation
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``linalg.inv``."""
@@ -114,7 +119,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @operation
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
 
     Raises:
@@ -126,7 +131,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa
 
 
 @operation
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
     x = square("cholesky_inverse", L)
     return cholesky_solve(Tensor(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)), L, upper)
@@ -142,12 +147,12 @@ def _pinv_rule(xp: Any, g: Any, a: Any, p: Any) -> Any:
     return first + second + third
 
 
-_PINV = Row("linalg_pinv", _pinv_rule)
+_PINV = Row("linalg_pinv", _pinv_rule, holomorphic=False)
 
 
 @operation
 def pinv(
-    A: Tensor,  # noqa: N803
+    A: Tensor,
     *,
     atol: float | None = None,
     rtol: float | None = None,
@@ -208,7 +213,7 @@ class LeastSquares(NamedTuple):
 
 
 @operation
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:  # noqa: N803
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
 
     Args:

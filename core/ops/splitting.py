@@ -6,17 +6,20 @@ each make a full array of zeros.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..autograd.graph import gradient_edge
+from ..autograd.node import Edge, Node
 from ..tensor import Tensor
 from .dims import one_dim
 from .indexing import part
 from .operation import operation
 from .places import FULL
-from .table import TENSORS, OpNode, Row, records
+from .table import TENSORS, records
 
 __all__ = [
     "chunk",
@@ -42,49 +45,47 @@ METHODS = (
 )
 
 
-class SplitNode(OpNode):
+class SplitNode(Node):
     """The node of all parts of a split; they follow one another and leave nothing out."""
 
-    __slots__ = ("num_inputs",)
+    __slots__ = ("_dtype", "_name", "_places", "_shape")
 
-    num_inputs: int  # as many as there are parts
+    def __init__(self, name: str, edge: Edge, input: Tensor, places: list[Any]) -> None:
+        super().__init__((edge,), len(places))
+        self._name, self._places = name, places
+        self._shape, self._dtype = input._array.shape, input._array.dtype
 
     def apply(self, grads: Sequence[Any]) -> list[Any]:
         """Put the parts' gradients together; a part that was not used has zeros."""
-        shape, dtype, places = self.params
-        result = np.empty(shape, dtype)
-        for place, grad in zip(places, grads):
+        result = np.empty(self._shape, self._dtype)
+        for place, grad in zip(self._places, grads):
             result[place] = 0 if grad is None else grad
         return [result]
 
     def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
         """The same on tensors."""
-        shape, dtype, places = self.params
+        empty = np.empty(self._shape, np.bool_)
         parts = [
-            Tensor(np.zeros(np.empty(shape, np.bool_)[place].shape, dtype)) if grad is None else grad
-            for place, grad in zip(places, grads)
+            Tensor(np.zeros(empty[place].shape, self._dtype)) if grad is None else grad
+            for place, grad in zip(self._places, grads)
         ]
-        join = TENSORS.concatenate if self.row is _SPLIT else TENSORS.stack
-        return [join(parts, len(places[0]) - 1)]
+        join = TENSORS.concatenate if isinstance(self._places[0][-1], slice) else TENSORS.stack
+        return [join(parts, len(self._places[0]) - 1)]
+
+    def name(self) -> str:
+        """The operation's name."""
+        return self._name
 
 
-_SPLIT, _UNBIND = Row("split"), Row("unbind")
-
-
-def _parts(row: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
+def _parts(name: str, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
     parts = tuple([part(input, place) for place in places])
     if len(parts) > 1 and records(input):
-        x = input._array
-        node = SplitNode(row, (_edge(parts[0]),), (), (x.shape, x.dtype, places))
-        node.num_inputs = len(parts)
+        edge = gradient_edge(input)
+        assert edge is not None
+        node = SplitNode(name, edge, input, places)
         for slot, each in enumerate(parts):
             each._edge = (node, slot)
     return parts
-
-
-def _edge(tensor: Tensor) -> Any:
-    assert tensor._edge is not None
-    return tensor._edge[0].next_edges[0]
 
 
 @operation
@@ -137,9 +138,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @operation
-def tensor_split(
-    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
-) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
 
     Raises:
@@ -155,9 +154,9 @@ def tensor_split(
         return _cut(input, axis, [place * small + min(place, larger) for place in range(given + 1)])
     bounds = [0, *(max(length + index, 0) if index < 0 else min(index, length) for index in given), length]
     # Indices that go backwards make empty parts.
-    places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in zip(bounds, bounds[1:])]
-    forward = all(start <= end for start, end in zip(bounds, bounds[1:]))
-    return _parts(_SPLIT, input, places) if forward else tuple(part(input, place) for place in places)
+    places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
+    forward = all(start <= end for start, end in itertools.pairwise(bounds))
+    return _parts("SplitBackward", input, places) if forward else tuple(part(input, place) for place in places)
 
 
 @operation
@@ -199,7 +198,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     axis, length = _length("unbind", input, dim)
     before = (FULL,) * axis
-    return _parts(_UNBIND, input, [(*before, index) for index in range(length)])
+    return _parts("UnbindBackward", input, [(*before, index) for index in range(length)])
 
 
 @operation
@@ -222,7 +221,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 def _cut(input: Tensor, axis: int, bounds: Sequence[int]) -> tuple[Tensor, ...]:
     before = (FULL,) * axis
-    return _parts(_SPLIT, input, [(*before, slice(start, end)) for start, end in zip(bounds, bounds[1:])])
+    return _parts("SplitBackward", input, [(*before, slice(start, end)) for start, end in itertools.pairwise(bounds)])
 
 
 def _length(name: str, input: Tensor, dim: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from .axes import transpose
 from .linalg_errors import LinAlgError, square
 from .matrix_products import factors
 from .operation import delivered, operation
-from .table import Row, keep, keep_result, record, records
+from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 
 __all__ = ["triangular_solve"]
 METHODS = ("triangular_solve",)
@@ -34,13 +34,14 @@ _SOLVE = Row(
     lambda xp, g, a, out, upper, unit, shape, other: xp.fit(
         xp.solve_triangular(xp.conj(a.mT), g, not upper, unit), other, g.dtype
     ),
+    holomorphic=False,
 )
 
 
 @operation
 def solve_triangular(
-    A: Tensor,  # noqa: N803
-    B: Tensor,  # noqa: N803
+    A: Tensor,
+    B: Tensor,
     *,
     upper: bool,
     left: bool = True,
@@ -64,7 +65,9 @@ def solve_triangular(
     """
     square("linalg.solve_triangular", A)
     if not left:
-        result = transpose(triangle_solved(transpose(A, -2, -1), transpose(B, -2, -1), not upper, unitriangular), -2, -1)
+        result = transpose(
+            triangle_solved(transpose(A, -2, -1), transpose(B, -2, -1), not upper, unitriangular), -2, -1
+        )
     else:
         result = triangle_solved(A, B, upper, unitriangular)
     return result if out is None else delivered("linalg.solve_triangular", result, out)
@@ -72,7 +75,11 @@ def solve_triangular(
 
 @operation
 def triangular_solve(
-    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The older form of ``linalg.solve_triangular``: the solution of ``A @ X = b``, and ``A``."""
     matrix, side = (A.mT, not upper) if transpose else (A, upper)
@@ -98,6 +105,9 @@ def solve_triangle(x: Array, y: Array, upper: bool, unit: bool) -> Array:
     out = np.array(np.broadcast_to(y, (*batch, *y.shape[-2:])))
     _substitute(x, out, upper, unit)
     return out
+
+
+ARRAYS.solve_triangular, TENSORS.solve_triangular = solve_triangle, triangle_solved
 
 
 def _substitute(x: Array, out: Array, upper: bool, unit: bool) -> None:

@@ -82,9 +82,7 @@ _AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
 
 
 @operation
-def as_strided(
-    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> Tensor:
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of the memory of ``input`` with any shape and strides, in elements.
 
     Args:
@@ -104,5 +102,7 @@ def as_strided(
     if all(size) and last >= root.size:
         raise ValueError(f"as_strided() would read element {last} of a memory of {root.size} elements")
     if records(input) and (root.size != input.numel() or not input.is_contiguous()):
-        raise AutogradError("as_strided() of a recorded tensor needs it contiguous and all of its memory; clone() it first")
+        raise AutogradError(
+            "as_strided() of a recorded tensor needs it contiguous and all of its memory; clone() it first"
+        )
     return _AS_STRIDED.view(input, tuple(size), tuple(stride), start)
