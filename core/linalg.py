@@ -1,28 +1,54 @@
 """``tg.linalg``: linear algebra under the names of ``torch.linalg``."""
 
-from .ops.decompositions import cholesky as cholesky
-from .ops.decompositions import eig as eig
-from .ops.decompositions import eigh as eigh
-from .ops.decompositions import eigvals as eigvals
-from .ops.decompositions import eigvalsh as eigvalsh
-from .ops.decompositions import qr as qr
-from .ops.decompositions import svdvals as svdvals
-from .ops.determinants import det as det
-from .ops.determinants import slogdet as slogdet
-from .ops.linalg_errors import LinAlgError as LinAlgError
-from .ops.matrix_functions import matrix_exp as matrix_exp
-from .ops.matrix_functions import matrix_power as matrix_power
-from .ops.matrix_functions import multi_dot as multi_dot
-from .ops.matrix_norms import cond as cond
-from .ops.matrix_norms import matrix_norm as matrix_norm
-from .ops.matrix_norms import matrix_rank as matrix_rank
-from .ops.matrix_products import matmul as matmul
-from .ops.solving import inv as inv
-from .ops.solving import lstsq as lstsq
-from .ops.solving import pinv as pinv
-from .ops.solving import solve as solve
-from .ops.triangular import solve_triangular as solve_triangular
-from .ops.vector_norms import vector_norm as vector_norm
-from .ops.vector_products import tensorinv as tensorinv
-from .ops.vector_products import tensorsolve as tensorsolve
-from .ops.vector_products import vecdot as vecdot
+from .ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svdvals
+from .ops.decompositions import linalg_svd as svd
+from .ops.determinants import det, slogdet
+from .ops.diagonal import linalg_diagonal as diagonal
+from .ops.linalg_errors import LinAlgError
+from .ops.matrix_functions import matrix_exp, matrix_power, multi_dot
+from .ops.matrix_norms import cond, matrix_norm, matrix_rank
+from .ops.matrix_norms import linalg_norm as norm
+from .ops.matrix_products import matmul
+from .ops.solving import inv, inv_ex, lstsq, pinv, solve, solve_ex
+from .ops.triangular import solve_triangular
+from .ops.vector_norms import vector_norm
+from .ops.vector_products import linalg_cross as cross
+from .ops.vector_products import linalg_vander as vander
+from .ops.vector_products import tensorinv, tensorsolve, vecdot
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "inv_ex",
+    "lstsq",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]

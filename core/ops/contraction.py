@@ -57,12 +57,12 @@ def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Ar
     batch, rows = x.shape[: way.batch], x.shape[way.batch : way.batch + way.rows]
     columns = y.shape[way.batch + way.summed :]
     if not way.summed:
-        values = x.reshape(*batch, *rows, *(1,) * way.columns) * y.reshape(*batch, *(1,) * way.rows, *columns)
+        values = x.reshape((*batch, *rows, *(1,) * way.columns)) * y.reshape((*batch, *(1,) * way.rows, *columns))
     else:
         size = int(np.prod(x.shape[way.batch + way.rows :]))
         height, width = int(np.prod(rows)), int(np.prod(columns))
         values = product(x.reshape(*batch, height, size), y.reshape(*batch, size, width))
-        values = values.reshape(*batch, *rows, *columns)
+        values = np.asarray(values).reshape((*batch, *rows, *columns))
     return values.transpose(way.order_out)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import AutogradError
 from ..tensor import Tensor
 from .joining import cat
-from .linalg_errors import attempt, matrices, square
+from .linalg_errors import attempt, matrices, replaced, square, unfit
 from .matrix_products import matmul
 from .operation import operation
 from .several import record_several
@@ -78,11 +78,19 @@ def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
     gvalues, gvectors = grads
     inside: Any = 0
     if gvectors is not None:
-        apart = xp.reshape(values, (*values.shape[:-1], 1, -1)) - xp.reshape(values, (*values.shape, 1))
+        apart = _row(xp, values) - _column(xp, values)
         inside = xp.matmul(_h(xp, vectors), gvectors) * _reciprocals(xp, apart)
     if gvalues is not None:
         inside = inside + xp.cast(xp.diag_embed(gvalues), vectors.dtype)
     return xp.matmul(xp.matmul(vectors, inside), _h(xp, vectors))
+
+
+def _row(xp: Any, x: Any) -> Any:
+    return xp.reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
+
+
+def _column(xp: Any, x: Any) -> Any:
+    return xp.reshape(x, (*x.shape, 1))
 
 
 def _reciprocals(xp: Any, x: Any) -> Any:
@@ -98,7 +106,7 @@ def _eig_rule(xp: Any, grads: Any, values: Any, vectors: Any, kind: str) -> Any:
     vh = _h(xp, vectors)
     inside: Any = 0
     if gvectors is not None:
-        apart = xp.reshape(values, (*values.shape[:-1], 1, -1)) - xp.reshape(values, (*values.shape, 1))
+        apart = _row(xp, values) - _column(xp, values)
         turned = xp.matmul(vh, gvectors)
         own = xp.cast(xp.real(turned * _eye(turned)), turned.dtype)
         inside = (turned - xp.matmul(xp.matmul(vh, vectors), own)) * xp.conj(_reciprocals(xp, apart))
@@ -112,7 +120,7 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     # Townsend, "Differentiating the singular value decomposition" (2016); for complex matrices Wan and Zhang,
     # "Automatic differentiation for complex valued SVD" (2019).
     gu, gs, gvh = grads
-    row, column = xp.reshape(s, (*s.shape[:-1], 1, -1)), xp.reshape(s, (*s.shape, 1))
+    row, column = _row(xp, s), _column(xp, s)
     inside: Any = 0
     if gs is not None:
         inside = xp.cast(xp.diag_embed(gs), u.dtype)
@@ -159,6 +167,25 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     if records(input):
         record(_CHOLESKY, result, (input,), (keep_result(result),))
     return result.mH if upper else result
+
+
+class CholeskyInfo(NamedTuple):
+    """What ``linalg.cholesky_ex`` returns."""
+
+    L: Tensor
+    info: Tensor
+
+
+@operation
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
+    """``cholesky`` without an error: where a matrix is not positive definite ``info`` is 1, else 0, and ``L`` is nan.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is not positive definite.
+    """
+    bad = unfit(square("linalg.cholesky_ex", input), np.linalg.cholesky, check_errors)
+    result = cholesky(replaced(input, bad), upper)
+    return CholeskyInfo(result.masked_fill(Tensor(bad[..., None, None]), np.nan), Tensor(bad.astype(np.int32)))
 
 
 @operation

@@ -77,3 +77,27 @@ def _which(function: Callable[..., Any], x: Array, more: tuple[Any, ...]) -> str
         except (ValueError, IndexError):  # broadcast operands cannot be looked at one by one
             break
     return "a matrix of the batch"
+
+
+def unfit(x: Array, function: Callable[..., Any], check_errors: bool) -> Array:
+    """For which matrices of the batch NumPy's ``function`` fails; with ``check_errors`` that is left to the operation."""
+    bad = np.zeros(x.shape[:-2], bool)
+    if check_errors:
+        return bad
+    try:
+        function(x)
+    except np.linalg.LinAlgError:
+        for place in np.ndindex(bad.shape):
+            try:
+                function(x[place])
+            except np.linalg.LinAlgError:
+                bad[place] = True
+    return bad
+
+
+def replaced(input: Tensor, bad: Array) -> Tensor:
+    """``input`` with the identity in place of the matrices that are ``bad``."""
+    if not bad.any():
+        return input
+    mask = Tensor(np.asarray(bad)[..., None, None])
+    return input.masked_fill(mask, 0) + Tensor(np.eye(input.shape[-1], dtype=input.dtype) * mask._array)

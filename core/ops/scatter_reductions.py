@@ -89,10 +89,12 @@ _PRODUCT = Row("scatter_product", _product_of_input, _product_of_source, holomor
 
 def _extreme(input: Tensor, where: Any, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     x, values = input._array, source._array
-    ufunc, worst = (np.maximum, _least) if reduce == "amax" else (np.minimum, _greatest)
+    if x.dtype.kind == "c":
+        raise TypeError(f"scatter_reduce() finds no {reduce} of complex numbers, which have no order")
+    ufunc = np.maximum if reduce == "amax" else np.minimum
     out = np.array(x, order="C")
     if not include_self:
-        out[where] = worst(x.dtype)
+        out[where] = _bounds(x.dtype)[reduce == "amin"]
     ufunc.at(out, where, values)
     result = Tensor(out)
     if records(input, source):
@@ -104,12 +106,11 @@ def _extreme(input: Tensor, where: Any, source: Tensor, reduce: str, include_sel
     return result
 
 
-def _least(dtype: Any) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _greatest(dtype: Any) -> Any:
-    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+def _bounds(dtype: Any) -> tuple[Any, Any]:
+    """The least and the greatest number of a dtype."""
+    if dtype.kind == "b":
+        return False, True
+    return (-np.inf, np.inf) if dtype.kind in "fV" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 # Equal extremes share the gradient evenly.

@@ -136,10 +136,11 @@ def _scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Any, reduce
         return accumulate(input, where, source, in_place)
     if reduce != "multiply":
         raise ValueError(f'{name}() takes reduce "add" or "multiply", and you gave {reduce!r}; see scatter_reduce()')
+    if in_place:
+        return _multiply_(input, dim, index, src, reduce=reduce)
     if not isinstance(source, Tensor):
         source = Tensor(np.full(index.shape, source, input.dtype))
-    result = reduced(input, where, source, "prod", True)
-    return overwrite(input, Ellipsis, result, True) if in_place else result
+    return reduced(input, where, source, "prod", True)
 
 
 def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> tuple[Any, Any]:
@@ -182,4 +183,6 @@ def along(places: Array, dim: int) -> tuple[Any, ...]:
     return tuple(where)
 
 
+# The gradient needs what is overwritten.
+_multiply_ = inplace(scatter)
 IN_PLACE = {"scatter_": scatter_, "scatter_add_": scatter_add_, "scatter_reduce_": inplace(scatter_reduce)}

@@ -95,7 +95,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     result = reshape(input, *shape)
     if result._counter is not input._counter:
         raise ValueError(
-            f"a tensor of shape {input.shape}, stride {input.stride()} has no view of shape {result.shape}; "
+            f"a tensor of shape {input.shape}, stride {input.stride()} has no such view, of shape {result.shape}; "
             "use reshape() to copy it"
         )
     return result

@@ -9,7 +9,7 @@ import numpy as np
 from ..tensor import Tensor
 from ..types import Array
 from .axes import adjoint, transpose
-from .linalg_errors import attempt, matrices, square
+from .linalg_errors import attempt, matrices, replaced, square, unfit
 from .matrix_products import factors, matmul
 from .operation import delivered, operation
 from .shaping import unsqueeze
@@ -110,6 +110,45 @@ def inverse_arrays(x: Array) -> Array:
 
 ARRAYS.solve, TENSORS.solve = solve_arrays, solved
 ARRAYS.inv, TENSORS.inv = inverse_arrays, inv
+
+
+class InverseInfo(NamedTuple):
+    """What ``linalg.inv_ex`` returns."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveInfo(NamedTuple):
+    """What ``linalg.solve_ex`` returns."""
+
+    result: Tensor
+    info: Tensor
+
+
+@operation
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
+    """``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is singular.
+    """
+    bad = unfit(square("linalg.inv_ex", A), np.linalg.inv, check_errors)
+    result = inv(replaced(A, bad))
+    return InverseInfo(result.masked_fill(Tensor(bad[..., None, None]), np.nan), Tensor(bad.astype(np.int32)))
+
+
+@operation
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
+    """``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is singular.
+    """
+    bad = unfit(square("linalg.solve_ex", A), np.linalg.inv, check_errors)
+    result = solve(replaced(A, bad), B, left=left)
+    mask = bad.reshape(bad.shape + (1,) * (result.ndim - bad.ndim))
+    return SolveInfo(result.masked_fill(Tensor(mask), np.nan), Tensor(bad.astype(np.int32)))
 
 
 @operation
