@@ -53,6 +53,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return accumulate(input, *_for_writing("index_add", input, dim, index, source), False, alpha)
 
 
+@operation
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``index_add`` in place."""
     return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
@@ -64,6 +65,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
 
 
+@operation
 def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``index_copy`` in place."""
     return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
@@ -81,6 +83,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     return overwrite(input, *_for_filling("index_fill", input, dim, index, value), False)
 
 
+@operation
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """``index_fill`` in place."""
     return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)

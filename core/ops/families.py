@@ -35,6 +35,7 @@ from . import (
     solving,
     splitting,
     triangular,
+    turning,
     unpooling,
     vector_products,
     windows,
@@ -72,6 +73,7 @@ FAMILIES = (
     solving,
     splitting,
     triangular,
+    turning,
     vector_products,
     windows,
 )

@@ -119,6 +119,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     return _index_put("index_put", input, indices, values, accumulate, False)
 
 
+@operation
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """``index_put`` in place."""
     return _index_put("index_put_", input, indices, values, accumulate, True)
@@ -158,6 +159,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return _put("put", input, index, source, accumulate, False)
 
 
+@operation
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``put`` in place."""
     return _put("put_", input, index, source, accumulate, True)

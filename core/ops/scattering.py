@@ -87,6 +87,7 @@ def scatter(
     return _scatter("scatter", input, dim, index, src, reduce, False)
 
 
+@operation
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src: Operand, *, reduce: Literal["add", "multiply"] | None = None
 ) -> Tensor:
@@ -100,6 +101,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False)
 
 
+@operation
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``scatter_add`` in place."""
     return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True)

@@ -97,6 +97,12 @@ CHECKS = [
         OpCheck(f"rot90:{k}", lambda a, k=k: tg.rot90(a, k), matrices, reference=lambda a, k=k: np.rot90(a, k))  # type: ignore[misc]
         for k in range(-1, 3)
     ),
+    OpCheck("transpose_", lambda a: (a * 1.0).transpose_(0, -1), unary()),
+    OpCheck("t_", lambda a: (a * 1.0).t_(), of((2, 3), (3,), ())),
+    OpCheck("swapaxes_", lambda a: (a * 1.0).swapaxes_(0, 1), matrices),
+    OpCheck("swapdims_", lambda a: (a * 1.0).swapdims_(0, 1), matrices),
+    OpCheck("squeeze_", lambda a: (a * 1.0).squeeze_(), unary()),
+    OpCheck("unsqueeze_", lambda a: (a * 1.0).unsqueeze_(0), unary()),
     OpCheck("unfold", lambda a: Tensor.unfold(a, -1, 3, 1), of((5,), (2, 4), (0, 3))),
     OpCheck("unfold:steps", lambda a: a.unfold(0, 2, 3), of((7,), (5, 2), (2, 1))),
     OpCheck("as_strided", lambda a: tg.as_strided(a.contiguous(), (2, 2), (1, 2), 1), of((6,), (2, 3))),
