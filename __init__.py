@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
+from .core import linalg as linalg
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import is_floating
 from .types import Array, DType
 
 
@@ -120,7 +121,23 @@ class ArrayQueries:
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
-        return self._array.dtype.kind == "f"
+        return is_floating(self._array.dtype)
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
+        return self._array.dtype.kind not in "bu"
+
+    def nelement(self) -> int:
+        """How many elements it has: ``numel``."""
+        return self._array.size
+
+    def ndimension(self) -> int:
+        """How many dimensions it has: ``dim``."""
+        return self._array.ndim
 
     def is_complex(self) -> bool:
         """Whether the elements are complex numbers."""
@@ -146,6 +163,9 @@ class ArrayQueries:
 
     def __float__(self) -> float:
         return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __int__(self) -> int:
         return int(self.item())

@@ -19,7 +19,7 @@ from .array_queries import ArrayQueries
 from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import Copies
-from .dtypes import get_default_dtype
+from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
 from .interception import NOT_TAKEN, PlainTensors, offer
 from .interception import active as interceptors
@@ -129,7 +129,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         Raises:
             AutogradError: the tensor is a result of a recorded operation, or does not hold floating-point numbers.
         """
-        if requires_grad and self._array.dtype.kind not in "fc":
+        if requires_grad and not is_inexact(self._array.dtype):
             raise AutogradError(f"only floating-point tensors can require grad, and this one is {self._array.dtype}")
         if not requires_grad and self._edge is not None:
             raise AutogradError(
