@@ -7,13 +7,17 @@ from .ops.arithmetic import *  # noqa: F403
 from .ops.casting import *  # noqa: F403
 from .ops.complex_parts import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
+from .ops.counting import *  # noqa: F403
+from .ops.cumulative import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
+from .ops.extremes import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
 from .ops.joining import *  # noqa: F403
 from .ops.linalg import *  # noqa: F403
 from .ops.logic import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
+from .ops.norms import *  # noqa: F403
 from .ops.pooling import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
@@ -21,7 +25,9 @@ from .ops.reductions import *  # noqa: F403
 from .ops.rounding import *  # noqa: F403
 from .ops.shaping import *  # noqa: F403
 from .ops.softmax import *  # noqa: F403
+from .ops.sorting import *  # noqa: F403
 from .ops.special import *  # noqa: F403
+from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
 from .ops.trigonometry import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403

@@ -78,7 +78,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     """
     x, y = _same_dtype("matmul", a, b)
     try:
-        result = Tensor(np.matmul(x, y))
+        result = Tensor(_product(x, y))
     except ValueError:
         raise _misfit("matmul", x, y) from None
     if (a._requires_grad or b._requires_grad) and is_grad_enabled():
@@ -152,7 +152,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     x, w = _same_dtype("linear", input, weight)
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1]:
         raise ValueError(f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}")
-    out = np.matmul(x, w.T)
+    out = _product(x, w.T)
     if bias is not None:
         if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:
             raise ValueError(
@@ -169,6 +169,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result
 
 
+def _product(x: Array, y: Array) -> Any:
+    # NumPy multiplies matrices of bfloat16 in float32.
+    return np.matmul(x, y) if x.dtype.kind != "V" else np.matmul(x, y).astype(x.dtype)
+
+
 def _link(
     row: Row, result: Tensor, inputs: tuple[Tensor, Tensor], arrays: tuple[Array, Array], params: Any, more: Any = ()
 ) -> None:
@@ -177,7 +182,8 @@ def _link(
     # Each factor is kept only if the other one wants a gradient.
     saved_a: Saved = (arrays[0], a, a._counter, a._counter[0]) if b._requires_grad else None
     saved_b: Saved = (arrays[1], b, b._counter, b._counter[0]) if a._requires_grad else None
-    result._edge = (OpNode(row, edges, (saved_a, saved_b), params), 0)
+    used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
+    result._edge = (OpNode(used, edges, (saved_a, saved_b), params), 0)
     result._requires_grad = True
 
 

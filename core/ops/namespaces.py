@@ -124,6 +124,7 @@ def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Ar
 
 ARRAYS.__dict__.update(
     {
+        "abs": np.abs,
         "add_rows": add_rows,
         "broadcast_to": broadcast_to,
         "cast": cast,

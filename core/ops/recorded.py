@@ -78,6 +78,7 @@ def _cast(a: Any, dtype: DType) -> Any:
 
 TENSORS.__dict__.update(
     {
+        "abs": elementwise.abs,
         "add_rows": _add_rows,
         "broadcast_to": shaping.broadcast_to,
         "cast": _cast,
