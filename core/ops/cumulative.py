@@ -12,7 +12,7 @@ from ..dtypes import to_float
 from ..tensor import Tensor
 from ..types import Array
 from . import elementwise, indexing, joining, logic
-from .casting import to
+from .casting import clone, to
 from .dims import one_dim
 from .inplace import inplace
 from .operation import delivered, operation
@@ -112,11 +112,11 @@ _CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim
 def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``."""
     input, x, axis = _prepared(input, dim, dtype)
-    result = Tensor(np.cumsum(x, axis, dtype=x.dtype) if x.ndim else x.copy())
-    if records(input) and x.ndim:
+    if not x.ndim:
+        return delivered("cumsum", to(clone(input), x.dtype), out)
+    result = Tensor(np.add.accumulate(x, axis, x.dtype))
+    if records(input):
         record(_CUMSUM, result, (input,), (), axis)
-    elif records(input):
-        return elementwise.mul(input, 1)
     return delivered("cumsum", result, out)
 
 
@@ -124,11 +124,11 @@ def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: 
 def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``."""
     input, x, axis = _prepared(input, dim, dtype)
-    result = Tensor(np.cumprod(x, axis, dtype=x.dtype) if x.ndim else x.copy())
-    if records(input) and x.ndim:
+    if not x.ndim:
+        return delivered("cumprod", to(clone(input), x.dtype), out)
+    result = Tensor(np.multiply.accumulate(x, axis, x.dtype))
+    if records(input):
         record(_CUMPROD, result, (input,), (keep(input), keep_result(result)), axis)
-    elif records(input):
-        return elementwise.mul(input, 1)
     return delivered("cumprod", result, out)
 
 
@@ -146,7 +146,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     """The logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow."""
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
-        return delivered("logcumsumexp", elementwise.mul(input, 1.0), out)
+        return delivered("logcumsumexp", to(clone(input), x.dtype), out)
     result = Tensor(np.logaddexp.accumulate(x, axis) if x.size else x.copy())
     if records(input):
         record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
@@ -168,7 +168,7 @@ def cummin(input: Tensor, dim: int) -> ValuesIndices:
 def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     x, axis = input._array, one_dim(dim, input._array.ndim)
     if not x.ndim:
-        return ValuesIndices(elementwise.mul(input, 1), Tensor(np.zeros((), np.int64)))
+        return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     values = function.accumulate(x, axis) if x.size else x.copy()
     places = np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
     hits = np.where((x == values) | (x != x), places, 0)

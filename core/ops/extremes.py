@@ -10,6 +10,7 @@ import numpy as np
 from ..tensor import Tensor
 from ..types import Array, Dims
 from . import elementwise
+from .casting import clone
 from .dims import all_dims, kept_shape, one_dim
 from .operation import delivered, operation
 from .results import MinMax, ValuesIndices
@@ -28,13 +29,25 @@ METHODS = __all__
 
 
 def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
-    """The gradient of an element chosen by value: equal ones share it evenly, as in PyTorch; so do nans."""
+    """The gradient of an element chosen by value: equal ones share it evenly, and so do nans."""
     found = xp.reshape(out, kept)
-    chosen = xp.cast((a == found) | ((a != a) & (found != found)), g.dtype)
+    return _shared(xp, g, (a == found) | ((a != a) & (found != found)), dims, kept)
+
+
+def _share_of_numbers(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
+    # PyTorch's amax and amin give nan where the result is nan, other than its max and min.
+    return _shared(xp, g, a == xp.reshape(out, kept), dims, kept)
+
+
+def _shared(xp: Any, g: Any, where: Any, dims: Any, kept: Any) -> Any:
+    chosen = xp.cast(where, g.dtype)
     return xp.reshape(g, kept) * chosen / xp.sum_dims(chosen, dims, True)
 
 
-_EXTREME = Row("extreme", share)
+_AMAX = Row("amax", _share_of_numbers)
+_AMIN = Row("amin", _share_of_numbers)
+_MAX = Row("max", share)
+_MIN = Row("min", share)
 _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, dim, index, xp.reshape(g, kept)))
 
 
@@ -45,7 +58,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     Raises:
         ValueError: there are no elements.
     """
-    return delivered("amax", _extreme("amax", np.max, input, dim, keepdim), out)
+    return delivered("amax", _extreme("amax", _AMAX, np.maximum, input, dim, keepdim), out)
 
 
 @operation
@@ -55,7 +68,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     Raises:
         ValueError: there are no elements.
     """
-    return delivered("amin", _extreme("amin", np.min, input, dim, keepdim), out)
+    return delivered("amin", _extreme("amin", _AMIN, np.minimum, input, dim, keepdim), out)
 
 
 @operation
@@ -65,7 +78,10 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     Raises:
         ValueError: there are no elements.
     """
-    return MinMax(_extreme("aminmax", np.min, input, dim, keepdim), _extreme("aminmax", np.max, input, dim, keepdim))
+    return MinMax(
+        _extreme("aminmax", _AMIN, np.minimum, input, dim, keepdim),
+        _extreme("aminmax", _AMAX, np.maximum, input, dim, keepdim),
+    )
 
 
 @overload
@@ -85,7 +101,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     if other is not None:
         return elementwise.maximum(input, other)
     if dim is None:
-        return _extreme("max", np.max, input, None, False)
+        return _extreme("max", _MAX, np.maximum, input, None, False)
     return pick(input, _arg("max", np.argmax, input, dim), dim, keepdim)
 
 
@@ -106,7 +122,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     if other is not None:
         return elementwise.minimum(input, other)
     if dim is None:
-        return _extreme("min", np.min, input, None, False)
+        return _extreme("min", _MIN, np.minimum, input, None, False)
     return pick(input, _arg("min", np.argmin, input, dim), dim, keepdim)
 
 
@@ -130,13 +146,13 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _place("argmin", np.argmin, input, dim, keepdim)
 
 
-def _extreme(name: str, function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+def _extreme(name: str, row: Row, function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     x = ordered(name, input)
     dims = all_dims(dim, x.ndim)
     not_empty(name, x, dims)
-    result = Tensor(function(x, axis=dims, keepdims=keepdim))
+    result = Tensor(function.reduce(x, dims, keepdims=keepdim))
     if records(input):
-        record(_EXTREME, result, (input,), (keep(input), keep_result(result)), dims, kept_shape(x.shape, dims))
+        record(row, result, (input,), (keep(input), keep_result(result)), dims, kept_shape(x.shape, dims))
     return result
 
 
@@ -170,6 +186,8 @@ def pick(input: Tensor, places: Array, dim: int, keepdim: bool) -> ValuesIndices
 
 def picked(input: Tensor, values: Array, places: Array, dim: int) -> Tensor:
     """``values``, read from ``input`` at ``places`` along ``dim``, recorded."""
+    if not input._array.ndim:
+        return clone(input)
     result = Tensor(values)
     if records(input):
         record(_PICK, result, (input,), (), input._array.shape, dim, places, places.shape)

@@ -23,7 +23,7 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
         axes = tuple(range(extra)) + tuple(
             axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
         )
-        grad = grad.sum(axis=axes).reshape(shape)
+        grad = np.add.reduce(grad, axes).reshape(shape)
     return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
@@ -86,7 +86,7 @@ def cast(array: Array, dtype: DType) -> Array:
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """The sum over ``dims``."""
-    return np.asarray(array.sum(axis=dims, keepdims=keepdim))
+    return np.asarray(np.add.reduce(array, dims, keepdims=keepdim))
 
 
 def sigmoid(array: Array) -> Array:
@@ -101,6 +101,14 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
         result.flags.writeable = False
         return result
     return np.broadcast_to(array, shape)
+
+
+def signs(array: Array) -> Array:
+    """-1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    if array.dtype.kind == "c":
+        return np.asarray(np.sign(array))
+    # NumPy's sign of nan is nan.
+    return np.subtract(array > 0, array < 0, dtype=np.int8).astype(array.dtype)
 
 
 def pairs(array: Array) -> Array:
@@ -158,8 +166,9 @@ ARRAYS.__dict__.update(
         "scatter": scatter,
         "share_windows": share_windows,
         "sigmoid": sigmoid,
-        "sign": np.sign,
+        "sign": signs,
         "sin": np.sin,
+        "sqrt": np.sqrt,
         "sinh": np.sinh,
         "spread": spread,
         "sum_dims": sum_dims,

@@ -83,20 +83,20 @@ def _norm(x: Array, p: float, dims: Any, keepdim: bool) -> Array:
     if size.itemsize == 2:
         size = size.astype(np.float32)
     if math.isinf(p):
-        least = -np.inf if p < 0 else 0.0
         if not size.size and p < 0:
             raise ValueError(f"norm(p=-inf) of no elements: the tensor has shape {x.shape}")
-        result = (
-            size.min(axis=dims, keepdims=keepdim) if p < 0 else size.max(axis=dims, keepdims=keepdim, initial=least)
-        )
+        if p < 0:
+            result = np.minimum.reduce(size, dims, keepdims=keepdim)
+        else:
+            result = np.maximum.reduce(size, dims, keepdims=keepdim, initial=0)
     elif p == 0:
-        result = (size != 0).sum(axis=dims, keepdims=keepdim)
+        result = np.add.reduce(size != 0, dims, keepdims=keepdim)
     elif p == 1:
-        result = size.sum(axis=dims, keepdims=keepdim)
+        result = np.add.reduce(size, dims, keepdims=keepdim)
     elif p == 2:
-        result = np.sqrt((size * size).sum(axis=dims, keepdims=keepdim))
+        result = np.sqrt(np.add.reduce(size * size, dims, keepdims=keepdim))
     else:
-        result = (size**p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
+        result = np.add.reduce(size**p, dims, keepdims=keepdim) ** (1 / p)
     return np.asarray(result).astype(kind, copy=False)
 
 

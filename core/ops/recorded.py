@@ -114,6 +114,7 @@ TENSORS.__dict__.update(
         "sigmoid": elementwise.sigmoid,
         "sign": arithmetic.sgn,
         "sin": elementwise.sin,
+        "sqrt": elementwise.sqrt,
         "sinh": trigonometry.sinh,
         "spread": spread_windows,
         "sum_dims": _sum_dims,

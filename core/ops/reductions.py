@@ -61,7 +61,7 @@ def sum(
         input = to(input, dtype)
     x = input._array
     if dim is None and not keepdim:
-        result = Tensor(x.sum() if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False))
+        result = Tensor(np.add.reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False))
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
         return result if out is None else delivered("sum", result, out)
@@ -75,10 +75,11 @@ def sum(
 def total(x: Array, dims: Any, keepdims: bool) -> Array:
     """The sum; small floating-point types are added up in ``float32``, integers in ``int64``."""
     if x.dtype.kind in "biu":
-        return x.sum(axis=dims, keepdims=keepdims, dtype=np.int64)  # type: ignore[no-any-return]
+        return np.add.reduce(x, dims, np.int64, keepdims=keepdims)  # type: ignore[no-any-return]
+    # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
-        return np.asarray(x.sum(axis=dims, keepdims=keepdims, dtype=np.float32)).astype(x.dtype)
-    return x.sum(axis=dims, keepdims=keepdims)  # type: ignore[no-any-return]
+        return np.asarray(np.add.reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
+    return np.add.reduce(x, dims, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @operation
@@ -100,9 +101,8 @@ def mean(
     x = needs_inexact("mean", input)
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # A sum and a division: np.mean would warn of empty slices, and is slower.
-        result = Tensor(np.true_divide(total(x, dims, keepdim), x.dtype.type(count)))
+    # A sum and a division: np.mean would warn of empty slices, and is slower.
+    result = Tensor(np.true_divide(total(x, dims, keepdim), x.dtype.type(count)))
     if input._requires_grad and is_grad_enabled():
         record(_MEAN, result, (input,), (), x.shape, kept_shape(x.shape, dims), count)
     return result if out is None else delivered("mean", result, out)
@@ -177,7 +177,7 @@ def prod(
     axis = None if dim is None or not x.ndim else one_dim(dim, x.ndim)
     wide: Any = np.int64 if x.dtype.kind in "biu" else np.float32 if x.itemsize == 2 else x.dtype
     keepdim = keepdim and dim is not None
-    product = np.prod(x, axis=axis, keepdims=keepdim, dtype=wide)
+    product = np.multiply.reduce(x, axis, wide, keepdims=keepdim)
     result = Tensor(product if x.itemsize != 2 or x.dtype.kind in "biu" else np.asarray(product).astype(x.dtype))
     if records(input):
         kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from ..creation import as_tensor
 from ..tensor import Tensor
 from ..types import Array
-from . import elementwise, indexing, shaping
+from . import arithmetic, indexing, rounding, shaping
+from .casting import clone
 from .dims import one_dim
 from .extremes import not_empty, ordered, pick, picked, share
 from .operation import delivered, operation
@@ -71,7 +73,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= length:
         raise ValueError(f"topk() cannot choose {k} of the {length} elements along dim {dim}")
     if not x.ndim:
-        return ValuesIndices(elementwise.mul(input, 1), Tensor(np.zeros((), np.int64)))
+        return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     places = np.take(_order(x, axis, largest), np.arange(k), axis)
     return ValuesIndices(picked(input, np.take_along_axis(x, places, axis), places, axis), Tensor(places))
 
@@ -208,12 +210,12 @@ def nanquantile(
     return delivered("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True), out)
 
 
-_BETWEEN = {
+_BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda rank: rank,
-    "lower": np.floor,
-    "higher": np.ceil,
-    "nearest": np.round,
-    "midpoint": lambda rank: (np.floor(rank) + np.ceil(rank)) / 2,
+    "lower": rounding.floor,
+    "higher": rounding.ceil,
+    "nearest": rounding.round,
+    "midpoint": lambda rank: (rounding.floor(rank) + rounding.ceil(rank)) / 2,
 }
 
 
@@ -221,36 +223,36 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
     x = needs_inexact(name, input)
     if interpolation not in _BETWEEN:
         raise ValueError(f"interpolation must be one of {', '.join(_BETWEEN)}, and you gave {interpolation!r}")
-    shares = np.asarray(q._array if isinstance(q, Tensor) else q, x.dtype)
-    if shares.ndim > 1 or not ((shares >= 0) & (shares <= 1)).all():
+    shares = as_tensor(q, x.dtype)
+    if shares._array.ndim > 1 or not ((shares._array >= 0) & (shares._array <= 1)).all():
         raise ValueError(f"{name}() takes q within 0 and 1, a number or a vector, and you gave {q!r}")
     flat = shaping.reshape(input, (-1,)) if dim is None else input
     axis = one_dim(0 if dim is None else dim, flat._array.ndim)
     not_empty(name, flat._array, (axis,))
     lines = shaping.transpose(flat, axis, -1) if flat._array.ndim else shaping.reshape(flat, (1,))
-    result = _interpolated(lines, shares.reshape(-1), _BETWEEN[interpolation], skip)
+    result = _interpolated(lines, shaping.reshape(shares, (-1,)), _BETWEEN[interpolation], skip)
     kept = [1] * x.ndim if dim is None else [1 if each == axis else n for each, n in enumerate(x.shape)]
     shape = kept if keepdim else [] if dim is None else [n for each, n in enumerate(x.shape) if each != axis]
     result = shaping.transpose(shaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): what was last comes first
     if lines._array.ndim > 1 and axis != lines._array.ndim - 1:
         result = shaping.transpose(result, axis + 1, -1)
-    return shaping.reshape(result, ([len(shares)] if shares.ndim else []) + list(shape))
+    return shaping.reshape(result, list(shares.shape) + list(shape))
 
 
-def _interpolated(lines: Tensor, shares: Array, between: Any, skip: bool) -> Tensor:
+def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Tensor], skip: bool) -> Tensor:
     inside = sort(lines, -1).values
     x = lines._array
     nans = np.isnan(x).sum(axis=-1, keepdims=True)
-    if skip:
-        ranks = between(np.maximum(x.shape[-1] - nans - 1, 0).astype(x.dtype) * shares)
-    else:
-        ranks = np.where(nans > 0, x.dtype.type(x.shape[-1] - 1), between(shares * x.dtype.type(x.shape[-1] - 1)))
-    low = indexing.gather(inside, -1, Tensor(np.floor(ranks).astype(np.int64)))
-    high = indexing.gather(inside, -1, Tensor(np.ceil(ranks).astype(np.int64)))
-    weight = as_tensor((ranks - np.floor(ranks)).astype(x.dtype))
-    from .arithmetic import lerp
-
-    return lerp(low, high, weight)
+    last = x.shape[-1] - 1
+    ranks = between(shares * Tensor(np.maximum(last - nans * skip, 0).astype(x.dtype)))
+    if not skip:  # nans are at the end
+        ranks = indexing.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
+    low, high = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
+    return arithmetic.lerp(
+        indexing.gather(inside, -1, Tensor(low)),
+        indexing.gather(inside, -1, Tensor(high)),
+        ranks - rounding.floor(ranks),
+    )
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:

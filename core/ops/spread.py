@@ -30,7 +30,9 @@ METHODS = __all__
 
 def _var_rule(xp: Any, g: Any, a: Any, dims: Any, kept: Any, count: float, divisor: float) -> Any:
     centred = a - xp.sum_dims(a, dims, True) / count
-    return xp.reshape(g, kept) * centred * (2 / divisor if divisor else math.inf)
+    if not divisor:  # as PyTorch's: infinite, and nan for what does not deviate
+        return xp.reshape(g, kept) * xp.abs(centred) * math.inf
+    return xp.reshape(g, kept) * centred * (2 / divisor)
 
 
 def _std_rule(xp: Any, g: Any, a: Any, out: Any, *params: Any) -> Any:
@@ -131,12 +133,11 @@ def _deviation(
 
 def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, root: bool) -> Array:
     wide = x.astype(np.float32) if x.itemsize == 2 else x
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.true_divide(wide.sum(axis=dims, keepdims=True), wide.dtype.type(count))
-        centred = wide - mean
-        squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
-        result = np.asarray(np.true_divide(squares.sum(axis=dims, keepdims=keepdim), squares.dtype.type(divisor)))
-        result = np.asarray(np.sqrt(result)) if root else result
+    mean = np.true_divide(np.add.reduce(wide, dims, keepdims=True), wide.dtype.type(count))
+    centred = wide - mean
+    squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
+    result = np.asarray(np.true_divide(np.add.reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
+    result = np.asarray(np.sqrt(result)) if root else result
     return result.astype(x.dtype) if x.itemsize == 2 else result
 
 

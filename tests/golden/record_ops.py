@@ -47,14 +47,19 @@ class Recorder:
     def __init__(self, name, inputs):
         self.name, self.inputs, self.cases = name, inputs, []
 
-    def case(self, function, *args, grads=True, **kwargs):
+    def case(self, function, *args, grads=True, tolerance=None, **kwargs):
+        """``tolerance`` is for functions that torch itself computes less precisely."""
         given = {"function": function, "args": list(args), "kwargs": kwargs}
+        if tolerance:
+            given["tolerance"] = tolerance
         tensors = [opened(*self.inputs[arg]) if isinstance(arg, str) and arg in self.inputs else arg for arg in args]
         options = {
             key: opened(*self.inputs[arg]) if isinstance(arg, str) and arg in self.inputs else arg
             for key, arg in kwargs.items()
         }
-        leaves = [arg for arg in tensors if isinstance(arg, torch.Tensor) and (arg.is_floating_point() or arg.is_complex())]
+        leaves = [
+            arg for arg in tensors if isinstance(arg, torch.Tensor) and (arg.is_floating_point() or arg.is_complex())
+        ]
         for leaf in leaves:
             leaf.requires_grad_(grads)
         try:
