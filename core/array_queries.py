@@ -131,21 +131,9 @@ class ArrayQueries:
         """Whether the type has negative numbers."""
         return self._array.dtype.kind not in "bu"
 
-    def nelement(self) -> int:
-        """How many elements it has: ``numel``."""
-        return self._array.size
-
     def ndimension(self) -> int:
         """How many dimensions it has: ``dim``."""
         return self._array.ndim
-
-    def is_complex(self) -> bool:
-        """Whether the elements are complex numbers."""
-        return self._array.dtype.kind == "c"
-
-    def is_signed(self) -> bool:
-        """Whether the element type has negative numbers."""
-        return self._array.dtype.kind in "ifc"
 
     def get_device(self) -> int:
         """The number of the GPU that it lives on: -1, for the CPU."""

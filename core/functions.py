@@ -10,12 +10,15 @@ from .ops.axes import *  # noqa: F403
 from .ops.casting import *  # noqa: F403
 from .ops.complex_parts import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
+from .ops.counting import *  # noqa: F403
+from .ops.cumulative import *  # noqa: F403
 from .ops.decompositions import *  # noqa: F403
 from .ops.determinants import *  # noqa: F403
 from .ops.diagonal import *  # noqa: F403
 from .ops.einsum import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.expanding import *  # noqa: F403
+from .ops.extremes import *  # noqa: F403
 from .ops.flipping import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
@@ -25,6 +28,7 @@ from .ops.losses import *  # noqa: F403
 from .ops.masking import *  # noqa: F403
 from .ops.matrix_functions import *  # noqa: F403
 from .ops.matrix_products import *  # noqa: F403
+from .ops.norms import *  # noqa: F403
 from .ops.pooling import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
@@ -35,8 +39,10 @@ from .ops.scattering import *  # noqa: F403
 from .ops.shaping import *  # noqa: F403
 from .ops.softmax import *  # noqa: F403
 from .ops.solving import *  # noqa: F403
+from .ops.sorting import *  # noqa: F403
 from .ops.special import *  # noqa: F403
 from .ops.splitting import *  # noqa: F403
+from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
 from .ops.triangular import *  # noqa: F403
 from .ops.trigonometry import *  # noqa: F403
