@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import autograd_dist as autograd_dist
     from . import data as data
+    from . import distributions as distributions
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 else:
     # Hidden from type checkers: to them a module with __getattr__ has every name.
     _LATER = {
-        **{room: f".{room}" for room in ("autograd_dist", "data", "launcher", "nn", "optim", "rpc", "rref")},
+        **{
+            room: f".{room}"
+            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+        },
         "errors": ".core.errors",
         "futures": ".core.futures",
         "load": ".core.serialization",
