@@ -19,8 +19,8 @@ def log_gamma_sample(concentration: Tensor) -> Tensor:
     """The logarithms of samples of Gamma variables of scale 1, of the shape of ``concentration``.
 
     A sample is one for ``concentration + 1``, times ``u ** (1 / concentration)``: so a small concentration is no
-    trouble, and its logarithm never underflows. The gradient is the implicit one (Figurnov et al. 2018): as ``concentration`` changes, a sample
-    moves so that the probability of smaller ones stays.
+    trouble, and its logarithm never underflows. The gradient is the implicit one (Figurnov et al. 2018): as
+    ``concentration`` changes, a sample moves so that the probability of smaller ones stays.
     """
     a = concentration.numpy(force=True)
     boosted = default_generator.draw("standard_gamma", a.astype(np.float64) + 1)

@@ -50,7 +50,7 @@ class CharRNN(nn.Module):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, and show what came out."""
-    options = parse("char_rnn", "An LSTM learns to write like Python's language reference.", 1000, 0.01, arguments)
+    options = parse("char_rnn", "An LSTM learns to write like Python's language reference.", 2000, 0.01, arguments)
     tg.manual_seed(options.seed)
     text = Text(options.seed)
     model = CharRNN(len(text.characters))
