@@ -8,6 +8,7 @@ from .ops.elementwise import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
 from .ops.joining import *  # noqa: F403
+from .ops.layouts import *  # noqa: F403
 from .ops.linalg import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
 from .ops.pooling import *  # noqa: F403
