@@ -121,10 +121,8 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
         raise ValueError(f"sparse_dim must be from 0 to {array.ndim}, and you gave {sparse_dim}")
     present = (array != 0).any(axis=tuple(range(count, array.ndim)))
     places = np.array(np.nonzero(present), np.int64) if count else np.zeros((0, int(present)), np.int64)
-    if count:
-        elements = getitem(input, tuple(places))
-    else:
-        elements = getitem(input, None)[: places.shape[1]]
+    # Without sparse dimensions there is one block, the tensor itself.
+    elements = getitem(input, tuple(places)) if count else getitem(input, None)[: int(present)]
     return SparseTensor(places, elements, array.shape, coalesced=True)
 
 
