@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import errors as errors
     from .core import futures as futures
+    from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
     from .rref import RRef as RRef
@@ -46,6 +47,7 @@ else:
         "futures": ".core.futures",
         "load": ".core.serialization",
         "save": ".core.serialization",
+        "sparse": ".core.sparse",
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
     }

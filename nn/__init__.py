@@ -58,6 +58,7 @@ from .dropout import Dropout2d as Dropout2d
 from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
+from .embedding_bag import EmbeddingBag as EmbeddingBag
 from .embedding_loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .embedding_loss import CosineSimilarity as CosineSimilarity
 from .embedding_loss import HingeEmbeddingLoss as HingeEmbeddingLoss
