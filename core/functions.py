@@ -31,5 +31,7 @@ from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
 from .ops.trigonometry import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403
+from .printing import *  # noqa: F403
 from .random import *  # noqa: F403
 from .random_tensors import *  # noqa: F403
+from .spaced import *  # noqa: F403
