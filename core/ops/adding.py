@@ -36,7 +36,7 @@ def linear_places(shape: tuple[int, ...], where: Any) -> Array:
         inner = np.arange(width, dtype=np.int64).reshape(shape[1:])
         places: Array = rows.reshape(rows.shape + (1,) * inner.ndim) * np.int64(width) + inner
         return places
-    return np.arange(int(np.prod(shape))).reshape(shape)[where]
+    return np.asarray(np.arange(int(np.prod(shape))).reshape(shape)[where])
 
 
 def _names_twice(where: Any) -> bool:

@@ -97,7 +97,7 @@ def conj(array: Array) -> Array:
     return np.conj(array) if array.dtype.kind == "c" else array
 
 
-def matmul(x: Array, y: Array) -> Array:
+def matmul(x: Array, y: Array) -> Any:
     """The matrix product; matrices of many batches by one matrix are one product.
 
     Raises:

@@ -22,8 +22,6 @@ from .scatter_reductions import reduced
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim"]
 METHODS = ("gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim")
 
-Reduction = Literal["sum", "prod", "mean", "amax", "amin"]
-
 
 @operation
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
@@ -109,7 +107,13 @@ def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 @operation
 def scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: Reduction, *, include_self: bool = True
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: Literal["sum", "prod", "mean", "amax", "amin"],
+    *,
+    include_self: bool = True,
 ) -> Tensor:
     """A copy in which the elements of ``src`` that ``index`` sends to one place are reduced.
 
