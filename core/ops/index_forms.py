@@ -16,6 +16,8 @@ from ..tensor import Tensor
 from ..types import Array
 
 _FULL = slice(None)
+# A short list that holds one of these means a tuple; else it is an array.
+_LIKE_TUPLES = (Tensor, slice, type(None), type(Ellipsis), list, tuple, range, np.ndarray)
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
@@ -29,7 +31,7 @@ def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
     kind = type(index)
     if kind is int:
         return index, None
-    if kind is list and any(isinstance(item, (Tensor, slice, type(None), type(Ellipsis))) for item in index):
+    if kind is list and len(index) < 32 and any(isinstance(item, _LIKE_TUPLES) for item in index):
         index = tuple(index)  # as in PyTorch
     items = index if isinstance(index, tuple) else (index,)
     for item in items:
