@@ -80,4 +80,4 @@ def test_float32(case):
     if "float64" in case["expression"]:
         return
     inputs = [tg.tensor(np.array(x["data"], np.float32).reshape(x["shape"])) for x in case["inputs"]]
-    compare(evaluate(case["expression"], inputs), case["value"], 1e-5)
+    compare(evaluate(case["expression"], inputs), case["value"], 1e-6)
