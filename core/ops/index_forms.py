@@ -161,7 +161,11 @@ def within(name: str, places: Array, dim: int, length: int) -> None:
     Raises:
         IndexError: one is out of range.
     """
-    if places.size and (places.min() < 0 or places.max() >= length):
+    # As unsigned numbers the negative ones are the largest.
+    quick = places.dtype == np.int64 and places.flags.c_contiguous
+    if places.size and (
+        places.view(np.uint64).max() >= length if quick else places.min() < 0 or places.max() >= length
+    ):
         wrong = places[(places < 0) | (places >= length)].flat[0]
         fits = f"outside 0..{length - 1}" if length else "and nothing fits"
         raise IndexError(f"{name}() got index {wrong}, {fits}: dimension {dim} has size {length}")
