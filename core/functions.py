@@ -24,7 +24,6 @@ from .ops.indexing import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
 from .ops.joining import *  # noqa: F403
 from .ops.layouts import *  # noqa: F403
-from .ops.linalg import *  # noqa: F403
 from .ops.logic import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
 from .ops.masking import *  # noqa: F403
