@@ -29,7 +29,7 @@ def read_at(x: Array, where: Any) -> Array:
         return np.asarray(x.take(where.places))
     if type(where) is tuple and where:
         last = where[-1]
-        if type(last) is np.ndarray and last.dtype.kind in "iu" and all([part is FULL for part in where[:-1]]):
+        if type(last) is np.ndarray and last.dtype.kind in "iu" and all(part is FULL for part in where[:-1]):
             return x.take(last, len(where) - 1)  # several times faster than x[where]
     return np.array(x[where], order="C")
 
