@@ -13,6 +13,7 @@ from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import linalg as linalg
 from .core.autograd import enable_grad as enable_grad
+from .core.autograd import inference_mode as inference_mode
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
