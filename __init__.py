@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import errors as errors
     from .core import futures as futures
+    from .core import profiler as profiler
     from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
@@ -46,6 +47,7 @@ else:
         },
         "errors": ".core.errors",
         "futures": ".core.futures",
+        "profiler": ".core.profiler",
         "load": ".core.serialization",
         "save": ".core.serialization",
         "sparse": ".core.sparse",
