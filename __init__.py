@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import autograd_dist as autograd_dist
     from . import data as data
+    from . import distributions as distributions
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
@@ -31,17 +32,22 @@ if TYPE_CHECKING:
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import errors as errors
     from .core import futures as futures
+    from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
     from .rref import RRef as RRef
 else:
     # Hidden from type checkers: to them a module with __getattr__ has every name.
     _LATER = {
-        **{room: f".{room}" for room in ("autograd_dist", "data", "launcher", "nn", "optim", "rpc", "rref")},
+        **{
+            room: f".{room}"
+            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+        },
         "errors": ".core.errors",
         "futures": ".core.futures",
         "load": ".core.serialization",
         "save": ".core.serialization",
+        "sparse": ".core.sparse",
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
     }

@@ -13,6 +13,7 @@ from . import elementwise
 from .broadcasting import integers_divide, record_fitted
 from .factories import binary, comparison, exact
 from .inplace import inplace
+from .namespaces import signs
 from .operation import delivered, operation
 from .table import Row, keep
 
@@ -39,10 +40,6 @@ def _positive(x: Array) -> Array:
     return x
 
 
-def _sgn(x: Array) -> Any:
-    return x.copy() if x.dtype.kind == "b" else np.sign(x)
-
-
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
     if a.dtype.kind != "c":
         return xp.zeros_like(g)
@@ -57,6 +54,10 @@ def _fmod(x: Any, y: Any) -> Any:
 
 def _copysign(x: Any, y: Any) -> Any:
     return np.copysign(*(each.astype(np.float32) if _whole(each) else each for each in (x, y)))
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    return np.where(np.equal(x, 0), y, np.greater(x, 0)).astype(np.result_type(x, y))
 
 
 def _whole(operand: Any) -> bool:
@@ -99,20 +100,20 @@ fmin = binary(
 copysign = binary(
     "copysign",
     _copysign,
-    lambda xp, g, a, b, out: xp.where(a == 0, 0.0, g * xp.sign(a) * xp.sign(out)),
+    lambda xp, g, a, out: xp.where(a == 0, 0.0, g * (out / xp.where(a == 0, 1.0, a))),
     _no_rule,
     saves=("ao", ""),
     doc="The absolute value of ``input`` with the sign of ``other``.",
 )
 heaviside = comparison(
-    "heaviside", np.heaviside, "0 where ``input`` is negative, 1 where positive, ``other`` where 0. Not differentiable."
+    "heaviside", _heaviside, "0 where ``input`` is negative, 1 where positive, ``other`` where 0. Not differentiable."
 )
 
 
 @operation
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
-    result = Tensor(_sgn(input._array))
+    result = Tensor(signs(input._array))
     from .table import keep_result, record, records
 
     if records(input):

@@ -42,7 +42,7 @@ def _angle_rule(xp: Any, g: Any, a: Any) -> Any:
 
 
 def _pairs(x: Array) -> Array:
-    return x.view(real_type(x.dtype)).reshape(*x.shape, 2) if x.flags.c_contiguous else _strided_pairs(x)
+    return x.view(real_type(x.dtype)).reshape(*x.shape, 2) if x.flags.c_contiguous and x.ndim else _strided_pairs(x)
 
 
 def _strided_pairs(x: Array) -> Array:
@@ -118,7 +118,8 @@ def imag(input: Tensor) -> Tensor:
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
     x = to_float(input._array)
-    result = Tensor(np.where(np.isnan(x), x, np.angle(x)).astype(x.dtype) if x.dtype.kind != "c" else np.angle(x))
+    real_angle = x.dtype.kind != "c"
+    result = Tensor(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype) if real_angle else np.angle(x))
     if records(input):
         record(_ANGLE, result, (input,), (keep(input),))
     return delivered("angle", result, out)
@@ -144,7 +145,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         ValueError: the last dimension is not two neighbours in memory.
     """
     x = input._array
-    if x.ndim == 0 or x.shape[-1] != 2 or x.strides[-1] != x.itemsize or x.dtype.kind != "f":
+    if x.ndim == 0 or x.shape[-1] != 2 or (x.size and x.strides[-1] != x.itemsize) or x.dtype.kind != "f":
         raise ValueError(
             f"view_as_complex() needs a last dimension of two floating-point neighbours, and this is {x.dtype} "
             f"of shape {x.shape}"

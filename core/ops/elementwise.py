@@ -14,6 +14,7 @@ from ..types import Array, Operand, Scalar
 from .broadcasting import integers_divide, record_fitted
 from .factories import Binary, binary, comparison, exact, named, test, unary
 from .inplace import inplace
+from .namespaces import signs
 from .operation import delivered, operation
 from .table import Row, keep, record
 
@@ -63,9 +64,11 @@ def _divide(x: Any, y: Any) -> Any:
 
 
 def _power(x: Any, y: Any) -> Any:
-    # Squares, and roots, cost a tenth of powers.
-    if y == 2 if type(y) in (int, float) else False:
-        return np.square(x)
+    if type(y) in (int, float):  # a tenth of the cost of a power
+        if y == 2:
+            return np.square(x)
+        if y == -0.5:
+            return 1 / np.sqrt(x)
     return np.power(x, y)
 
 
@@ -216,7 +219,7 @@ def _negative(x: Array) -> Any:
 def _real_sign(x: Array) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("complex numbers have no sign; use sgn()")
-    return x.copy() if x.dtype.kind == "b" else np.sign(x)
+    return signs(x)
 
 
 neg = exact("neg", _negative, lambda xp, g: -g, doc="``-input``; booleans raise ``TypeError``.")
@@ -231,7 +234,7 @@ sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
 relu = exact(
     "relu",
     lambda x: np.maximum(x, 0),
-    lambda xp, g, out: g * (out > 0),
+    lambda xp, g, out: g * ~(out <= 0),  # nan too lets it pass, as in PyTorch
     saves="o",
     doc="``max(input, 0)``; its gradient at 0 is 0.",
 )

@@ -13,9 +13,9 @@ from .axes import movedim
 from .casting import to
 from .decompositions import eigvalsh, svdvals
 from .dims import one_dim
+from .extremes import amax, amin
 from .linalg_errors import matrices, square
 from .operation import delivered, operation
-from .reductions import amax, amin
 from .solving import inv, tolerance
 from .vector_norms import vector_norm
 

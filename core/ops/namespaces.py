@@ -24,7 +24,7 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
         axes = tuple(range(extra)) + tuple(
             axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
         )
-        grad = grad.sum(axis=axes).reshape(shape)
+        grad = np.add.reduce(grad, axes).reshape(shape)
     return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
@@ -68,7 +68,7 @@ def cast(array: Array, dtype: DType) -> Array:
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """The sum over ``dims``."""
-    return np.asarray(array.sum(axis=dims, keepdims=keepdim))
+    return np.asarray(np.add.reduce(array, dims, keepdims=keepdim))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
@@ -107,6 +107,14 @@ def matmul(x: Array, y: Array) -> Any:
     return np.matmul(x, y)
 
 
+def signs(array: Array) -> Array:
+    """-1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    if array.dtype.kind == "c":
+        return np.asarray(np.sign(array))
+    # NumPy's sign of nan is nan.
+    return np.subtract(array > 0, array < 0, dtype=np.int8).astype(array.dtype)
+
+
 def pairs(array: Array) -> Array:
     """Complex numbers as real ones, with a last dimension of (real, imaginary)."""
     return np.stack([array.real, array.imag], -1)
@@ -124,6 +132,7 @@ def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Ar
 
 ARRAYS.__dict__.update(
     {
+        "abs": np.abs,
         "add_rows": add_rows,
         "broadcast_to": broadcast_to,
         "cast": cast,
@@ -157,8 +166,9 @@ ARRAYS.__dict__.update(
         "scatter": scatter,
         "share_windows": share_windows,
         "sigmoid": sigmoid,
-        "sign": np.sign,
+        "sign": signs,
         "sin": np.sin,
+        "sqrt": np.sqrt,
         "sinh": np.sinh,
         "spread": spread,
         "stack": np.stack,

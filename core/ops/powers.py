@@ -49,11 +49,6 @@ def _xlogy(x: Any, y: Any) -> Any:
     return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
 
 
-def _share(xp: Any, g: Any, a: Any, b: Any, base: float) -> Any:
-    """The part of ``a`` in ``base**a + base**b``; equal infinities count alike."""
-    return xp.where(a == b, g * 0.5, g / (1 + base ** xp.where(a == b, 0.0, b - a)))
-
-
 def _square(x: Array) -> Any:
     return np.multiply(x, x, dtype=np.int64) if x.dtype.kind == "b" else np.square(x)
 
@@ -83,16 +78,16 @@ hypot = binary(
 logaddexp = binary(
     "logaddexp",
     _float_pair(np.logaddexp),
-    lambda xp, g, a, b: _share(xp, g, a, b, math.e),
-    lambda xp, g, a, b: _share(xp, g, b, a, math.e),
+    lambda xp, g, a, b: g / (1 + xp.exp(b - a)),
+    lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
     saves=("ab", "ab"),
     doc="``log(exp(input) + exp(other))``, without overflow.",
 )
 logaddexp2 = binary(
     "logaddexp2",
     _float_pair(np.logaddexp2),
-    lambda xp, g, a, b: _share(xp, g, a, b, 2.0),
-    lambda xp, g, a, b: _share(xp, g, b, a, 2.0),
+    lambda xp, g, a, b: g / (1 + 2.0 ** (b - a)),
+    lambda xp, g, a, b: g / (1 + 2.0 ** (a - b)),
     saves=("ab", "ab"),
     doc="``log2(2**input + 2**other)``, without overflow.",
 )
@@ -130,7 +125,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
     low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
-    return xp.where((a >= low) & (a <= 1 - low), g / (a * (1 - a)), beyond)
+    return xp.where((a < low) | (a > 1 - low), beyond, g / xp.abs(a * (1 - a)))
 
 
 _LOGIT = Row("logit", _logit_rule)

@@ -69,6 +69,7 @@ def _cast(a: Any, dtype: DType) -> Any:
 
 TENSORS.__dict__.update(
     {
+        "abs": elementwise.abs,
         "stack": joining.stack,
         "add_rows": lambda shape, rows, grad: places.GET.transposed(grad, shape, (rows,)),
         "broadcast_to": expanding.broadcast_to,
@@ -105,6 +106,7 @@ TENSORS.__dict__.update(
         "sigmoid": elementwise.sigmoid,
         "sign": arithmetic.sgn,
         "sin": elementwise.sin,
+        "sqrt": elementwise.sqrt,
         "sinh": trigonometry.sinh,
         "spread": spread_windows,
         "sum_dims": _sum_dims,

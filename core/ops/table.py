@@ -35,7 +35,7 @@ class Row:
     Instead of rules, ``pull(xp, grad, arguments, edges)`` may give the gradients of all inputs at once, for operations
     with any number of inputs and for rules that share work. Those of inputs whose edge is ``None`` are not used.
     ``view`` is the forward function of a view on arrays, to record it anew. Rules of holomorphic functions are written as
-    for real numbers; ``holomorphic=False`` says that they are right for complex results as they stand.
+    for real numbers; ``holomorphic=False`` says that they are right as they stand for complex results too.
     """
 
     __slots__ = ("holomorphic", "name", "pull", "rules", "view")
@@ -56,9 +56,11 @@ class Row:
 
     def of(self, dtype: DType) -> Row:
         """The row for results of ``dtype``: itself, unless that is complex or bfloat16."""
-        if dtype.kind == "c" and self.holomorphic:
-            return self._around(_conjugated)
-        return self._around(_narrowed) if dtype.kind == "V" else self
+        if not self.holomorphic:
+            return self
+        return (
+            self._around(_conjugated) if dtype.kind == "c" else self._around(_narrowed) if dtype.kind == "V" else self
+        )
 
     def _around(self, wrapper: Callable[..., Sequence[Any]]) -> Row:
         inner = self.pull
@@ -138,7 +140,7 @@ class OpNode(Node):
         saved = self.saved
         arguments: Any = self.params
         if saved:
-            values = []
+            values: list[Any] = []
             for entry in saved:
                 if entry is None:
                     values.append(None)
@@ -227,7 +229,8 @@ def keep_result(result: Tensor) -> Saved:
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
     """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
-    edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
+    # A list first: a tuple from a generator costs twice as much.
+    edges = tuple([None if tensor is None else tensor._edge or gradient_edge(tensor) for tensor in inputs])
     if result._array.dtype.kind != "f":
         row = row.of(result._array.dtype)
     result._edge = (OpNode(row, edges, saved, params), 0)
@@ -237,7 +240,11 @@ def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tup
 
 def records(*tensors: Tensor) -> bool:
     """Whether an operation on these tensors is to be recorded."""
-    return is_grad_enabled() and any(tensor._requires_grad for tensor in tensors)
+    if is_grad_enabled():
+        for tensor in tensors:  # not any(): a generator costs more than all the rest
+            if tensor._requires_grad:
+                return True
+    return False
 
 
 def freed(name: str) -> AutogradError:

@@ -51,9 +51,9 @@ def _sinc_rule(xp: Any, g: Any, a: Any) -> Any:
 
 
 tan = unary("tan", np.tan, lambda xp, g, out: g * (1 + out * out), saves="o", doc="The tangent.")
-asin = unary("asin", np.arcsin, lambda xp, g, a: g * (1 - a * a) ** -0.5, saves="a", doc="The angle whose sine it is.")
+asin = unary("asin", np.arcsin, lambda xp, g, a: g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose sine it is.")
 acos = unary(
-    "acos", np.arccos, lambda xp, g, a: -g * (1 - a * a) ** -0.5, saves="a", doc="The angle whose cosine it is."
+    "acos", np.arccos, lambda xp, g, a: -g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose cosine it is."
 )
 atan = unary("atan", np.arctan, lambda xp, g, a: g / (1 + a * a), saves="a", doc="The angle whose tangent it is.")
 atan2 = binary(
@@ -66,8 +66,8 @@ atan2 = binary(
 )
 sinh = unary("sinh", np.sinh, lambda xp, g, a: g * xp.cosh(a), saves="a", doc="The hyperbolic sine.")
 cosh = unary("cosh", np.cosh, lambda xp, g, a: g * xp.sinh(a), saves="a", doc="The hyperbolic cosine.")
-asinh = unary("asinh", np.arcsinh, lambda xp, g, a: g * (a * a + 1) ** -0.5, saves="a", doc="The inverse of ``sinh``.")
-acosh = unary("acosh", np.arccosh, lambda xp, g, a: g * (a * a - 1) ** -0.5, saves="a", doc="The inverse of ``cosh``.")
+asinh = unary("asinh", np.arcsinh, lambda xp, g, a: g / xp.sqrt(a * a + 1), saves="a", doc="The inverse of ``sinh``.")
+acosh = unary("acosh", np.arccosh, lambda xp, g, a: g / xp.sqrt(a * a - 1), saves="a", doc="The inverse of ``cosh``.")
 atanh = unary("atanh", np.arctanh, lambda xp, g, a: g / (1 - a * a), saves="a", doc="The inverse of ``tanh``.")
 sinc = unary("sinc", _sinc, _sinc_rule, saves="a", doc="``sin(pi * input) / (pi * input)``, and 1 at 0.")
 deg2rad = unary(
