@@ -49,8 +49,10 @@ def einsum(*args: Any) -> Tensor:
     if len(inputs) != len(operands):
         raise ValueError(f"einsum() has subscripts for {len(inputs)} operands, and you gave {len(operands)}")
     labels, result = resolve(inputs, out, tuple([operand.ndim for operand in operands]))
-    if len(operands) == 2 and _is_contraction(*labels, result, operands[0].shape, operands[1].shape):
-        return contract(*operands, *labels, result)
+    if len(operands) == 2:
+        (x, y), (a, b) = operands, labels
+        if _is_contraction(a, b, result, x.shape, y.shape):
+            return contract(x, y, a, b, result)
     parts = _simplified(operands, labels)
     for pair in _path(parts, result):
         chosen = [parts[place] for place in pair]

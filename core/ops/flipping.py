@@ -20,7 +20,7 @@ METHODS = ("flip", "fliplr", "flipud", "roll", "rot90")
 
 
 def _flipped(x: Array, dims: tuple[int, ...]) -> Array:
-    return x[tuple([_BACKWARDS if axis in dims else FULL for axis in range(x.ndim)])].copy()
+    return np.array(x[tuple([_BACKWARDS if axis in dims else FULL for axis in range(x.ndim)])], order="C")
 
 
 def _rolled(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:

@@ -79,7 +79,7 @@ def vector_norm(
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
     if order == 2 and x.dtype.kind == "f" and x.itemsize > 2 and len(dims) == x.ndim and not keepdim:
         flat = x.reshape(-1)
-        return np.sqrt(np.asarray(flat.dot(flat)))  # one pass over the memory
+        return np.asarray(np.sqrt(flat.dot(flat)))  # one pass over the memory
     size = np.abs(x)
     if order == np.inf:
         return np.asarray(size.max(axis=dims, keepdims=keepdim))
