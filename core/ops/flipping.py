@@ -27,8 +27,8 @@ def _rolled(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     for shift, dim in zip(shifts, dims):
         length = x.shape[dim]
         start = -shift % length if length else 0
-        before = (FULL,) * dim
-        x = np.concatenate((x[(*before, slice(start, None))], x[(*before, slice(0, start))]), dim)
+        tail, head = ((FULL,) * dim + (part,) for part in (slice(start, None), slice(0, start)))
+        x = np.concatenate((x[tail], x[head]), dim)
     return x if dims else x.copy()
 
 
