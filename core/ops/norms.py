@@ -14,6 +14,7 @@ from . import elementwise
 from .casting import to
 from .dims import all_dims, kept_shape
 from .operation import delivered, operation
+from .reducers import add_reduce, maximum_reduce, minimum_reduce
 from .reductions import needs_inexact
 from .table import Row, keep, keep_result, record, records
 
@@ -86,17 +87,17 @@ def _norm(x: Array, p: float, dims: Any, keepdim: bool) -> Array:
         if not size.size and p < 0:
             raise ValueError(f"norm(p=-inf) of no elements: the tensor has shape {x.shape}")
         if p < 0:
-            result = np.minimum.reduce(size, dims, keepdims=keepdim)
+            result = minimum_reduce(size, dims, keepdims=keepdim)
         else:
-            result = np.maximum.reduce(size, dims, keepdims=keepdim, initial=0)
+            result = maximum_reduce(size, dims, keepdims=keepdim, initial=0)
     elif p == 0:
-        result = np.add.reduce(size != 0, dims, keepdims=keepdim)
+        result = add_reduce(size != 0, dims, keepdims=keepdim)
     elif p == 1:
-        result = np.add.reduce(size, dims, keepdims=keepdim)
+        result = add_reduce(size, dims, keepdims=keepdim)
     elif p == 2:
-        result = np.sqrt(np.add.reduce(size * size, dims, keepdims=keepdim))
+        result = np.sqrt(add_reduce(size * size, dims, keepdims=keepdim))
     else:
-        result = np.add.reduce(size**p, dims, keepdims=keepdim) ** (1 / p)
+        result = add_reduce(size**p, dims, keepdims=keepdim) ** (1 / p)
     return np.asarray(result).astype(kind, copy=False)
 
 

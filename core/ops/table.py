@@ -140,7 +140,7 @@ class OpNode(Node):
         saved = self.saved
         arguments: Any = self.params
         if saved:
-            values = []
+            values: list[Any] = []
             for entry in saved:
                 if entry is None:
                     values.append(None)
