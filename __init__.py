@@ -1,29 +1,65 @@
 """Telegrad: distributed training with RPC and remote references, without PyTorch.
 
 ``import telegrad as tg``: tensors and their operations are here, everything else in the rooms: ``tg.nn``, ``tg.optim``,
-``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``.
+``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``. A room is imported when
+it is first asked for, so that a program pays only for what it uses (``core`` needs NumPy, ``rpc`` gRPC).
 """
 
-from . import autograd_dist as autograd_dist
-from . import data as data
-from . import launcher as launcher
-from . import nn as nn
-from . import optim as optim
-from . import rpc as rpc
-from . import rref as rref
-from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+import importlib
+from typing import TYPE_CHECKING
+
 from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
-from .core import errors as errors
-from .core import futures as futures
+from .core import linalg as linalg
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
-from .core.serialization import load as load
-from .core.serialization import save as save
-from .rref import RRef as RRef
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import autograd_dist as autograd_dist
+    from . import data as data
+    from . import distributions as distributions
+    from . import launcher as launcher
+    from . import nn as nn
+    from . import optim as optim
+    from . import rpc as rpc
+    from . import rref as rref
+    from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .core import errors as errors
+    from .core import futures as futures
+    from .core import sparse as sparse
+    from .core.serialization import load as load
+    from .core.serialization import save as save
+    from .rref import RRef as RRef
+else:
+    # Hidden from type checkers: to them a module with __getattr__ has every name.
+    _LATER = {
+        **{
+            room: f".{room}"
+            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+        },
+        "errors": ".core.errors",
+        "futures": ".core.futures",
+        "load": ".core.serialization",
+        "save": ".core.serialization",
+        "sparse": ".core.sparse",
+        "DistributedOptimizer": ".autograd_dist",
+        "RRef": ".rref",
+    }
+
+    def __getattr__(name: str) -> object:
+        place = _LATER.get(name)
+        if place is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(place, __name__)
+        value = module if place.endswith(f".{name}") else getattr(module, name)
+        globals()[name] = value  # asked for once
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})

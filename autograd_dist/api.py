@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..core.errors import RpcError
 from ..core.extend import Tensor
@@ -41,4 +42,8 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
         RpcError: there is no such context.
     """
     gradients = contexts_of(current_agent()).find(context_id).gradients()
-    return {leaf: Tensor(gradient) for leaf, gradient in gradients.items()}
+    return {leaf: _as_tensor(gradient) for leaf, gradient in gradients.items()}
+
+
+def _as_tensor(gradient: Any) -> Tensor:
+    return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse one is a tensor already

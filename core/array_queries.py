@@ -17,6 +17,10 @@ class ArrayQueries:
 
     _array: Array
 
+    # Of all tensors but ``SparseTensor``.
+    is_sparse: bool = False
+    layout: str = "strided"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each dimension."""
@@ -31,6 +35,16 @@ class ArrayQueries:
     def device(self) -> str:
         """Where it lives: always ``"cpu"``."""
         return "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it lives on a GPU: never."""
+        return False
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        """The names of the dimensions, which have none."""
+        return (None,) * self._array.ndim
 
     @property
     def ndim(self) -> int:
@@ -73,6 +87,8 @@ class ArrayQueries:
         """How many elements it has."""
         return self._array.size
 
+    nelement = numel
+
     def element_size(self) -> int:
         """Bytes of one element."""
         return self._array.itemsize
@@ -109,13 +125,13 @@ class ArrayQueries:
         """Whether the type has negative numbers."""
         return self._array.dtype.kind not in "bu"
 
-    def nelement(self) -> int:
-        """How many elements it has: ``numel``."""
-        return self._array.size
-
     def ndimension(self) -> int:
         """How many dimensions it has: ``dim``."""
         return self._array.ndim
+
+    def get_device(self) -> int:
+        """The number of the GPU that it lives on: -1, for the CPU."""
+        return -1
 
     def __len__(self) -> int:
         if not self._array.ndim:

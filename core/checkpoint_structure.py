@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .ops.layouts import sparse_coo_tensor
 from .safetensors_file import fits
 from .tensor import Tensor
 from .types import Array
@@ -28,7 +29,7 @@ class Encoder:
         self._regions: dict[Any, str] = {}
         self._objects: dict[int, int] = {}
         self._open: set[int] = set()
-        self._kept: list[Array] = []  # no array that is made here may die, and leave its address to another
+        self._kept: list[Any] = []  # nothing that is made here may die, and leave its address to another
 
     def encode(self, obj: Any, path: str, label: tuple[str, ...]) -> Any:
         """The JSON value of ``obj``, which errors call ``path`` and its array, if it is one, is named after ``label``.
@@ -46,6 +47,8 @@ class Encoder:
             return {"complex": [repr(obj.real), repr(obj.imag)]}
         if kind is bytes:
             return {"bytes": base64.b64encode(obj).decode()}
+        if isinstance(obj, Tensor) and obj.is_sparse:
+            return self._sparse(obj, path, label)
         if isinstance(obj, Tensor):
             return {**self._stored("tensor", obj.numpy(force=True), obj, path, label), "grad": obj.requires_grad}
         if isinstance(obj, np.ndarray):
@@ -89,6 +92,17 @@ class Encoder:
             self._kept.append(array)
         node = {kind: self._regions[region], "object": self._objects.setdefault(id(owner), len(self._objects))}
         return {**node, "pairs": True} if double_complex else node
+
+    def _sparse(self, tensor: Any, path: str, label: tuple[str, ...]) -> dict[str, Any]:
+        parts = {"indices": tensor._indices(), "values": tensor._values()}
+        encoded = [self.encode(part, f"{path}.{name}", (*label, name)) for name, part in parts.items()]
+        self._kept += parts.values()
+        return {
+            "sparse": encoded,
+            "size": list(tensor.shape),
+            "coalesced": tensor.is_coalesced(),
+            "object": self._objects.setdefault(id(tensor), len(self._objects)),
+        }
 
     def _fresh_name(self, label: tuple[str, ...]) -> str:
         # Lone surrogates are no text that other readers could decode.
@@ -150,7 +164,10 @@ class Decoder:
             self._objects[node["object"]] = self._made(kind, value, node)
         return self._objects[node["object"]]
 
-    def _made(self, kind: str, name: str, node: dict[str, Any]) -> Any:
+    def _made(self, kind: str, name: Any, node: dict[str, Any]) -> Any:
+        if kind == "sparse":
+            indices, values = map(self.decode, name)
+            return sparse_coo_tensor(indices, values, node["size"], is_coalesced=node["coalesced"])
         array = self._arrays[name]
         if node.get("pairs"):
             array = array.view(np.complex128).reshape(array.shape[:-1])

@@ -11,6 +11,7 @@ from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
 from .ops.factories import binary, comparison, unary
+from .ops.fused import fused
 from .ops.inplace import inplace
 from .ops.operation import operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
@@ -36,6 +37,7 @@ __all__ = [
     "changed",
     "check_writable",
     "comparison",
+    "fused",
     "gradient_edge",
     "inplace",
     "is_grad_enabled",

@@ -26,6 +26,7 @@ from .activation import Softsign as Softsign
 from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
+from .attention import MultiheadAttention as MultiheadAttention
 from .batch_normalization import BatchNorm1d as BatchNorm1d
 from .batch_normalization import BatchNorm2d as BatchNorm2d
 from .batch_normalization import BatchNorm3d as BatchNorm3d
@@ -57,6 +58,7 @@ from .dropout import Dropout2d as Dropout2d
 from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
+from .embedding_bag import EmbeddingBag as EmbeddingBag
 from .embedding_loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .embedding_loss import CosineSimilarity as CosineSimilarity
 from .embedding_loss import HingeEmbeddingLoss as HingeEmbeddingLoss
@@ -120,6 +122,13 @@ from .pooling import MaxPool3d as MaxPool3d
 from .pooling import MaxUnpool1d as MaxUnpool1d
 from .pooling import MaxUnpool2d as MaxUnpool2d
 from .pooling import MaxUnpool3d as MaxUnpool3d
+from .recurrent import GRU as GRU
+from .recurrent import LSTM as LSTM
+from .recurrent import RNN as RNN
+from .recurrent import RNNBase as RNNBase
+from .recurrent_cells import GRUCell as GRUCell
+from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RNNCell as RNNCell
 from .reshaping import ChannelShuffle as ChannelShuffle
 from .reshaping import Flatten as Flatten
 from .reshaping import Fold as Fold
@@ -135,3 +144,8 @@ from .softmax import LogSoftmax as LogSoftmax
 from .softmax import Softmax as Softmax
 from .softmax import Softmax2d as Softmax2d
 from .softmax import Softmin as Softmin
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer

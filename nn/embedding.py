@@ -20,7 +20,7 @@ class Embedding(Module):
     The parameters are those of ``functional.embedding``; the row ``padding_idx`` starts as zeros and is not learned.
 
     Raises:
-        ValueError: ``sparse``, ``padding_idx`` is out of range, or ``_weight`` has another shape.
+        ValueError: ``padding_idx`` is out of range, or ``_weight`` has another shape.
     """
 
     def __init__(
@@ -38,8 +38,6 @@ class Embedding(Module):
         dtype: npt.DTypeLike | None = None,
     ) -> None:
         super().__init__()
-        if sparse:
-            raise ValueError("there are no sparse gradients; make the Embedding with sparse=False")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else row_number(padding_idx, num_embeddings)
@@ -95,7 +93,16 @@ class Embedding(Module):
         )
 
     def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-        parts += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join(parts)
+        usual = {
+            "padding_idx": None,
+            "max_norm": None,
+            "norm_type": 2.0,
+            "scale_grad_by_freq": False,
+            "sparse": False,
+        }
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *unusual(self, usual)])
+
+
+def unusual(module: Module, usual: dict[str, object]) -> list[str]:
+    """The options of a module that are not as usual, as text."""
+    return [f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value]

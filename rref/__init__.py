@@ -18,3 +18,7 @@ def _install(agent: Agent) -> RRefContext:
 
 
 register_part(_install)
+
+
+# An import that goes up a floor: an agent that answers references also answers calls that are part of a gradient.
+from .. import autograd_dist as _autograd_dist  # noqa: E402

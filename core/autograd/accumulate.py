@@ -15,7 +15,7 @@ from ..tensor import Lent, Tensor, grad_lock
 
 
 def accumulate_grad(leaf: Tensor, grad: Any) -> None:
-    """Add ``grad`` (an array, or a tensor of a recorded pass) to ``leaf.grad``.
+    """Add ``grad`` (an array, a sparse tensor, or a tensor of a recorded pass) to ``leaf.grad``.
 
     An array adds in place, as in PyTorch: whoever holds ``leaf.grad`` sees it change.
 
@@ -27,7 +27,7 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
         raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
     with grad_lock:
         if isinstance(grad, Tensor):
-            have = leaf.grad
+            have = leaf._grad if leaf._grad is None else leaf.grad
             leaf._grad = grad if have is None else have + grad
             return
         if grad.dtype is not array.dtype:
@@ -37,11 +37,14 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
 
 def _add(leaf: Tensor, grad: Any) -> None:
     have = leaf._grad
-    if isinstance(have, Tensor):
+    if isinstance(have, Tensor) and not have.is_sparse:
         np.add(have._array, grad, out=have._array, casting="same_kind")
         have._counter[0] += 1
         return
-    new = Lent(grad) if have is None else Tensor(np.asarray(have._array + grad))
+    if have is None:
+        new: Tensor | Lent = Lent(grad)
+    else:
+        new = Tensor(np.asarray((have._array if isinstance(have, Lent) else have) + grad))
     if leaf._grad is have:
         leaf._grad = new
     else:  # making an object ran a finalizer, and that a pass over this leaf

@@ -114,8 +114,10 @@ def to_tensor(grad: Any) -> Any:
 
 
 def to_array(grad: Any) -> Any:
-    """The array of ``grad``; ``None`` stays ``None``."""
-    return grad._array if isinstance(grad, Tensor) else None if grad is None else np.asarray(grad)
+    """The array of ``grad``; ``None`` and sparse tensors stay what they are."""
+    if isinstance(grad, Tensor):
+        return grad if grad.is_sparse else grad._array
+    return None if grad is None else np.asarray(grad)
 
 
 def as_array(grad: Any) -> Any:
@@ -129,7 +131,7 @@ def _run_hooks_before(task: GraphTask, node: Node, hooks: NodeHooks, values: lis
     for slot, reference in hooks.retained.items():
         tensor = reference()
         if tensor is not None and values[slot] is not None:
-            tensor._grad = to_tensor(values[slot] if task.create_graph else values[slot].copy())
+            tensor._grad = to_tensor(values[slot] if task.create_graph else _back(task, to_tensor(values[slot])))
     if hooks.before:
         tensors = tuple(to_tensor(value) for value in values)
         for hook in hooks.before.calls():
@@ -169,4 +171,6 @@ def _replaced(result: Any, grads: tuple[Any, ...], who: str) -> tuple[Any, ...]:
 
 def _back(task: GraphTask, grad: Any) -> Any:
     # A copy: what a hook returned may be the user's own, and it would come to rest in some .grad.
-    return grad if task.create_graph or grad is None else grad._array.copy()
+    if task.create_graph or grad is None:
+        return grad
+    return grad.clone() if grad.is_sparse else grad._array.copy()

@@ -55,13 +55,15 @@ _SPREAD = Row("fold", lambda xp, g, sliding: xp.gather_windows(g, sliding))
 
 def convolved(x: Tensor, weight: Tensor, sliding: Sliding, groups: int, bias: Tensor | None = None) -> Tensor:
     """``convolve``, recorded."""
-    result = convolve(x._array, weight._array, sliding, groups)
+    result = convolve(x._array, weight._array, sliding, groups, None if bias is None else bias._array)
     return _finished(_CONVOLVE, result, x, weight, bias, sliding, groups)
 
 
 def convolved_input(grad: Tensor, weight: Tensor, sliding: Sliding, groups: int, bias: Tensor | None = None) -> Tensor:
     """``convolve_input``, recorded."""
     result = convolve_input(grad._array, weight._array, sliding, groups)
+    if bias is not None:
+        result += bias._array.reshape(-1, *(1,) * (result.ndim - 2))
     return _finished(_INPUT, result, grad, weight, bias, sliding, groups)
 
 
@@ -71,8 +73,6 @@ def convolved_weight(grad: Tensor, x: Tensor, sliding: Sliding, groups: int) -> 
 
 
 def _finished(row: Row, out: Any, a: Tensor, b: Tensor, bias: Tensor | None, sliding: Sliding, groups: int) -> Tensor:
-    if bias is not None:
-        out += bias._array.reshape(-1, *(1,) * (out.ndim - 2))
     result = Tensor(out)
     if records(a, b) or (bias is not None and records(bias)):
         # Each factor is what the other one's gradient needs.

@@ -19,13 +19,15 @@ from .sliding import Sliding, cropped, padded, windows
 CACHE = 1 << 19  # bytes of patches that are gathered at once
 
 
-def convolve(x: Array, weight: Array, sliding: Sliding, groups: int) -> Array:
+def convolve(x: Array, weight: Array, sliding: Sliding, groups: int, bias: Array | None = None) -> Array:
     """Shape (N, O, *stops), from ``x`` of shape (N, C, *lengths) and ``weight`` of shape (O, C // groups, *kernel)."""
     wide = _wide(x.dtype)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(x), groups, matrix.shape[1], math.prod(sliding.stops)), wide)
     for part, patches in _patches(x, sliding, groups, wide):
         np.matmul(matrix, patches, out=result[part])
+        if bias is not None:  # here, while the part is in the cache
+            result[part] += bias.reshape(groups, -1, 1)
     return result.reshape(len(x), len(weight), *sliding.stops).astype(x.dtype, copy=False)
 
 

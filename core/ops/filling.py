@@ -12,7 +12,7 @@ from ..random import Generator, default_generator
 from ..random_tensors import floats
 from ..tensor import Tensor
 from ..types import Array
-from . import casting, shaping
+from . import casting, expanding
 from .indexing import setitem
 from .inplace import inplace
 from .views import changed, check_writable
@@ -35,7 +35,7 @@ METHODS = (
 
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy ``src`` into this tensor, broadcast and converted; recorded."""
-    return _copy(input, shaping.broadcast_to(casting.to(src, input.dtype), input.shape))
+    return _copy(input, expanding.broadcast_to(casting.to(src, input.dtype), input.shape))
 
 
 def zero_(input: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from . import arithmetic, elementwise, indexing, linalg, logic
+from . import arithmetic, elementwise, indexing, logic, matrix_products
 from .families import FAMILIES
 
 
@@ -23,7 +23,7 @@ _REFLECTED: dict[str, Callable[..., Tensor]] = {
     "floordiv": elementwise.floor_divide,
     "mod": elementwise.remainder,
     "pow": elementwise.pow,
-    "matmul": linalg.matmul,
+    "matmul": matrix_products.matmul,
     "and": logic.bitwise_and,
     "or": logic.bitwise_or,
     "xor": logic.bitwise_xor,

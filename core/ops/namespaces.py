@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import complex_type, converted
 from ..types import Array, DType
+from .array_places import Flat, add_at, along, read_at, without
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
 from .reducers import add_reduce
@@ -33,9 +34,8 @@ def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
     result = np.zeros(shape, grad.dtype)
     if is_basic(index):
         result[index] = grad
-    else:
-        np.add.at(result, index, grad)
-    return result
+        return result
+    return add_at(result, index, grad)
 
 
 def is_basic(index: Any) -> bool:
@@ -48,31 +48,13 @@ def is_basic(index: Any) -> bool:
 
 
 def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
-    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names.
-
-    A one-hot product would cost the whole table and ``np.add.at`` a Python-speed loop; sorting brings equal rows
-    together, and ``reduceat`` adds them at NumPy's speed.
-    """
-    result = np.zeros(shape, grad.dtype)
-    flat = rows.reshape(-1)
-    if flat.size:
-        order = np.argsort(flat, kind="stable")
-        ordered = flat[order]
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        result[ordered[starts]] = np.add.reduceat(grad.reshape(-1, *shape[1:])[order], starts, axis=0)
-    return result
-
-
-def masked(grad: Array, index: Any) -> Array:
-    """``grad`` with zeros at ``index``."""
-    result: Array = np.array(grad)
-    result[index] = 0
-    return result
+    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names."""
+    return add_at(np.zeros(shape, grad.dtype), (rows,), grad)
 
 
 def get(array: Array, index: Any) -> Array:
     """``array[index]``."""
-    return np.asarray(array[index])
+    return read_at(array, index) if type(index) is Flat else np.asarray(array[index])
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
@@ -90,11 +72,6 @@ def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     return np.asarray(add_reduce(array, dims, keepdims=keepdim))
 
 
-def sigmoid(array: Array) -> Array:
-    """``1 / (1 + exp(-array))``, without overflow."""
-    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
-
-
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
     if array.size == 1 and array.ndim <= len(shape):
@@ -102,6 +79,33 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
         result.flags.writeable = False
         return result
     return np.broadcast_to(array, shape)
+
+
+def sigmoid(array: Array) -> Array:
+    """``1 / (1 + exp(-array))``, without overflow."""
+    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+
+
+def conj(array: Array) -> Array:
+    """The complex conjugate; a real array itself, where NumPy would copy."""
+    return np.conj(array) if array.dtype.kind == "c" else array
+
+
+def matmul(x: Array, y: Array) -> Any:
+    """The matrix product; matrices of many batches by one matrix are one product.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+        # There is no fast product of halves, and in float32 it is more exact too.
+        return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    if y.ndim <= 2 and x.ndim and y.ndim:
+        if x.ndim <= 2:
+            return x.dot(y)  # less overhead than np.matmul
+        if y.ndim == 2:
+            return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    return np.matmul(x, y)
 
 
 def signs(array: Array) -> Array:
@@ -124,11 +128,7 @@ def to_complex(array: Array) -> Array:
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
-    result = np.zeros(shape, grad.dtype)
-    where: list[Any] = list(np.indices(index.shape, sparse=True))
-    where[dim] = index
-    np.add.at(result, tuple(where), grad)
-    return result
+    return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
 
 
 ARRAYS.__dict__.update(
@@ -138,7 +138,7 @@ ARRAYS.__dict__.update(
         "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
-        "conj": np.conj,
+        "conj": conj,
         "convolve": convolve,
         "convolve_input": convolve_input,
         "convolve_weight": convolve_weight,
@@ -153,8 +153,8 @@ ARRAYS.__dict__.update(
         "imag": np.imag,
         "isnan": np.isnan,
         "log": np.log,
-        "masked": masked,
-        "matmul": np.matmul,
+        "masked": without,
+        "matmul": matmul,
         "minimum": np.minimum,
         "pairs": pairs,
         "pick_windows": pick,
@@ -172,6 +172,7 @@ ARRAYS.__dict__.update(
         "sqrt": np.sqrt,
         "sinh": np.sinh,
         "spread": spread,
+        "stack": np.stack,
         "sum_dims": sum_dims,
         "sum_windows": sum_windows,
         "tanh": np.tanh,

@@ -102,7 +102,7 @@ def _pull_one(rule: Any) -> Pull:
 
 def _pull_two(first: Any, second: Any) -> Pull:
     def pull(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        one, two = edges
+        one, two = edges[0], edges[1]
         if not arguments:
             return None if one is None else first(xp, grad), None if two is None else second(xp, grad)
         if len(arguments) == 2:
@@ -229,7 +229,8 @@ def keep_result(result: Tensor) -> Saved:
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
     """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
-    edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
+    # A list first: a tuple from a generator costs twice as much.
+    edges = tuple([None if tensor is None else tensor._edge or gradient_edge(tensor) for tensor in inputs])
     if result._array.dtype.kind != "f":
         row = row.of(result._array.dtype)
     result._edge = (OpNode(row, edges, saved, params), 0)
@@ -239,7 +240,11 @@ def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tup
 
 def records(*tensors: Tensor) -> bool:
     """Whether an operation on these tensors is to be recorded."""
-    return is_grad_enabled() and any(tensor._requires_grad for tensor in tensors)
+    if is_grad_enabled():
+        for tensor in tensors:  # not any(): a generator costs more than all the rest
+            if tensor._requires_grad:
+                return True
+    return False
 
 
 def freed(name: str) -> AutogradError:

@@ -149,7 +149,7 @@ class Family:
         known = {
             alias.asname or alias.name for node in ast.walk(ast.parse(HEADER + "    pass")) for alias in _aliases(node)
         }
-        for node in self.tree.body:
+        for node in ast.walk(self.tree):  # imports for type checkers only are further in
             if isinstance(node, ast.ClassDef) and node.name in wanted:
                 yield f"from .ops.{self.name} import {node.name}"
             elif isinstance(node, ast.ImportFrom):

@@ -1,14 +1,18 @@
 """Layers and losses as functions (``torch.nn.functional``)."""
 
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .batch_norm import *  # noqa: F403
 from .class_loss import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
+from .embedding_bag import *  # noqa: F403
 from .embedding_loss import *  # noqa: F403
 from .gelu import *  # noqa: F403
+from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ... import core
@@ -11,7 +13,20 @@ from ...core.extend import Array, Row, Tensor, record, records
 
 __all__ = ["embedding"]
 
+
+def _sparse_rows(xp: Any, g: Any, shape: tuple[int, ...], rows: Array, share: Array) -> Tensor:
+    """The gradient of the table as a sparse tensor of the rows that were looked up."""
+    from ...core.sparse import SparseTensor
+
+    taking = np.flatnonzero(share)
+    elements = xp.get(xp.reshape(g, (rows.size, shape[1])), (taking,)) * share.reshape(-1, 1)[taking]
+    return SparseTensor(
+        rows.reshape(1, -1)[:, taking], elements if isinstance(elements, Tensor) else Tensor(elements), shape
+    )
+
+
 _EMBEDDING = Row("embedding", lambda xp, g, shape, rows, share: xp.add_rows(shape, rows, g * share))
+_SPARSE_EMBEDDING = Row("embedding", _sparse_rows)
 
 
 def embedding(
@@ -32,21 +47,21 @@ def embedding(
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
         norm_type: the norm that ``max_norm`` means.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: must be false; gradients are dense.
+        sparse: the table's gradient is a sparse tensor that holds only the rows looked up.
 
     Raises:
         IndexError: a row is out of range.
-        ValueError: ``sparse``, or ``padding_idx`` is out of range.
+        ValueError: ``padding_idx`` is out of range.
     """
-    if sparse:
-        raise ValueError("there are no sparse gradients; call embedding() with sparse=False")
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     result = core.embedding(weight, input)
-    if (padding_idx is None and not scale_grad_by_freq) or not records(weight):
+    if (padding_idx is None and not scale_grad_by_freq and not sparse) or not records(weight):
         return result
-    share = _shares(input.numpy(), weight, padding_idx, scale_grad_by_freq)
-    return record(_EMBEDDING, Tensor(result.numpy(force=True)), (weight,), (), weight.shape, input.numpy(), share)
+    rows = input.numpy()
+    share = _shares(rows, weight, padding_idx, scale_grad_by_freq)
+    row = _SPARSE_EMBEDDING if sparse else _EMBEDDING
+    return record(row, Tensor(result.numpy(force=True)), (weight,), (), weight.shape, rows, share)
 
 
 def row_number(index: int, rows: int) -> int:

@@ -17,10 +17,8 @@ from ...core import no_grad
 from ...core.extend import Array, Row, Tensor, keep, keep_result, operation, record, records
 
 __all__ = [
-    "batch_norm",
     "group_norm",
     "instance_norm",
-    "layer_norm",
     "local_response_norm",
     "rms_norm",
 ]
@@ -139,23 +137,6 @@ def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dim
 
 
 @operation
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-) -> Tensor:
-    """Shift and scale to mean 0 and variance 1 over the last dimensions, those of ``normalized_shape``.
-
-    Raises:
-        ValueError: the input's last dimensions are others.
-    """
-    shape, dims = _last_dims(input, normalized_shape, weight, bias)
-    return affine(standardized(input, dims, eps)[0], weight, bias, shape)
-
-
-@operation
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -164,50 +145,9 @@ def rms_norm(
     Raises:
         ValueError: the input's last dimensions are others.
     """
-    shape, dims = _last_dims(input, normalized_shape, weight, None)
+    shape, dims = last_dims(input, normalized_shape, weight, None)
     eps = float(np.finfo(input.dtype).eps) if eps is None else eps
     return affine(standardized(input, dims, eps, centred=False)[0], weight, None, shape)
-
-
-@operation
-def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-05,
-) -> Tensor:
-    """Shift and scale each channel to mean 0 and variance 1 over all samples (Ioffe and Szegedy 2015).
-
-    Args:
-        input: shape (N, C) or (N, C, ...).
-        running_mean, running_var: shape (C,); used instead of the samples' unless ``training``, and then updated in
-            place: ``new = (1 - momentum) * old + momentum * samples'``, with the unbiased variance.
-        weight, bias: shape (C,), applied after.
-        training: whether the samples' mean and variance are used.
-        momentum: see above.
-        eps: added to the variance.
-
-    Raises:
-        ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel.
-    """
-    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    shape = (-1, *(1,) * (input.ndim - 2))
-    if not training:
-        if running_mean is None or running_var is None:
-            raise ValueError("without training=True, running_mean and running_var are needed")
-        return _by_running(input, running_mean, running_var, weight, bias, eps)
-    dims = (0, *range(2, input.ndim))
-    count = input.numel() // max(input.shape[1], 1)
-    if count == 1:
-        raise ValueError(f"training needs more than one value for each channel, and the input has shape {input.shape}")
-    result, mean, var = standardized(input, dims, eps)
-    _update(running_mean, mean.reshape(-1), momentum)
-    _update(running_var, var.reshape(-1) * (count / max(count - 1, 1)), momentum)
-    return affine(result, weight, bias, (input.shape[1], *shape[1:]))
 
 
 @operation
@@ -226,18 +166,18 @@ def instance_norm(
     Raises:
         ValueError: the shapes do not fit, or there is only one value for each channel of a sample.
     """
-    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise ValueError("without use_input_stats=True, running_mean and running_var are needed")
-        return _by_running(input, running_mean, running_var, weight, bias, eps)
+        return by_running(input, running_mean, running_var, weight, bias, eps)
     count = math.prod(input.shape[2:])
     if count == 1 or input.ndim < 3:
         raise ValueError(f"a sample needs more than one value for each channel, and the input has shape {input.shape}")
     result, mean, var = standardized(input, tuple(range(2, input.ndim)), eps)
     per_sample = input.shape[:2]
-    _update(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
-    _update(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
+    updated(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
+    updated(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
     return affine(result, weight, bias, (input.shape[1], *(1,) * (input.ndim - 2)))
 
 
@@ -256,7 +196,7 @@ def group_norm(
     Raises:
         ValueError: the shapes do not fit, or the groups do not divide the channels.
     """
-    _check_channels(input, weight=weight, bias=bias)
+    check_channels(input, weight=weight, bias=bias)
     count, channels = input.shape[:2]
     if num_groups < 1 or channels % num_groups:
         raise ValueError(f"num_groups={num_groups} must divide the {channels} channels of the input")
@@ -281,9 +221,10 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     return input / (means.reshape(input.shape) * alpha + k) ** beta
 
 
-def _by_running(
+def by_running(
     input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
+    """The input, shifted and scaled by running statistics and then by parameters."""
     rate = (var + eps) ** -0.5
     scale = rate if weight is None else weight * rate
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -291,14 +232,20 @@ def _by_running(
 
 
 @no_grad()
-def _update(running: Tensor | None, value: Array, momentum: float) -> None:
+def updated(running: Tensor | None, value: Array, momentum: float) -> None:
+    """Let a running statistic follow ``value``."""
     if running is not None:
         running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
 
 
-def _last_dims(
+def last_dims(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Dims, Dims]:
+    """``normalized_shape`` as a tuple, and the numbers of those dimensions.
+
+    Raises:
+        ValueError: the input's last dimensions are others, or a parameter has another shape.
+    """
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ValueError(f"normalized_shape {shape} needs an input of shape (..., *{shape}), not {input.shape}")
@@ -308,7 +255,12 @@ def _last_dims(
     return shape, tuple(range(input.ndim - len(shape), input.ndim))
 
 
-def _check_channels(input: Tensor, **parameters: Tensor | None) -> None:
+def check_channels(input: Tensor, **parameters: Tensor | None) -> None:
+    """Raise unless the input has channels, and each parameter one value for each.
+
+    Raises:
+        ValueError: it has not.
+    """
     if input.ndim < 2:
         raise ValueError(f"the input must have shape (N, C, ...), not {input.shape}")
     for name, parameter in parameters.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from ...core import no_grad
 from ...core.errors import AutogradError
-from ...core.extend import Tensor
+from ...core.extend import Array, Tensor
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -52,7 +53,7 @@ def get_total_norm(
         AutogradError: ``error_if_nonfinite``, and it was nan or infinite.
     """
     order = float(norm_type)
-    norms = [np.linalg.norm(each.numpy(force=True).reshape(-1), order) for each in listed(tensors) if each.numel()]
+    norms = [np.linalg.norm(elements(each).reshape(-1), order) for each in listed(tensors) if each.numel()]
     total = np.asarray(np.linalg.norm(norms, order), norms[0].dtype) if norms else np.zeros((), np.float32)
     if error_if_nonfinite and not np.isfinite(total):
         raise AutogradError(
@@ -80,6 +81,11 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     bound = float(clip_value)
     for gradient in gradients(listed(parameters)):
         gradient.clamp_(-bound, bound)
+
+
+def elements(tensor: Any) -> Array:
+    """The elements of a tensor; of a sparse one, those that are stored, each place once."""
+    return (tensor.coalesce().values() if tensor.is_sparse else tensor).numpy(force=True)  # type: ignore[no-any-return]
 
 
 def listed(tensors: Tensors) -> list[Tensor]:

@@ -67,8 +67,11 @@ class Tables:
         self.plain = True
 
     def replace(self, obj: Any) -> Any:
-        """The reduction of a tensor or reference; ``NotImplemented`` for everything else."""
-        if isinstance(obj, Tensor):
+        """The reduction of a tensor or reference; ``NotImplemented`` for everything else.
+
+        A sparse tensor is everything else: pickle takes it apart, and its parts are an array and a tensor.
+        """
+        if isinstance(obj, Tensor) and not obj.is_sparse:
             self.tensors.append(obj)
             if type(obj) is Tensor:
                 return tensor_at, (len(self.tensors) - 1,)

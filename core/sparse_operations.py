@@ -1,0 +1,210 @@
+"""The operations that have a sparse form, made of ordinary ones on the elements: gradients flow to these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import AutogradError
+from .ops.joining import cat
+from .ops.table import TENSORS
+from .sparse_tensor import SparseTensor
+from .tensor import Tensor
+
+Number = (bool, int, float, complex, np.generic)
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """Sparse and sparse: all elements of both, side by side. With a dense operand the sum is dense; an array stays one."""
+    _no_out("add", out)
+    if alpha != 1:
+        other = other * alpha
+    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
+        return _joined(input, other)
+    sparse, dense = (input, other) if isinstance(input, SparseTensor) else (other, input)
+    if isinstance(dense, Number):
+        raise TypeError("add() of a sparse tensor and a number would leave no zeros; call to_dense() first")
+    if isinstance(dense, np.ndarray):  # a gradient of an ordinary backward pass
+        return dense + sparse.to_dense()._array
+    return dense + sparse.to_dense()
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``add`` of the negative."""
+    return add(input, -other, alpha=alpha, out=out)
+
+
+def _joined(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
+        raise ValueError(
+            f"add() needs sparse tensors alike, and you gave shapes {a.shape} and {b.shape}, of which the first "
+            f"{a.sparse_dim()} and {b.sparse_dim()} dimensions are sparse"
+        )
+    elements = cat([a._elements, b._elements])
+    return SparseTensor(np.concatenate([a._places, b._places], 1), elements, a.shape)
+
+
+def mul(input: Any, other: Any, *, out: Any = None) -> SparseTensor:
+    """A sparse tensor times a number, or times a dense tensor of its shape."""
+    _no_out("mul", out)
+    sparse, factor = (input, other) if isinstance(input, SparseTensor) else (other, input)
+    return sparse.with_values(sparse._elements * _at_places("mul", sparse, factor))
+
+
+def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> SparseTensor:
+    """A sparse tensor divided by a number, or by a dense tensor of its shape."""
+    _no_out("div", out)
+    if not isinstance(input, SparseTensor) or rounding_mode is not None:
+        raise TypeError("div() of a sparse tensor divides it by a number; call to_dense() first for anything else")
+    return input.with_values(input._elements / _at_places("div", input, other))
+
+
+def _at_places(name: str, sparse: SparseTensor, factor: Any) -> Any:
+    if isinstance(factor, Number) or (not isinstance(factor, SparseTensor) and not factor.ndim):
+        return factor
+    if isinstance(factor, SparseTensor) or factor.shape != sparse.shape:
+        raise TypeError(
+            f"{name}() of a sparse tensor takes a number or a dense tensor of its shape, {sparse.shape}, and you gave "
+            f"{type(factor).__name__} of shape {factor.shape}; call to_dense() first"
+        )
+    return factor[tuple(sparse._places)]
+
+
+def neg(input: SparseTensor, *, out: Any = None) -> SparseTensor:
+    """The negative."""
+    _no_out("neg", out)
+    return input.with_values(-input._elements)
+
+
+def t(input: SparseTensor) -> SparseTensor:
+    """A matrix with rows and columns exchanged.
+
+    Raises:
+        ValueError: not a matrix, or only its rows are sparse.
+    """
+    if input.ndim != 2 or input.sparse_dim() != 2:
+        raise ValueError(
+            f"t() needs a matrix with two sparse dimensions, and this has {input.sparse_dim()} in shape {input.shape}"
+        )
+    return SparseTensor(input._places[::-1], input._elements, input.shape[::-1])
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The product of a sparse matrix (n, m) and a dense one (m, k) or vector (m,), or of a dense and a sparse one: dense.
+
+    Raises:
+        TypeError: both are sparse.
+        ValueError: shapes do not fit, or the matrix has dense dimensions.
+    """
+    _no_out("matmul", out)
+    if not isinstance(input, SparseTensor):
+        return (
+            matmul(t(other), input.mT if input.ndim == 2 else input).mT if input.ndim == 2 else matmul(t(other), input)
+        )
+    if isinstance(other, SparseTensor):
+        raise TypeError("the product of two sparse matrices is not there; call to_dense() on one of them")
+    if input.ndim != 2 or input.sparse_dim() != 2 or other.ndim not in (1, 2) or len(other) != input.shape[1]:
+        raise ValueError(
+            f"a sparse matrix of shape {input.shape} ({input.sparse_dim()} sparse dimensions) cannot be multiplied with "
+            f"a tensor of shape {other.shape}; it takes ({input.shape[-1]},) or ({input.shape[-1]}, k)"
+        )
+    rows, columns = input._places
+    elements = input._elements if other.ndim == 1 else input._elements.unsqueeze(1)
+    products = elements * other[columns]
+    shape = (input.shape[0], *other.shape[1:])
+    if not products.numel():
+        return Tensor(np.zeros(shape, products.dtype))
+    return TENSORS.add_rows(shape, rows, products)  # type: ignore[no-any-return]
+
+
+def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of all elements, dense; or over some dimensions: dense if no sparse dimension is left, else sparse.
+
+    Raises:
+        ValueError: ``keepdim``.
+        IndexError: there is no such dimension.
+    """
+    if keepdim:
+        raise ValueError("sum() of a sparse tensor drops the dimensions it sums over; call it without keepdim")
+    elements = input._elements if dtype is None else input._elements.to(dtype)
+    if dim is None:
+        return elements.sum()
+    dims = {_checked_dim(number, input.ndim) for number in ((dim,) if isinstance(dim, int) else dim)}
+    sparse = input.sparse_dim()
+    inner = tuple(number - sparse + 1 for number in dims if number >= sparse)
+    elements = elements.sum(inner) if inner else elements
+    kept = [number for number in range(sparse) if number not in dims]
+    if not kept:
+        return elements.sum(0)
+    shape = [length for number, length in enumerate(input.shape) if number not in dims]
+    return SparseTensor(input._places[kept], elements, shape).coalesce()
+
+
+def _checked_dim(dim: int, ndim: int) -> int:
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"sum() got dimension {dim} of a tensor of {ndim} dimensions")
+    return dim % ndim
+
+
+def to(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """In another dtype."""
+    if not isinstance(input, SparseTensor):  # only the dtype is asked for
+        return input.to(*(arg.dtype if isinstance(arg, SparseTensor) else arg for arg in args), **kwargs)
+    return input.with_values(input._elements.to(*args, **kwargs))
+
+
+# -- in place
+
+
+def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``add``, written into the first operand."""
+    if not isinstance(input, SparseTensor):
+        return input.add_((other * alpha).to_dense())
+    if not isinstance(other, SparseTensor):
+        raise TypeError("add_() cannot write a dense sum into a sparse tensor; write dense + sparse")
+    return _become(input, add(input, other, alpha=alpha))
+
+
+def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``sub``, written into the first operand."""
+    return add_(input, -other, alpha=alpha)
+
+
+def mul_(input: SparseTensor, other: Any) -> SparseTensor:
+    """``mul``, written into the first operand."""
+    return _become(_sparse("mul_", input), mul(input, other))
+
+
+def div_(input: SparseTensor, other: Any) -> SparseTensor:
+    """``div``, written into the first operand."""
+    return _become(_sparse("div_", input), div(input, other))
+
+
+def _become(target: SparseTensor, value: SparseTensor) -> SparseTensor:
+    # Elements may be anybody's, so they are replaced and not written into.
+    if target._requires_grad and target._edge is None and value._edge is not None:
+        raise AutogradError("a sparse leaf that requires grad cannot be changed in place; do it under no_grad()")
+    target._places, target._elements, target._is_coalesced = value._places, value._elements, value._is_coalesced
+    return target
+
+
+def _sparse(name: str, target: Any) -> SparseTensor:
+    if not isinstance(target, SparseTensor):
+        raise TypeError(f"{name}() cannot write a sparse result into a dense tensor; call to_dense() on the other one")
+    return target
+
+
+def _no_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise TypeError(f"{name}() of sparse tensors has no out=")
+
+
+# By the names of the operations that they stand in for.
+FORMS: dict[str, Any] = {
+    **{form.__name__: form for form in (add, sub, mul, div, neg, t, matmul, sum, to)},
+    **{form.__name__: form for form in (add_, sub_, mul_, div_)},
+    "mm": matmul,
+    "mv": matmul,
+    "clone": SparseTensor.clone,
+}

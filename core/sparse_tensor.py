@@ -1,0 +1,233 @@
+"""``SparseTensor``: a tensor that holds only the elements that are not zero, and where they are (PyTorch's COO layout).
+
+It is two things: ``_places``, an array of integers (sparse_dim, n), and ``_elements``, an ordinary tensor (n, *dense
+dimensions). An element that is named several times is the sum of what is named. All that is differentiable, hooked or sent
+elsewhere is the tensor of elements, so autograd, RPC and checkpoints need to know nothing new.
+
+Operations on it come through ``__tensor_function__``; those that have no sparse form say so. This module is imported when
+the first sparse tensor is made, because operations then ask every argument for its class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .errors import AutogradError
+from .ops.table import TENSORS
+from .tensor import Tensor
+from .types import Array, Counter, DType
+
+
+class SparseTensor(Tensor):
+    """See the module; make one with ``sparse_coo_tensor`` or ``Tensor.to_sparse``."""
+
+    is_sparse = True
+    layout = "sparse_coo"
+
+    def __init__(self, places: Array, elements: Tensor, shape: Sequence[int], coalesced: bool = False) -> None:
+        self._places = places
+        self._elements = elements
+        self._shape = tuple(shape)
+        self._is_coalesced = coalesced
+
+    @classmethod
+    def __tensor_function__(
+        cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        from .sparse_operations import FORMS  # made of this class
+
+        form = FORMS.get(func.__name__)
+        if form is None:
+            raise TypeError(f"{func.__name__}() has no form for sparse tensors; call to_dense() first")
+        return form(*args, **kwargs)
+
+    # -- what it holds
+
+    def _indices(self) -> Tensor:
+        """Where the elements are, (sparse_dim, n), int64."""
+        return Tensor(self._places)
+
+    def _values(self) -> Tensor:
+        """The elements, (n, *dense dimensions)."""
+        return self._elements
+
+    def indices(self) -> Tensor:
+        """Where the elements are, (sparse_dim, n), int64, each place once.
+
+        Raises:
+            AutogradError: it is not coalesced.
+        """
+        self._check_coalesced("indices")
+        return self._indices()
+
+    def values(self) -> Tensor:
+        """The elements, (n, *dense dimensions), in the order of their places.
+
+        Raises:
+            AutogradError: it is not coalesced.
+        """
+        self._check_coalesced("values")
+        return self._elements
+
+    def _check_coalesced(self, what: str) -> None:
+        if not self._is_coalesced:
+            raise AutogradError(f"{what}() needs a sparse tensor whose places are unique; call coalesce() first")
+
+    def _nnz(self) -> int:
+        """How many elements it holds."""
+        return int(self._places.shape[1])
+
+    def sparse_dim(self) -> int:
+        """How many dimensions the places have."""
+        return int(self._places.shape[0])
+
+    def dense_dim(self) -> int:
+        """How many dimensions each element has."""
+        return self._elements.ndim - 1
+
+    def is_coalesced(self) -> bool:
+        """Whether each place is named once, and in order."""
+        return self._is_coalesced
+
+    def coalesce(self) -> SparseTensor:
+        """The same with each place once and in order; elements of one place are added up."""
+        if self._is_coalesced:
+            return self
+        lengths = self._shape[: self.sparse_dim()]
+        unique, which = np.unique(self._rows(), return_inverse=True)
+        places = np.array(np.unravel_index(unique, lengths) if unique.size and lengths else ()).reshape(
+            len(lengths), -1
+        )
+        elements = self._added_up(which.reshape(-1), len(unique))
+        return SparseTensor(places.astype(np.int64), elements, self._shape, coalesced=True)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """All elements, zeros too, as an ordinary tensor; gradients flow through it."""
+        rows = math.prod(self._shape[: self.sparse_dim()])
+        result = TENSORS.reshape(self._added_up(self._rows(), rows), self._shape)
+        return result if dtype is None else result.to(dtype)  # type: ignore[no-any-return]
+
+    def to_sparse(self, sparse_dim: int | None = None) -> SparseTensor:
+        """This tensor.
+
+        Raises:
+            ValueError: another number of sparse dimensions than it has.
+        """
+        if sparse_dim not in (None, self.sparse_dim()):
+            raise ValueError(f"this tensor has {self.sparse_dim()} sparse dimensions; call to_dense() to change that")
+        return self
+
+    def _rows(self) -> Array:
+        """The place of each element as one number, counted in row-major order."""
+        lengths = self._shape[: self.sparse_dim()]
+        steps = np.array([math.prod(lengths[dim + 1 :]) for dim in range(len(lengths))], np.int64)
+        return steps @ self._places if len(lengths) else np.zeros(self._nnz(), np.int64)
+
+    def _added_up(self, rows: Array, count: int) -> Tensor:
+        shape = (count, *self._elements.shape[1:])
+        if not self._elements.numel():
+            return Tensor(np.zeros(shape, self.dtype))
+        return TENSORS.add_rows(shape, rows, self._elements)  # type: ignore[no-any-return]
+
+    def with_values(self, elements: Tensor) -> SparseTensor:
+        """Other elements at the same places."""
+        return SparseTensor(self._places, elements, self._shape, self._is_coalesced)
+
+    # -- what other tensors answer about their array
+
+    @property
+    def _array(self) -> NoReturn:  # type: ignore[override]
+        raise TypeError("this tensor is sparse and has no array of all its elements; call to_dense() first")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._elements.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        return self._shape if dim is None else self._shape[dim]
+
+    def dim(self) -> int:
+        return len(self._shape)
+
+    def numel(self) -> int:
+        return math.prod(self._shape)
+
+    def is_floating_point(self) -> bool:
+        return self._elements.is_floating_point()
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("a 0-d tensor has no length")
+        return self._shape[0]
+
+    def __repr__(self) -> str:
+        parts = [f"indices={self._indices()!r}", f"values={self._elements!r}", f"size={self._shape}"]
+        return f"sparse_coo_tensor({', '.join(parts)}, nnz={self._nnz()}{', coalesced' * self._is_coalesced})"
+
+    # -- what autograd knows: all of it is the elements'
+
+    @property
+    def _requires_grad(self) -> bool:  # type: ignore[override]
+        return self._elements._requires_grad
+
+    @property
+    def _edge(self) -> Any:  # type: ignore[override]
+        return self._elements._edge
+
+    @property
+    def _counter(self) -> Counter:  # type: ignore[override]
+        return self._elements._counter
+
+    @property
+    def _accumulator(self) -> NoReturn:  # type: ignore[override]
+        raise TypeError("gradients flow to the elements of a sparse tensor; ask for that of its _values()")
+
+    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
+        self._elements.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> SparseTensor | None:  # type: ignore[override]
+        """The gradient of the elements, at their places."""
+        gradient = self._elements.grad
+        return None if gradient is None else self.with_values(gradient)
+
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
+        return SparseTensor(self._places.copy(), self._elements.clone(), self._shape, self._is_coalesced)
+
+    def detach(self) -> SparseTensor:
+        return self.with_values(self._elements.detach())
+
+    def detach_(self) -> SparseTensor:
+        self._elements.detach_()
+        return self
+
+    def zero_(self) -> SparseTensor:
+        """Drop all elements."""
+        self._places, self._elements, self._is_coalesced = self._places[:, :0], self._elements.detach()[:0], True
+        return self
+
+    # -- copies
+
+    def __copy__(self) -> SparseTensor:
+        return self.with_values(self._elements)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        elements = deepcopy(self._elements, memo)
+        return memo.setdefault(id(self), SparseTensor(self._places.copy(), elements, self._shape, self._is_coalesced))  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return SparseTensor, (self._places, self._elements, self._shape, self._is_coalesced)

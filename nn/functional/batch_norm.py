@@ -1,0 +1,165 @@
+"""``batch_norm``: while training one row, which goes over a few samples at a time, so that what it needs stays in the cache.
+
+New memory of the whole input's size costs more than the arithmetic on it, so there is none but for results.
+"""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
+from .normalization import by_running, check_channels, updated
+
+__all__ = ["batch_norm"]
+
+CACHE = 1 << 18  # bytes of the input that are worked on at once
+
+
+@operation
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Shift and scale each channel to mean 0 and variance 1 over all samples (Ioffe and Szegedy 2015).
+
+    Args:
+        input: shape (N, C) or (N, C, ...).
+        running_mean, running_var: shape (C,); used instead of the samples' unless ``training``, and then updated in
+            place: ``new = (1 - momentum) * old + momentum * samples'``, with the unbiased variance.
+        weight, bias: shape (C,), applied after.
+        training: whether the samples' mean and variance are used.
+        momentum: see above.
+        eps: added to the variance.
+
+    Raises:
+        TypeError: not floating point.
+        ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel.
+    """
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("without training=True, running_mean and running_var are needed")
+        return by_running(input, running_mean, running_var, weight, bias, eps)
+    count = input.numel() // max(input.shape[1], 1)
+    if count == 1:
+        raise ValueError(f"training needs more than one value for each channel, and the input has shape {input.shape}")
+    if not input.is_floating_point():
+        raise TypeError(f"the input must be of floating-point numbers, not {input.dtype}")
+    result, mean, var = _standardized(input, weight, bias, count, eps)
+    updated(running_mean, mean, momentum)
+    updated(running_var, var * (count / max(count - 1, 1)), momentum)
+    return result
+
+
+def _standardized(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, count: int, eps: float
+) -> tuple[Tensor, Array, Array]:
+    x = _planes(input.numpy(force=True))
+    wide = np.promote_types(x.dtype, np.float32)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = x.sum(axis=2, dtype=wide).sum(axis=0) / wide.type(count)
+        var = _sums((x[part] - mean[:, None] for part in _parts(x)), mean)
+        var /= wide.type(count)
+        rate = 1 / np.sqrt(var + wide.type(eps))
+    scale = rate if weight is None else rate * weight.numpy(force=True)
+    out = np.empty_like(x)
+    for part in _parts(x):
+        values = (x[part] - mean[:, None]) * scale[:, None]
+        out[part] = values if bias is None else np.add(values, bias.numpy(force=True)[:, None], out=values)
+    result = Tensor(out.reshape(input.shape))
+    inputs = [tensor for tensor in (input, weight, bias) if tensor is not None]
+    if records(*inputs):
+        saved = (keep(input), None if weight is None else keep(weight))
+        record(_BATCH_NORM, result, (input, weight, bias), saved, count, eps, mean, rate)
+    return result, mean, var
+
+
+def _planes(x: Array) -> Array:
+    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+def _parts(x: Array) -> Iterator[slice]:
+    step = max(1, CACHE // max(x.itemsize * x.shape[1] * x.shape[2], 1))
+    return (slice(start, start + step) for start in range(0, len(x), step))
+
+
+def _sums(parts: Iterator[Array], like: Array, others: Iterator[Array] | None = None) -> Array:
+    """Of each channel, the sum of the squares of all parts, or of their products with ``others``."""
+    result = np.zeros_like(like)
+    for part in parts:
+        result += np.einsum("ncl,ncl->nc", part, part if others is None else next(others)).sum(axis=0)
+    return result
+
+
+def _pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
+    """The gradients of input, weight and bias: on arrays all at once, for they share what they are made of."""
+    if xp is ARRAYS:
+        return _gradients(grad, edges, *arguments)
+    rules = (_input_rule, _weight_rule, _bias_rule)
+    return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
+
+
+def _gradients(
+    grad: Array, edges: Sequence[Any], a: Array, weight: Array | None, count: int, eps: float, mean: Array, rate: Array
+) -> list[Any]:
+    x, planes = _planes(a), _planes(grad)
+    total = planes.sum(axis=2, dtype=mean.dtype).sum(axis=0)
+    along = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
+    results: list[Any] = [None, None, None]
+    if edges[0] is not None:
+        scale = rate if weight is None else rate * weight
+        result = _input_gradient(x, planes, mean, along * rate * rate / count, total / count, scale)
+        results[0] = result.reshape(a.shape)
+    if weight is not None and edges[1] is not None:
+        results[1] = (along * rate).astype(weight.dtype, copy=False)
+    if edges[2] is not None:
+        results[2] = total.astype(a.dtype, copy=False)
+    return results
+
+
+def _input_gradient(x: Array, grad: Array, mean: Array, along: Array, total: Array, scale: Array) -> Array:
+    result = np.empty_like(x)
+    for part in _parts(x):
+        values = (mean[:, None] - x[part]) * along[:, None]
+        values += grad[part]
+        values -= total[:, None]
+        result[part] = np.multiply(values, scale[:, None], out=values)
+    return result
+
+
+def _normal(xp: Any, a: Any, count: int, eps: float) -> tuple[Any, Any, tuple[int, ...]]:
+    dims = (0, *range(2, a.ndim))
+    centred = a - xp.sum_dims(a, dims, True) / count
+    rate = (xp.sum_dims(centred * centred, dims, True) / count + eps) ** -0.5
+    return centred * rate, rate, dims
+
+
+def _input_rule(xp: Any, g: Any, a: Any, weight: Any, count: int, eps: float, *_: Any) -> Any:
+    normal, rate, dims = _normal(xp, a, count, eps)
+    if weight is not None:
+        g = g * xp.reshape(weight, (-1, *(1,) * (a.ndim - 2)))
+    along = xp.sum_dims(g * normal, dims, True) / count
+    return (g - xp.sum_dims(g, dims, True) / count - normal * along) * rate
+
+
+def _weight_rule(xp: Any, g: Any, a: Any, weight: Any, count: int, eps: float, *_: Any) -> Any:
+    normal, _, dims = _normal(xp, a, count, eps)
+    return xp.sum_dims(g * normal, dims, False)
+
+
+def _bias_rule(xp: Any, g: Any, *_: Any) -> Any:
+    return xp.sum_dims(g, (0, *range(2, g.ndim)), False)
+
+
+_BATCH_NORM = Row("batch_norm", pull=_pull)

@@ -1,0 +1,141 @@
+"""A layer of an LSTM over all steps, as one operation; and one step of it, made of ordinary ones.
+
+Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000. PyTorch's order of gates: input, forget, cell,
+output.
+
+The three sigmoids and the tanh of a step are one tanh: ``sigmoid(x)`` is ``tanh(x / 2) / 2 + 1 / 2``, so the weights are halved
+where a sigmoid follows, and the gates are put in an order in which the sigmoids lie together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
+from ...core.extend import Array, Tensor, fused, records
+from .recurrence import (
+    Steps,
+    Weights,
+    forward_planes,
+    gradient_of,
+    of_bias,
+    over_steps,
+    planes,
+    rows_of,
+    through,
+    times_inputs,
+)
+
+
+def lstm_step(
+    x: Tensor, h: Tensor, c: Tensor, weights: Weights, project: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """One step: (N, I), (N, H) and (N, C) give the next h, (N, H), and c, (N, C)."""
+    gates = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
+    into, forget, cell, out = chunk(gates, 4, -1)
+    c = sigmoid(forget) * c + sigmoid(into) * tanh(cell)
+    h = sigmoid(out) * tanh(c)
+    return (h if project is None else linear(h, project)), c
+
+
+def lstm_layer(
+    x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All steps: (T, N, I), (N, H) and (N, C) give (T, N, H), and the last h and c of each sequence."""
+
+    def replay(x: Tensor, h: Tensor, c: Tensor, *parts: Any) -> tuple[Tensor, Tensor, Tensor]:
+        return _replayed(x, h, c, Weights(*parts[:4]), steps, parts[4] if len(parts) > 4 else None)
+
+    inputs = (x, h, c, *weights, *(() if project is None else (project,)))
+    if project is not None:
+        return replay(*inputs)
+    layer = _Layer(x._array, h._array, c._array, weights, steps)
+    outputs = layer.forward()
+    if not records(*(tensor for tensor in inputs if tensor is not None)):
+        return Tensor(outputs[0]), Tensor(outputs[1]), Tensor(outputs[2])
+    y, last_h, last_c = fused("Lstm", inputs, outputs, layer.backward, replay)
+    return y, last_h, last_c
+
+
+def _replayed(
+    x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    outputs: dict[int, Tensor] = {}
+    for step, count in steps:
+        new_h, new_c = lstm_step(x[step, :count], h[:count], c[:count], weights, project)
+        h, c = cat([new_h, h[count:]]), cat([new_c, c[count:]])
+        outputs[step] = cat([new_h, zeros_like(h[count:])])
+    return stack([outputs[step] for step in range(len(outputs))]), h, c
+
+
+# The gates in the order in which they are computed, by their places in PyTorch's: input, forget, output, cell.
+_ORDER = (0, 1, 3, 2)
+_HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)
+
+
+class _Layer:
+    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (4, T, N, H)."""
+
+    def __init__(self, x: Array, h: Array, c: Array, weights: Weights, steps: Steps) -> None:
+        self.x, self.h, self.c, self.steps = x, h, c, steps
+        self.w_ih, self.w_hh = planes(weights.ih._array, _ORDER), planes(weights.hh._array, _ORDER)
+        self.bias = None
+        if weights.bias_ih is not None and weights.bias_hh is not None:
+            self.bias = planes((weights.bias_ih._array + weights.bias_hh._array)[:, None], _ORDER)
+
+    def forward(self) -> tuple[Array, Array, Array]:
+        """The outputs of all steps, and the last states."""
+        shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
+        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves)
+        if self.bias is not None:
+            self.gates += (self.bias * halves).swapaxes(1, 2)[:, None]
+        self.former_h, self.former_c, self.tanh_c, y = (self.steps.empty(shape, self.x.dtype) for _ in range(4))
+        h, c, w_hh = self.h.copy(), self.c.copy(), forward_planes(self.w_hh) * halves
+        room = np.empty((4, *self.h.shape), self.x.dtype)
+        for step, n in self.steps:
+            self.former_h[step], self.former_c[step] = h, c
+            gates, h_n, c_n, tanh_c = self.gates[:, step, :n], h[:n], c[:n], self.tanh_c[step, :n]
+            gates += np.matmul(h_n, w_hh, out=room[:, :n])
+            np.tanh(gates, out=gates)
+            opened = gates[:3]
+            opened *= 0.5
+            opened += 0.5
+            into, forget, out, cell = gates
+            c_n *= forget
+            c_n += into * cell
+            np.tanh(c_n, out=tanh_c)
+            np.multiply(out, tanh_c, out=h_n)
+            y[step, :n] = h_n
+        return y, h, c
+
+    def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
+        """The gradients of x, h, c and the weights."""
+        dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
+        changes = self.steps.empty(self.gates.shape, self.x.dtype)
+        room, slopes = np.empty_like(changes[:, 0]), np.empty_like(changes[:, 0])
+        for step, n in self.steps.back():
+            dh_n, dc_n, change, slope = dh[:n], dc[:n], changes[:, step, :n], slopes[:, :n]
+            gates, tanh_c = self.gates[:, step, :n], self.tanh_c[step, :n]
+            if grads[0] is not None:
+                dh_n += grads[0][step, :n]
+            dc_n += dh_n * gates[2] * (1 - tanh_c * tanh_c)
+            np.multiply(dc_n, gates[3], out=change[0])
+            np.multiply(dc_n, self.former_c[step, :n], out=change[1])
+            np.multiply(dh_n, tanh_c, out=change[2])
+            np.multiply(dc_n, gates[0], out=change[3])
+            # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
+            np.multiply(gates, gates, out=slope)
+            np.subtract(gates[:3], slope[:3], out=slope[:3])
+            np.subtract(1, slope[3], out=slope[3])
+            change *= slope
+            np.add.reduce(np.matmul(change, self.w_hh, out=room[:, :n]), 0, out=dh_n)
+            dc_n *= gates[1]
+        return [through(changes, self.w_ih) if wanted[0] else None, dh, dc, *self._of_weights(changes)]
+
+    def _of_weights(self, changes: Array) -> list[Array | None]:
+        rows = rows_of(changes)
+        bias = None if self.bias is None else of_bias(rows, _ORDER)
+        return [over_steps(rows, self.x, _ORDER), over_steps(rows, self.former_h, _ORDER), bias, bias]

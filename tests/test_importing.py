@@ -1,0 +1,57 @@
+"""`import telegrad` is quick: rooms come when they are asked for, and nothing but NumPy is heavy."""
+
+import subprocess
+import sys
+
+import pytest
+import telegrad as tg
+
+HEAVY = ["grpc", "google.protobuf", "asyncio", "multiprocessing", "safetensors", "cryptography", "rich", "typer"]
+
+
+def run(program):
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_importing_imports_nothing_heavy_but_numpy():
+    loaded = run("import sys, telegrad; print(*sys.modules)")
+    assert "numpy" in loaded and not set(HEAVY) & set(loaded)
+
+
+@pytest.mark.parametrize("room", ["nn", "optim", "data"])
+def test_what_trains_locally_needs_no_network(room):
+    assert "grpc" not in run(f"import sys, telegrad as tg; tg.{room}; print(*sys.modules)")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import telegrad; telegrad.rpc.init_rpc",
+        "import telegrad.rpc; telegrad.rpc.init_rpc",
+        "from telegrad import rpc; rpc.init_rpc",
+        "import telegrad.autograd_dist as dist; dist.backward",
+        "import telegrad.rref as rref; from telegrad.rpc import RRef; assert RRef is rref.RRef",
+        "from telegrad.rpc import *; remote",
+        "from telegrad.nn import functional; functional.relu",
+        "from telegrad import DistributedOptimizer, RRef, errors, futures, load, save",
+        "from telegrad import *; Tensor",
+        "import telegrad.launcher",
+    ],
+)
+def test_every_way_in_works_alone(program):
+    run(program)
+
+
+def test_rpc_brings_what_answers_gradients():
+    assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; print(*sys.modules)")
+
+
+def test_what_comes_later_is_listed_and_stays():
+    assert {"nn", "rpc", "save", "Tensor", "add"} <= set(dir(tg))
+    assert tg.nn is tg.nn and tg.save is tg.save
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'telegrad' has no attribute 'nowhere'"):
+        tg.nowhere  # noqa: B018
