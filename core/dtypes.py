@@ -205,7 +205,7 @@ class finfo:  # noqa: N801  (PyTorch's name)
         if chosen == bfloat16:
             import ml_dtypes
 
-            about = ml_dtypes.finfo(chosen)
+            about = ml_dtypes.finfo(chosen)  # type: ignore[no-untyped-call]
         else:
             about = np.finfo(chosen)
         self.bits = int(about.bits)

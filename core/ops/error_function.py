@@ -105,12 +105,13 @@ def in_double(function: Callable[..., Array], x: Any) -> Array:
     """``function`` computed in float64, and rounded to the type of ``x``."""
     x = np.asarray(x)
     wide = np.atleast_1d(x).astype(np.float64, copy=False)
-    return function(wide).reshape(x.shape).astype(x.dtype, copy=False)
+    result: Array = function(wide).reshape(x.shape).astype(x.dtype, copy=False)
+    return result
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
     """Horner's scheme, with one array for all intermediate results."""
-    result = np.multiply(x, x.dtype.type(coefficients[0]))
+    result: Array = np.multiply(x, x.dtype.type(coefficients[0]))
     for coefficient in coefficients[1:-1]:
         result += x.dtype.type(coefficient)
         result *= x

@@ -58,10 +58,13 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
         except AttributeError:
             raise TypeError(f"{name}() takes a tensor, not {type(input).__name__}") from None
         used = row
-        if x.dtype.kind != "f":
+        if x.dtype.kind == "f":
+            result = Tensor(forward(x))
+        else:
             x = to_float(x)
             used = row.of(x.dtype)
-        result = Tensor(forward(x))
+            # Of bfloat16, NumPy would widen what comes from Python numbers.
+            result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
         if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
             if saves_input:

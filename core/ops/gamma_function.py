@@ -64,9 +64,8 @@ def _stirling(y: Array) -> Array:
 
 def _taylor(y: Array) -> Array:
     # lgamma(1 + z) for |z| <= 0.25 or so; around 2 by lgamma(2 + z) = lgamma(1 + z) + log(1 + z); between, by both.
-    z = y - np.where(y < 1.5, 1.0, 2.0)
-    z = np.clip(z, -0.5, 0.5)
-    series = z * polynomial(z, _taylor_terms())
+    z = np.clip(y - np.where(y < 1.5, 1.0, 2.0), -0.5, 0.5)
+    series: Array = z * polynomial(z, _taylor_terms())
     return np.where(y < 1.5, series, series + np.log1p(z))
 
 
