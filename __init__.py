@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
+from .core import linalg as linalg
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import autograd_dist as autograd_dist
     from . import data as data
+    from . import distributions as distributions
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
 else:
     # Hidden from type checkers: to them a module with __getattr__ has every name.
     _LATER = {
-        **{room: f".{room}" for room in ("autograd_dist", "data", "launcher", "nn", "optim", "rpc", "rref")},
+        **{
+            room: f".{room}"
+            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+        },
         "errors": ".core.errors",
         "futures": ".core.futures",
         "load": ".core.serialization",

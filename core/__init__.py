@@ -1,6 +1,7 @@
 """Floor 0: errors, futures, tensors and autograd. Knows no network."""
 
 from . import autograd as autograd
+from . import linalg as linalg
 from . import ops as ops
 from .autograd import Function as Function
 from .autograd import enable_grad as enable_grad

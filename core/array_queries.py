@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import is_floating
 from .types import Array, DType
 
 
@@ -34,6 +35,26 @@ class ArrayQueries:
     def device(self) -> str:
         """Where it lives: always ``"cpu"``."""
         return "cpu"
+
+    @property
+    def layout(self) -> str:
+        """How the elements are laid out: ``"strided"``, in one block of memory."""
+        return "strided"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it lives on a GPU: never."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some elements are stored."""
+        return False
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        """The names of the dimensions, which have none."""
+        return (None,) * self._array.ndim
 
     @property
     def ndim(self) -> int:
@@ -76,6 +97,8 @@ class ArrayQueries:
         """How many elements it has."""
         return self._array.size
 
+    nelement = numel
+
     def element_size(self) -> int:
         """Bytes of one element."""
         return self._array.itemsize
@@ -102,7 +125,23 @@ class ArrayQueries:
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
-        return self._array.dtype.kind == "f"
+        return is_floating(self._array.dtype)
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
+        return self._array.dtype.kind not in "bu"
+
+    def ndimension(self) -> int:
+        """How many dimensions it has: ``dim``."""
+        return self._array.ndim
+
+    def get_device(self) -> int:
+        """The number of the GPU that it lives on: -1, for the CPU."""
+        return -1
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -116,6 +155,9 @@ class ArrayQueries:
 
     def __float__(self) -> float:
         return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __int__(self) -> int:
         return int(self.item())

@@ -1,4 +1,4 @@
-"""Element types: NumPy's, under PyTorch's names, with PyTorch's rules of promotion.
+"""Element types: NumPy's (and bfloat16 of ml_dtypes, where that is installed), with PyTorch's rules of promotion.
 
 A tensor with dimensions decides the type before one without, and that before a Python number: an operand that comes
 later counts only when its category (bool < integer < floating point < complex) is higher. So ``float32`` stays
@@ -17,12 +17,15 @@ from .types import Array, DType
 
 __all__ = [
     "bool_",
+    "can_cast",
     "complex128",
     "complex64",
+    "finfo",
     "float16",
     "float32",
     "float64",
     "get_default_dtype",
+    "iinfo",
     "int16",
     "int32",
     "int64",
@@ -45,7 +48,18 @@ float64 = np.dtype(np.float64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
 
-_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+bfloat16: DType | None
+try:
+    from ml_dtypes import bfloat16 as _bfloat16
+except ImportError:
+    bfloat16 = None
+else:
+    bfloat16 = np.dtype(_bfloat16)
+    __all__ += ["bfloat16"]
+
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}  # NumPy has no kind for types from outside: V
+_FLOATING = "fV"
+_INEXACT = "fcV"
 _default: ContextVar[DType] = ContextVar("telegrad_default_dtype", default=float32)
 
 get_default_dtype = _default.get
@@ -58,27 +72,64 @@ def set_default_dtype(dtype: npt.DTypeLike) -> None:
         TypeError: ``dtype`` is not a floating-point type.
     """
     chosen = np.dtype(dtype)
-    if chosen.kind != "f":
+    if not is_floating(chosen):
         raise TypeError(
             f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64"
         )
     _default.set(chosen)
 
 
+def is_floating(dtype: DType) -> bool:
+    """Whether it is a type of real floating-point numbers, bfloat16 included (whose ``kind`` is not ``"f"``)."""
+    return dtype.kind in _FLOATING
+
+
+def is_inexact(dtype: DType) -> bool:
+    """Whether it is a floating-point or complex type: one whose tensors can require grad."""
+    return dtype.kind in _INEXACT
+
+
 def to_float(array: Array) -> Array:
     """``array`` itself if it holds floating-point (or complex) numbers, else a copy in the default dtype."""
-    return array if array.dtype.kind in "fc" else array.astype(_default.get())
+    return array if array.dtype.kind in _INEXACT else array.astype(_default.get())
 
 
-def promote_types(first: npt.DTypeLike, second: npt.DTypeLike) -> DType:
+def converted(array: Array, dtype: DType) -> Array:
+    """``array`` in ``dtype``, itself where it is that already; of complex numbers the real part, if need be."""
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        if dtype.kind == "b":
+            return array.astype(dtype)
+        array = array.real
+    return array.astype(dtype, copy=False)
+
+
+def real_type(dtype: DType) -> DType:
+    """The type of the parts of a complex type; any other is its own."""
+    return (float64 if dtype == complex128 else float32) if dtype.kind == "c" else dtype
+
+
+def complex_type(dtype: DType) -> DType:
+    """The complex type whose parts have ``dtype``, or the narrowest that holds them."""
+    return dtype if dtype.kind == "c" else complex128 if dtype == float64 else complex64
+
+
+def promote_types(type1: npt.DTypeLike, type2: npt.DTypeLike) -> DType:
     """The type that holds both: that of the higher category, or the wider one within a category."""
-    a, b = np.dtype(first), np.dtype(second)
+    a, b = np.dtype(type1), np.dtype(type2)
     if a is b:
         return a
     rank_a, rank_b = category(a), category(b)
+    if "V" in (a.kind, b.kind) and rank_a == rank_b:
+        return float64 if float64 in (a, b) else a if a == b else float32
     if rank_a == rank_b or rank_a + rank_b >= 5:  # float with complex: the complex type must be wide enough
         return np.promote_types(a, b)
     return a if rank_a > rank_b else b
+
+
+def can_cast(from_: npt.DTypeLike, to: npt.DTypeLike) -> bool:
+    """Whether a result of type ``from_`` may be written into a tensor of type ``to``: its category is not higher."""
+    source, target = category(np.dtype(from_)), category(np.dtype(to))
+    return source <= target
 
 
 def category(dtype: DType) -> int:
@@ -88,25 +139,35 @@ def category(dtype: DType) -> int:
         TypeError: tensors cannot hold that type.
     """
     try:
-        return _CATEGORY[dtype.kind]
+        rank = _CATEGORY[dtype.kind]
     except KeyError:
-        raise TypeError(f"tensors hold numbers and booleans, not {dtype}") from None
+        rank = -1
+    if rank < 0 or (dtype.kind == "V" and dtype != bfloat16):
+        raise TypeError(f"tensors hold numbers and booleans, not {dtype}")
+    return rank
 
 
 def result_type(*operands: Any) -> DType:
-    """The type of an operation on ``operands``: arrays (or tensors) and Python numbers."""
+    """The type of an operation on ``operands``: tensors (or arrays) and Python numbers."""
     by_rank: list[DType | None] = [None, None, None]  # with dimensions, 0-d, Python number
     for operand in operands:
         rank, dtype = _classify(operand)
         have = by_rank[rank]
         by_rank[rank] = dtype if have is None else promote_types(have, dtype)
     result: DType | None = None
-    for dtype_of_rank in by_rank:
-        if dtype_of_rank is not None and (result is None or category(dtype_of_rank) > category(result)):
-            result = dtype_of_rank
+    for dtype in by_rank:  # type: ignore[assignment]
+        if dtype is not None:
+            result = dtype if result is None else _beside(result, dtype)
     if result is None:
         raise TypeError("result_type needs at least one operand")
     return result
+
+
+def _beside(strong: DType, weak: DType) -> DType:
+    if category(weak) <= category(strong):
+        return strong
+    # A real type beside a complex number keeps its precision.
+    return complex_type(strong) if weak.kind == "c" and is_floating(strong) else promote_types(strong, weak)
 
 
 def _classify(operand: Any) -> tuple[int, DType]:
@@ -119,6 +180,61 @@ def _classify(operand: Any) -> tuple[int, DType]:
     if isinstance(operand, float):
         return 2, _default.get()
     if isinstance(operand, complex):
-        return 2, np.promote_types(_default.get(), complex64)
+        return 2, complex_type(_default.get())
     array = getattr(operand, "_array", operand)
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"only tensors and numbers have a result type, not {type(operand).__name__}")
     return (0 if array.ndim else 1), array.dtype
+
+
+class finfo:  # noqa: N801  (PyTorch's name)
+    """What a floating-point type can hold: ``bits``, ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``dtype``.
+
+    Args:
+        dtype: a floating-point or complex type (then its parts'); the default dtype if left out.
+
+    Raises:
+        TypeError: a type of another kind.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike | None = None) -> None:
+        chosen = _default.get() if dtype is None else real_type(np.dtype(dtype))
+        if not is_floating(chosen):
+            raise TypeError(f"finfo() is about floating-point types, and you gave {chosen}; use iinfo()")
+        about: Any
+        if chosen == bfloat16:
+            import ml_dtypes
+
+            about = ml_dtypes.finfo(chosen)
+        else:
+            about = np.finfo(chosen)
+        self.bits = int(about.bits)
+        self.eps, self.max, self.min = float(about.eps), float(about.max), float(about.min)
+        self.tiny = self.smallest_normal = float(about.smallest_normal)
+        self.resolution = 10.0**-about.precision
+        self.dtype = chosen.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801  (PyTorch's name)
+    """What an integer type can hold: ``bits``, ``max``, ``min``, ``dtype``.
+
+    Raises:
+        TypeError: a type of another kind.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        chosen = np.dtype(dtype)
+        if chosen.kind not in "iu":
+            raise TypeError(f"iinfo() is about integer types, and you gave {chosen}; use finfo()")
+        about = np.iinfo(chosen)
+        self.bits, self.max, self.min = about.bits, int(about.max), int(about.min)
+        self.dtype = chosen.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

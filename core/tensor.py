@@ -6,7 +6,9 @@ and ``signatures.py`` declares them for type checkers.
 
 from __future__ import annotations
 
+import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,9 +19,9 @@ from .array_queries import ArrayQueries
 from .autograd.hooks import Hook, NodeHooks, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import Copies
-from .dtypes import get_default_dtype
+from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
-from .interception import PlainTensors
+from .interception import NOT_TAKEN, PlainTensors, offer
 from .interception import active as interceptors
 from .printing import describe
 from .types import Array, Counter
@@ -42,6 +44,12 @@ class Lent:
 
     def __init__(self, array: Array) -> None:
         self._array = array
+
+    def own(self) -> Array:
+        """The array if nobody else holds it, or memory that it is a view of; else a copy."""
+        # Two references: this object's, and the argument of getrefcount.
+        alone = sys.getrefcount(self._array) == 2 and self._array.base is None and self._array.flags.c_contiguous
+        return self._array if alone else self._array.copy()
 
 
 class Tensor(ArrayQueries, Copies, TensorMethods):
@@ -96,7 +104,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         This one, for ``super()``, runs the operation on the arrays and gives the results the class ``cls``.
         """
         with PlainTensors():
-            return _reclassed(func(*args, **kwargs), cls)
+            result = func(*args, **kwargs)
+        return _reclassed(result, cls, (*args, *kwargs.values()))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -120,7 +129,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         Raises:
             AutogradError: the tensor is a result of a recorded operation, or does not hold floating-point numbers.
         """
-        if requires_grad and self._array.dtype.kind not in "fc":
+        if requires_grad and not is_inexact(self._array.dtype):
             raise AutogradError(f"only floating-point tensors can require grad, and this one is {self._array.dtype}")
         if not requires_grad and self._edge is not None:
             raise AutogradError(
@@ -146,14 +155,24 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     @property
     def grad(self) -> Tensor | None:
-        """The accumulated gradient, of the same shape and dtype."""
+        """The accumulated gradient, of the same shape and dtype.
+
+        Warns:
+            UserWarning: this is the result of an operation and does not retain its gradient, so it has none.
+        """
         if type(self._grad) is Lent:
             with grad_lock:
                 lent = self._grad
                 if isinstance(lent, Lent):
-                    own = Tensor(lent._array.copy())
+                    own = Tensor(lent.own())
                     if self._grad is lent:  # making it may have run a finalizer that ran a pass
                         self._grad = own
+        elif self._grad is None and self._edge is not None and not self.retains_grad:
+            warnings.warn(
+                "you read .grad of a tensor that is not a leaf: a backward pass does not fill it; call retain_grad() on it "
+                "before, or read the .grad of the leaf that you meant",
+                stacklevel=2,
+            )
         return self._grad  # type: ignore[return-value]
 
     @grad.setter
@@ -192,6 +211,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     def detach(self) -> Tensor:
         """The same memory and version counter, outside the graph."""
+        if interceptors and (taken := offer(Tensor.detach, (self,), {})) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
         result = Tensor(self._array)
         result._counter = self._counter
         return result
@@ -294,10 +315,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        # NumPy's protocol: copy=False means never, None if need be.
+        return np.array(self.numpy(), dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
@@ -306,7 +325,9 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         return self._array.__dlpack_device__()
 
     def __iter__(self) -> Iterator[Tensor]:
-        return (self[index] for index in range(len(self)))
+        if not self._array.ndim:
+            raise TypeError("you cannot iterate over a 0-d tensor; item() gives its number")
+        return iter(self.unbind(0))
 
     # __eq__ is elementwise, so a tensor is a dictionary key by identity.
     def __hash__(self) -> int:
@@ -327,11 +348,12 @@ def _as_array(data: Any) -> Array:
     return np.asarray(data, dtype=get_default_dtype())
 
 
-def _reclassed(result: Any, cls: type[Tensor]) -> Any:
-    # The object stays itself, with its history: only its class changes, which the layout of Tensor allows.
-    if type(result) is Tensor:
+def _reclassed(result: Any, cls: type[Tensor], given: tuple[Any, ...]) -> Any:
+    # The object stays itself, with its history: only its class changes, which the layout of Tensor allows. What the
+    # operation was given (an in-place one returns it, or out=) stays what it is.
+    if type(result) is Tensor and not any(result is argument for argument in given):
         result.__class__ = cls
     elif isinstance(result, (tuple, list)):
         for item in result:
-            _reclassed(item, cls)
+            _reclassed(item, cls, given)
     return result

@@ -121,6 +121,13 @@ from .pooling import MaxPool3d as MaxPool3d
 from .pooling import MaxUnpool1d as MaxUnpool1d
 from .pooling import MaxUnpool2d as MaxUnpool2d
 from .pooling import MaxUnpool3d as MaxUnpool3d
+from .recurrent import GRU as GRU
+from .recurrent import LSTM as LSTM
+from .recurrent import RNN as RNN
+from .recurrent import RNNBase as RNNBase
+from .recurrent_cells import GRUCell as GRUCell
+from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RNNCell as RNNCell
 from .reshaping import ChannelShuffle as ChannelShuffle
 from .reshaping import Flatten as Flatten
 from .reshaping import Fold as Fold

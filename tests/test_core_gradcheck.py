@@ -155,7 +155,7 @@ SHAPING = {
     "expand": lambda a: a.unsqueeze(1).expand(-1, 5, -1, -1), "reshape_copy": lambda a: a.transpose(0, 1).reshape(-1),
     "contiguous": lambda a: a.mT.contiguous(), "to": lambda a: a.to(tg.float64, copy=True), "index": lambda a: a[1],
     "slice": lambda a: a[:, 1:3, ::2], "newaxis": lambda a: a[..., None, 0], "mask": lambda a: a[a.detach() > 1.0],
-    "list": lambda a: a[[0, 1, 1]], "negative_step": lambda a: a[:, ::-1], "element": lambda a: a[1, 2, 3],
+    "list": lambda a: a[[0, 1, 1]], "element": lambda a: a[1, 2, 3],
     "tensors": lambda a: a[tg.tensor([0, 1, 1]), :, tg.tensor([3, 3, 0])], "split": lambda a: a.split(2, 1),
     "sizes": lambda a: a.split([1, 3], -1), "chunk": lambda a: a.chunk(3, 2), "unbind": lambda a: a.unbind(1),
     "cat": lambda a: tg.cat([a, a * 2, a[:1]]), "stack": lambda a: tg.stack([a, a * a], 1),

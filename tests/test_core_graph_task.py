@@ -356,3 +356,26 @@ def test_names_and_next_functions_keep_their_identity():
     assert accumulate.variable is a
     mul.metadata["note"] = 1
     assert z.grad_fn.next_functions[0][0].metadata == {"note": 1}
+
+
+def test_sums_are_added_to_in_place_and_what_others_hold_is_not():
+    a, b, c = (tg.ones(3, requires_grad=True) for _ in range(3))
+    seen = []
+    c.register_hook(lambda gradient: seen.append(gradient))
+    # One array of ones goes to every input of every sum; only a's and b's sums of several may be written into.
+    (a + b + a + c + a + b + a).backward(tg.ones(3))
+    assert a.grad.tolist() == [4] * 3 and b.grad.tolist() == [2] * 3
+    assert c.grad.tolist() == [1] * 3 and seen[0].tolist() == [1] * 3
+
+
+def test_sums_of_recorded_passes_are_recorded():
+    a = tg.ones(2, dtype=tg.float64, requires_grad=True)
+    y = (a * a + a * a * a + a * a).sum()
+    (gradient,) = grad(y, a, create_graph=True)
+    assert gradient.tolist() == [7, 7] and grad(gradient.sum(), a)[0].tolist() == [10, 10]
+
+
+def test_numbers_without_dimensions_add_up_too():
+    a = tg.tensor(2.0, requires_grad=True)
+    (a * a + a * 3 + a + a).backward()
+    assert a.grad.item() == 9 and isinstance(a.grad._array, np.ndarray)

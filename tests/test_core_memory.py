@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import threading
 import tracemalloc
 import weakref
@@ -208,3 +210,18 @@ def test_deep_graphs_are_freed_without_recursion_whatever_they_hold():
     for k in range(100_000):
         y = SavesBoth.apply(y) if k % 1000 == 0 else y.tanh() if k % 2 else y.view(1)
     del y
+
+
+def test_memory_of_freed_arrays_is_kept_for_the_next_ones():
+    if platform.libc_ver()[0] != "glibc" or any(name.startswith("MALLOC_") for name in os.environ):
+        pytest.skip("another allocator, or the environment has set it up")
+    resource = pytest.importorskip("resource")
+
+    def faults(count):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(count):
+            tg.ones(1024, 1024), tg.ones(1024, 1024)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    faults(5)
+    assert faults(20) < 20 * 1024, "half of the pages were fetched anew"

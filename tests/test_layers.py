@@ -19,6 +19,7 @@ FLOORS = {
     "collective": 2,
     "rpc": 1,
     "nn": 1,
+    "distributions": 1,
     "optim": 1,
     "data": 1,
     "core": 0,

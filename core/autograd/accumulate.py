@@ -27,7 +27,7 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
         raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
     with grad_lock:
         if isinstance(grad, Tensor):
-            have = leaf.grad
+            have = leaf._grad if leaf._grad is None else leaf.grad
             leaf._grad = grad if have is None else have + grad
             return
         if grad.dtype is not array.dtype:

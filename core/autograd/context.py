@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..dtypes import is_inexact
 from ..errors import AutogradError
 from ..tensor import Tensor
 from ..types import Array, Counter, DType
@@ -113,7 +114,7 @@ class FunctionContext:
 
     def adopt(self, node: FunctionNode, slot: int, output: Tensor, inputs: list[Tensor], earlier: list[Any]) -> Tensor:
         """``output`` as the node's output number ``slot``: itself where that is possible, else an alias."""
-        if _among(output, self._non_differentiable) or output.dtype.kind not in "fc":
+        if _among(output, self._non_differentiable) or not is_inexact(output.dtype):
             return output
         edge = (node, slot)
         if _among(output, self._dirty):

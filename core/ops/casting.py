@@ -9,7 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ..creation import check_device
-from ..dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ..dtypes import (
+    bool_,
+    complex64,
+    complex128,
+    converted,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_inexact,
+    uint8,
+)
 from ..tensor import Tensor
 from .operation import operation
 from .table import Row, record, records
@@ -21,6 +35,8 @@ __all__ = [
 METHODS = (
     "bool",
     "byte",
+    "cdouble",
+    "cfloat",
     "char",
     "clone",
     "double",
@@ -68,8 +84,8 @@ def to(
     wanted = a.dtype if dtype is None else np.dtype(dtype)
     if wanted == a.dtype:
         return clone(a) if copy else a
-    result = Tensor(a._array.astype(wanted))
-    if records(a) and wanted.kind in "fc":
+    result = Tensor(converted(a._array, wanted))
+    if records(a) and is_inexact(wanted):
         record(_CAST, result, (a,), (), a.dtype)
     return result
 
@@ -89,6 +105,8 @@ def _converter(name: str, dtype: Any) -> Any:
     return convert
 
 
+cfloat = _converter("cfloat", complex64)
+cdouble = _converter("cdouble", complex128)
 half = _converter("half", float16)
 float = _converter("float", float32)
 double = _converter("double", float64)

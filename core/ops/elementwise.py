@@ -1,4 +1,4 @@
-"""Element-wise arithmetic and functions: each a NumPy function and its gradient rules."""
+"""Element-wise arithmetic and functions that operators and gradient rules use: each a NumPy function and its rules."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..dtypes import to_float
+from ..creation import as_tensor
+from ..dtypes import converted, result_type, to_float
 from ..tensor import Tensor
-from ..types import Array, Operand
-from .factories import binary, coerce, comparison, unary
+from ..types import Array, Operand, Scalar
+from .broadcasting import integers_divide, record_fitted
+from .factories import Binary, binary, comparison, exact, named, test, unary
 from .inplace import inplace
-from .operation import operation
-from .table import Row, Saved, keep, keep_result, record
+from .namespaces import signs
+from .operation import delivered, operation
+from .table import Row, keep, record
 
 __all__ = [
     "abs",
     "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "cos",
     "div",
     "eq",
@@ -33,9 +35,7 @@ __all__ = [
     "isnan",
     "le",
     "log",
-    "logical_and",
     "logical_not",
-    "logical_or",
     "lt",
     "maximum",
     "minimum",
@@ -52,44 +52,7 @@ __all__ = [
     "sub",
     "tanh",
 ]
-# What of these are methods of tensors too.
-METHODS = (
-    "abs",
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "clamp",
-    "cos",
-    "div",
-    "eq",
-    "exp",
-    "floor_divide",
-    "ge",
-    "gt",
-    "isfinite",
-    "isnan",
-    "le",
-    "log",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "lt",
-    "maximum",
-    "minimum",
-    "mul",
-    "ne",
-    "neg",
-    "pow",
-    "relu",
-    "remainder",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sqrt",
-    "sub",
-    "tanh",
-)
+METHODS = __all__
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -100,6 +63,15 @@ def _divide(x: Any, y: Any) -> Any:
     return np.true_divide(x, y)
 
 
+def _power(x: Any, y: Any) -> Any:
+    if type(y) in (int, float):  # a tenth of the cost of a power
+        if y == 2:
+            return np.square(x)
+        if y == -0.5:
+            return 1 / np.sqrt(x)
+    return np.power(x, y)
+
+
 def _sigmoid(x: Array) -> Any:
     # By tanh: exp(-x) overflows for large negative x.
     return 0.5 * np.tanh(0.5 * x) + 0.5
@@ -107,106 +79,195 @@ def _sigmoid(x: Array) -> Any:
 
 def _power_rule_a(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
     # b * a**(b-1) is nan at a = b = 0 although a**0 is constant.
-    if isinstance(b, (bool, int, float)):
-        return g * 0 if b == 0 else g * (b * a ** (b - 1))
-    return g * xp.where(b == 0, 0.0, b * a ** xp.where(b == 0, 1.0, b - 1))
+    if isinstance(b, (bool, int, float, complex)):
+        return xp.zeros_like(g) if b == 0 else g * (b * a ** (b - 1))
+    return xp.where(b == 0, 0.0, g * (b * a ** xp.where(b == 0, 1.0, b - 1)))
 
 
 def _power_rule_b(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
-    # log(0) * 0**b is 0 for b > 0, as the limit is.
-    if isinstance(a, (bool, int, float)):
-        return g * out * float(np.log(a)) if a else g * 0
-    return g * out * xp.log(xp.where(a == 0, 1.0, a))
+    # log(0) * 0**b is 0 for b >= 0, as the limit is.
+    if isinstance(a, (bool, int, float, complex)):
+        return g * out * np.log(a).item() if a else xp.where(_not_negative(b), 0.0, g * out * -np.inf)
+    safe = xp.where((a == 0) & _not_negative(b), 1.0, a)
+    return g * out * xp.log(safe)
 
 
-def _won(xp: Any, g: Any, clearly: Any, equally: Any) -> Any:
-    return g * (xp.cast(clearly, g.dtype) + xp.cast(equally, g.dtype) * 0.5)
+def _not_negative(b: Any) -> Any:
+    return b.real >= 0 if b.dtype.kind == "c" else b >= 0
 
 
-add = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``a + b``.")
-sub = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="``a - b``.")
+def _larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return xp.where(a == b, g * 0.5, xp.where(a < b, 0.0, g))
+
+
+def _smaller(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return _larger(xp, g, b, a)
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    return integers_divide(np.floor_divide, x, y)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return integers_divide(np.remainder, x, y)
+
+
+def _divide_to_zero(x: Any, y: Any) -> Any:
+    if np.result_type(x, y).kind in "iu":
+        # Exact, where the quotient of large integers in floating point is not.
+        down = integers_divide(np.floor_divide, x, y)
+        return down + ((down < 0) & (down * y != x))
+    return np.trunc(_divide(x, y))
+
+
+def _scaled(plain: Binary, doc: str) -> Any:
+    """``plain`` with ``alpha``, which operators do without."""
+    name = plain.__name__
+
+    def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
+        return plain(input, other if alpha == 1 else mul(other, alpha), out=out)
+
+    return named(scaled, name, doc)
+
+
+plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")
+minus = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="``input - other``.")
+add = _scaled(plus, "``input + alpha * other``.")
+sub = _scaled(minus, "``input - alpha * other``.")
 mul = binary(
-    "mul", np.multiply, lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a, saves=("b", "a"), doc="``a * b``."
+    "mul",
+    np.multiply,
+    lambda xp, g, a, b: g * b,
+    lambda xp, g, a, b: g * a,
+    saves=("b", "a"),
+    doc="``input * other``.",
 )
-div = binary(
+quotient = binary(
     "div",
     _divide,
     lambda xp, g, b, out: g / b,
     lambda xp, g, b, out: -g * out / b,
     saves=("b", "bo"),
-    doc="``a / b``, in floating point.",
+    doc="``input / other``, in floating point.",
 )
-pow = binary("pow", np.power, _power_rule_a, _power_rule_b, saves=("ab", "ao"), doc="``a ** b``.")
+pow = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+floor_divide = binary(
+    "floor_divide",
+    _floor_divide,
+    lambda xp, g: xp.zeros_like(g),
+    lambda xp, g: xp.zeros_like(g),
+    saves=("", ""),
+    doc="``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
+)
+_divided_to_zero = binary(
+    "div",
+    _divide_to_zero,
+    lambda xp, g: xp.zeros_like(g),
+    lambda xp, g: xp.zeros_like(g),
+    saves=("", ""),
+    doc="``input / other``, rounded towards 0.",
+)
+remainder = binary(
+    "remainder",
+    _remainder,
+    lambda xp, g, a, b: g,
+    lambda xp, g, a, b: -g * xp.floor(a / b),
+    saves=("", "ab"),
+    doc="``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
+)
 maximum = binary(
     "maximum",
     np.maximum,
-    lambda xp, g, a, b: _won(xp, g, a > b, a == b),
-    lambda xp, g, a, b: _won(xp, g, b > a, a == b),
+    _larger,
+    lambda xp, g, a, b: _larger(xp, g, b, a),
     saves=("ab", "ab"),
-    doc="The larger of ``a`` and ``b``; equal ones share the gradient.",
+    doc="The larger of the two, nan if either is; equal ones share the gradient.",
 )
 minimum = binary(
     "minimum",
     np.minimum,
-    lambda xp, g, a, b: _won(xp, g, a < b, a == b),
-    lambda xp, g, a, b: _won(xp, g, b < a, a == b),
+    _smaller,
+    lambda xp, g, a, b: _smaller(xp, g, b, a),
     saves=("ab", "ab"),
-    doc="The smaller of ``a`` and ``b``; equal ones share the gradient.",
+    doc="The smaller of the two, nan if either is; equal ones share the gradient.",
 )
 
-exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** a``.")
+exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.")
 log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.")
 sqrt = unary("sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.")
 sin = unary("sin", np.sin, lambda xp, g, a: g * xp.cos(a), saves="a", doc="The sine of an angle in radians.")
 cos = unary("cos", np.cos, lambda xp, g, a: -g * xp.sin(a), saves="a", doc="The cosine of an angle in radians.")
 tanh = unary("tanh", np.tanh, lambda xp, g, out: g - g * out * out, saves="o", doc="The hyperbolic tangent.")
-sigmoid = unary("sigmoid", _sigmoid, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-a))``.")
+sigmoid = unary(
+    "sigmoid", _sigmoid, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-input))``."
+)
 
-eq = comparison("eq", np.equal, "Where ``a == b``, as a boolean tensor.")
-ne = comparison("ne", np.not_equal, "Where ``a != b``, as a boolean tensor.")
-lt = comparison("lt", np.less, "Where ``a < b``, as a boolean tensor.")
-le = comparison("le", np.less_equal, "Where ``a <= b``, as a boolean tensor.")
-gt = comparison("gt", np.greater, "Where ``a > b``, as a boolean tensor.")
-ge = comparison("ge", np.greater_equal, "Where ``a >= b``, as a boolean tensor.")
+eq = comparison("eq", np.equal, "Where ``input == other``, as a boolean tensor.")
+ne = comparison("ne", np.not_equal, "Where ``input != other``, as a boolean tensor.")
+lt = comparison("lt", np.less, "Where ``input < other``, as a boolean tensor.")
+le = comparison("le", np.less_equal, "Where ``input <= other``, as a boolean tensor.")
+gt = comparison("gt", np.greater, "Where ``input > other``, as a boolean tensor.")
+ge = comparison("ge", np.greater_equal, "Where ``input >= other``, as a boolean tensor.")
+
+
+def _negative(x: Array) -> Any:
+    if x.dtype.kind == "b":
+        raise TypeError("a boolean tensor cannot be negated with -; use ~")
+    return np.negative(x)
+
+
+def _real_sign(x: Array) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("complex numbers have no sign; use sgn()")
+    return signs(x)
+
+
+neg = exact("neg", _negative, lambda xp, g: -g, doc="``-input``; booleans raise ``TypeError``.")
+abs = exact(
+    "abs",
+    np.absolute,
+    lambda xp, g, a: g * xp.sign(a),
+    saves="a",
+    doc="The absolute value, real also for complex numbers; its gradient at 0 is 0.",
+)
+sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
+relu = exact(
+    "relu",
+    lambda x: np.maximum(x, 0),
+    lambda xp, g, out: g * ~(out <= 0),  # nan too lets it pass, as in PyTorch
+    saves="o",
+    doc="``max(input, 0)``; its gradient at 0 is 0.",
+)
+logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).")
+invert = test("bitwise_not", np.invert, "``~input``: not, for booleans; bitwise, for integers.")
+isnan = test("isnan", np.isnan, "Where ``input`` is nan.")
+isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.")
 
 
 @operation
-def neg(a: Tensor) -> Tensor:
-    """``-a``.
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
 
     Raises:
-        TypeError: ``a`` holds booleans; use ``~a``.
+        ValueError: another rounding mode.
+        ZeroDivisionError: integers divided by 0 with a rounding mode.
     """
-    if a._array.dtype.kind == "b":
-        raise TypeError("a boolean tensor cannot be negated with -; use ~")
-    return _exact(_NEG, np.negative, a, ())
+    if rounding_mode is None:
+        return quotient(input, other, out=out)
+    if rounding_mode == "floor":
+        return floor_divide(input, other, out=out)
+    if rounding_mode == "trunc":
+        return _divided_to_zero(input, other, out=out)
+    raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
 
 
 @operation
-def abs(a: Tensor) -> Tensor:
-    """The absolute value; its gradient at 0 is 0."""
-    return _exact(_ABS, np.absolute, a, (keep(a),))
+def clamp(
+    input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
 
-
-@operation
-def sign(a: Tensor) -> Tensor:
-    """-1, 0 or 1; its gradient is 0."""
-    return _exact(_SIGN, np.sign, a, ())
-
-
-@operation
-def relu(a: Tensor) -> Tensor:
-    """``max(a, 0)``; its gradient at 0 is 0."""
-    x = a._array
-    result = Tensor(np.maximum(x, 0))
-    if a._requires_grad and is_grad_enabled():
-        record(_RELU, result, (a,), (keep_result(result),))
-    return result
-
-
-@operation
-def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """``a``, but not below ``min`` nor above ``max``; the gradient flows where ``a`` is within the bounds.
+    Where they contradict one another, ``max`` holds.
 
     Raises:
         ValueError: both bounds are missing.
@@ -214,45 +275,38 @@ def clamp(a: Tensor, min: Operand | None = None, max: Operand | None = None) -> 
     if min is None and max is None:
         raise ValueError("clamp() needs min, max, or both")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        low = a if min is None else maximum(a, min)
-        return low if max is None else minimum(low, max)
-    x = a._array if min is None else coerce("clamp", a._array, min)[0]
-    x = x if max is None else coerce("clamp", x, max)[0]
-    result = Tensor(np.clip(x, min, max))
-    if a._requires_grad and is_grad_enabled():
-        record(_CLAMP, result, (a,), (keep(a),), min, max)
-    return result
+        return delivered("clamp", _clamp_between(input, min, max), out)
+    x = input._array
+    if x.dtype.kind not in "fV":
+        x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
+    result = Tensor(np.asarray(np.clip(x, min, max), x.dtype))
+    if input._requires_grad and is_grad_enabled():
+        record(_CLAMP, result, (input,), (keep(input),), min, max)
+    return result if out is None else delivered("clamp", result, out)
 
 
 @operation
-def logical_not(a: Tensor) -> Tensor:
-    """Where ``a`` is false (zero)."""
-    return Tensor(np.logical_not(a._array))
+def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but not below ``min``."""
+    return clamp(input, min, out=out)
 
 
 @operation
-def invert(a: Tensor) -> Tensor:
-    """``~a``: not, for booleans; bitwise, for integers."""
-    return Tensor(np.invert(a._array))
+def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but not above ``max``."""
+    return clamp(input, None, max, out=out)
 
 
-@operation
-def isnan(a: Tensor) -> Tensor:
-    """Where ``a`` is nan."""
-    return Tensor(np.isnan(a._array))
-
-
-@operation
-def isfinite(a: Tensor) -> Tensor:
-    """Where ``a`` is neither infinite nor nan."""
-    return Tensor(np.isfinite(a._array))
-
-
-def _exact(row: Row, function: Any, a: Tensor, saved: tuple[Saved, ...]) -> Tensor:
-    result = Tensor(function(a._array))
-    if a._requires_grad and is_grad_enabled():
-        record(row, result, (a,), saved)
-    return result
+def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
+    dtype = result_type(input, *(bound for bound in (min, max) if bound is not None))
+    bounds = [None if bound is None else as_tensor(bound) for bound in (min, max)]
+    x = converted(input._array, dtype)
+    low, high = (None if bound is None else converted(bound._array, dtype) for bound in bounds)
+    result = Tensor(np.clip(x, low, high))
+    inputs = (input, *bounds)
+    arrays = (x, low, high)
+    saved = tuple(None if tensor is None else keep(tensor, array) for tensor, array in zip(inputs, arrays))
+    return record_fitted(_CLAMP_BETWEEN, result, inputs, saved)
 
 
 def _within(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
@@ -261,18 +315,16 @@ def _within(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
     return g if high is None else g * (a <= high)
 
 
-_NEG = Row("neg", lambda xp, g: -g)
-_ABS = Row("abs", lambda xp, g, a: g * xp.sign(a))
-_SIGN = Row("sign", lambda xp, g: g * 0)
-_RELU = Row("relu", lambda xp, g, out: g * (out > 0))
+def _at_low(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
+    return g * (a < low) if high is None else g * ((a < low) & (low < high))
+
+
+def _at_high(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
+    return g * (a > high) if low is None else g * ((a > high) | (high < low))
+
+
 _CLAMP = Row("clamp", _within)
-floor_divide = comparison("floor_divide", np.floor_divide, "``a // b``: rounded down. Not differentiable.")
-remainder = comparison("remainder", np.remainder, "``a % b``, with the sign of ``b``. Not differentiable.")
-logical_and = comparison("logical_and", np.logical_and, "Where both are true.")
-logical_or = comparison("logical_or", np.logical_or, "Where at least one is true.")
-bitwise_and = comparison("bitwise_and", np.bitwise_and, "``a & b``.")
-bitwise_or = comparison("bitwise_or", np.bitwise_or, "``a | b``.")
-bitwise_xor = comparison("bitwise_xor", np.bitwise_xor, "``a ^ b``.")
+_CLAMP_BETWEEN = Row("clamp", _within, _at_low, _at_high)
 
 IN_PLACE = {
     "add_": inplace(add, np.add, keeps="never"),
@@ -281,6 +333,7 @@ IN_PLACE = {
     "div_": inplace(div, np.true_divide, keeps="never"),
     "pow_": inplace(pow, np.power),
     "clamp_": inplace(clamp),
-    **{f"{each.__name__}_": inplace(each) for each in (abs, cos, log, sin)},
+    **{f"{each.__name__}_": inplace(each) for each in (abs, clamp_max, clamp_min, cos, log, remainder, sign, sin)},
+    **{f"{each.__name__}_": inplace(each) for each in (eq, floor_divide, ge, gt, le, logical_not, lt, ne)},
     **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp, neg, relu, sigmoid, sqrt, tanh)},
 }

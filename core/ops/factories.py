@@ -13,12 +13,12 @@ import numpy as np
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.graph import gradient_edge
 from ..autograd.node import Edges
-from ..dtypes import get_default_dtype, result_type
+from ..dtypes import result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
-from ..types import Array, Counter, Operand
+from ..types import Array, Counter, DType, Operand
 from .operation import OPERATIONS, delivered, explain
-from .table import BroadcastNode, OpNode, Row, Rule, Saved
+from .table import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 
 class Unary(Protocol):
@@ -57,8 +57,10 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
             x = input._array
         except AttributeError:
             raise TypeError(f"{name}() takes a tensor, not {type(input).__name__}") from None
-        if x.dtype.kind not in "fc":
-            x = x.astype(get_default_dtype())
+        used = row
+        if x.dtype.kind != "f":
+            x = to_float(x)
+            used = row.of(x.dtype)
         result = Tensor(forward(x))
         if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
@@ -67,7 +69,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
                 saved = ((x, input, counter, counter[0]),)
             elif saves_result:
                 saved = ((result._array, None, result._counter, 0),)
-            result._edge = (OpNode(row, (input._edge or gradient_edge(input),), saved), 0)
+            result._edge = (OpNode(used, (input._edge or gradient_edge(input),), saved), 0)
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
@@ -113,14 +115,15 @@ def binary(
             explain(error, name, (input, other), {})
             raise
         if needs and is_grad_enabled():
+            used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
             plan = plans[needs]
             saved = _saved(plan, result, input, other, x, y) if plan else ()
             edge_a = (input._edge or gradient_edge(input)) if needs & 1 else None  # type: ignore[union-attr, arg-type]
             edge_b = (other._edge or gradient_edge(other)) if needs & 2 else None  # type: ignore[union-attr, arg-type]
             if alike and x.shape == y.shape:
-                node = OpNode(row, (edge_a, edge_b), saved)
+                node = OpNode(used, (edge_a, edge_b), saved)
             else:
-                node = _fitting(row, (edge_a, edge_b), saved, result._array.shape, input, other, x, y)
+                node = _fitting(used, (edge_a, edge_b), saved, result._array.shape, input, other, x, y)
             result._edge = (node, 0)
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
@@ -174,19 +177,64 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binar
     return named(operation, name, doc)  # type: ignore[no-any-return]
 
 
+def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
+    """An operation on one tensor that keeps its dtype, integers too; ``rule`` is ``None`` where it is flat."""
+    row = Row(name, _flat if rule is None else rule)
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
+        try:
+            result = Tensor(forward(input._array))
+        except (AttributeError, TypeError, ValueError) as error:
+            explain(error, name, (input,), {})
+            raise
+        if input._requires_grad and is_grad_enabled():
+            saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
+            record(row, result, (input,), saved)
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
+    """An operation on one tensor whose result is not differentiable, as where something holds."""
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken  # type: ignore[no-any-return]
+        try:
+            result = Tensor(forward(input._array))
+        except (AttributeError, TypeError, ValueError) as error:
+            explain(error, name, (input,), {})
+            raise
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)  # type: ignore[no-any-return]
+
+
+def _flat(xp: Any, g: Any) -> Any:
+    return xp.zeros_like(g)
+
+
 def coerce(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it."""
     if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
         return x, y
     x, y = _plain(name, x), _plain(name, y)
-    dtype = result_type(x, y)
-    if type(x) is _ndarray:
-        x = x.astype(dtype, copy=False)
-    if type(y) is _ndarray:
-        y = y.astype(dtype, copy=False)
-    elif type(x) is not _ndarray:
+    if type(x) is not _ndarray and type(y) is not _ndarray:
         raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
-    return x, y
+    dtype = result_type(x, y)
+    return _as(x, dtype), _as(y, dtype)
+
+
+def _as(operand: Any, dtype: DType) -> Any:
+    if type(operand) is _ndarray:
+        return operand.astype(dtype, copy=False)
+    # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
+    if dtype.kind == "V" or (dtype.kind in "iu" and not -128 <= operand <= 127):
+        return np.asarray(operand).astype(dtype)
+    return operand
 
 
 def _plain(name: str, operand: Any) -> Any:
@@ -200,6 +248,8 @@ def _plain(name: str, operand: Any) -> Any:
 
 
 def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor | None) -> Any:
+    # The public function of that name, which may be this one with further parameters (``add`` has ``alpha``).
+    operation = OPERATIONS.get(operation.__name__, operation)
     return offer(operation, operands, {} if out is None else {"out": out})
 
 

@@ -9,7 +9,7 @@ from ..random import Generator
 from ..random_tensors import floats
 from ..tensor import Tensor
 from ..types import Array
-from . import casting, shaping
+from . import casting, expanding
 from .indexing import setitem
 from .inplace import inplace
 from .views import changed, check_writable
@@ -20,7 +20,7 @@ METHODS = ("copy_", "fill_", "normal_", "uniform_", "zero_")
 
 def copy_(a: Tensor, source: Tensor) -> Tensor:
     """Copy ``source`` into this tensor, broadcast and converted; recorded."""
-    return _copy(a, shaping.broadcast_to(casting.to(source, a.dtype), a.shape))
+    return _copy(a, expanding.broadcast_to(casting.to(source, a.dtype), a.shape))
 
 
 def zero_(a: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Reading and writing parts of a tensor: ``t[index]``, ``t[index] = value``, ``gather``, ``where``, ``embedding``."""
+"""``t[index]`` and ``t[index] = value``, and their forms as functions."""
 
 from __future__ import annotations
 
@@ -7,203 +7,179 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
-from ..creation import as_tensor
-from ..dtypes import result_type
+from ..dtypes import category
 from ..tensor import Tensor
 from ..types import Array, Operand
-from .dims import one_dim
-from .inplace import inplace
-from .namespaces import is_basic
+from .index_forms import integers, out_of_range, split_index
 from .operation import operation
-from .table import OpNode, Row, record, records
-from .views import changed, check_writable, view_of
+from .places import FULL, GET, PART, overwrite
+from .places import accumulate as accumulate_at
+from .shaping import reshape
+from .views import view_of
 
-__all__ = [
-    "embedding",
-    "gather",
-    "index_select",
-    "masked_fill",
-    "masked_select",
-    "where",
-]
-# What of these are methods of tensors too.
-METHODS = (
-    "gather",
-    "index_select",
-    "masked_fill",
-    "masked_select",
-)
+__all__ = ["index_put", "put", "take"]
+METHODS = ("index_put", "put", "take")
 
-_GET = Row("index", lambda xp, g, shape, index: xp.scatter(shape, index, g), view=lambda x, index: x[index])
-_SET = Row(
-    "set_item",
-    lambda xp, g, index, shape, dtype: xp.masked(g, index),
-    lambda xp, g, index, shape, dtype: xp.fit(xp.get(g, index), shape, dtype),
-)
-_GATHER = Row("gather", lambda xp, g, shape, dim, index: xp.put_along(shape, dim, index, g))
-_EMBEDDING = Row("embedding", lambda xp, g, shape, rows: xp.add_rows(shape, rows, g))
-_WHERE = Row(
-    "where",
-    lambda xp, g, condition, a, b: xp.fit(g * condition, *a),
-    lambda xp, g, condition, a, b: xp.fit(g * ~condition, *b),
-)
+_PART = PART.row
 
 
 @operation
-def getitem(a: Tensor, index: Any) -> Tensor:
-    """``a[index]`` with NumPy's meaning: a view for integers and slices, a copy for tensors, lists and masks.
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """``input[index]`` with PyTorch's meaning: a view for integers and slices, a copy for tensors, lists and masks.
 
     Raises:
         IndexError: the index is out of range, or of a kind that cannot index.
+        ValueError: a slice has a step that is not positive.
     """
-    index = _to_index(index)
-    x = a._array
-    out = x[index]
-    if is_basic(index):
+    basic, advanced = split_index(index, input._array)
+    if advanced is None:
+        return part(input, Ellipsis if basic is None else basic)
+    if basic is not None:
+        input = part(input, basic)
+    try:
+        return GET(input, advanced)
+    except IndexError as error:
+        raise out_of_range(error, input._array) from None
+
+
+def part(input: Tensor, index: Any) -> Tensor:
+    """The view that integers, slices, ``None`` and ``...`` name."""
+    x = input._array
+    try:
+        out = x[index]
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    if type(out) is not np.ndarray:
         # With "..." an element comes as a 0-d view; without, as a scalar, which is a copy.
-        if type(out) is not np.ndarray:
-            index = (*index, Ellipsis) if isinstance(index, tuple) else (index, Ellipsis)
-            out = x[index]
-        return view_of(a, out, _GET, (index,), (x.shape, index))
-    result = Tensor(out)
-    return record(_GET, result, (a,), (), x.shape, index) if records(a) else result
+        index = (*index, Ellipsis) if isinstance(index, tuple) else (index, Ellipsis)
+        out = x[index]
+    return view_of(input, out, _PART, (index,), (x.shape, index))
 
 
 @operation
-def setitem(a: Tensor, index: Any, value: Operand) -> None:
-    """``a[index] = value``, recorded.
+def setitem(input: Tensor, index: Any, value: Operand) -> None:
+    """``input[index] = value``, recorded.
 
     Raises:
-        AutogradError: ``a`` is a leaf that requires grad.
+        AutogradError: ``input`` is a leaf that requires grad.
         IndexError: the index is out of range.
-        ValueError: the shape of ``value`` cannot be broadcast to that of ``a[index]``.
+        ValueError: the shape of ``value`` cannot be broadcast to that of ``input[index]``.
         TypeError: ``value`` is of a higher category of dtypes.
     """
-    index = _to_index(index)
-    source = value._array if isinstance(value, Tensor) else np.asarray(value)
-    recording = is_grad_enabled() and (a._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
-    if recording:
-        check_writable(a)
-    if isinstance(value, Tensor) and a.dtype.kind in "biu" and source.dtype.kind in "fc":
+    basic, advanced = split_index(index, input._array)
+    if basic is None or advanced is None:
+        _assign(input, Ellipsis if basic is advanced else basic if advanced is None else advanced, value)
+    else:
+        _assign(part(input, basic), advanced, value)
+
+
+def _assign(input: Tensor, where: Any, value: Any) -> None:
+    x = input._array
+    if isinstance(value, Tensor):
+        if value._array.dtype is not x.dtype:
+            _fitting("setitem", x, value._array)
+        value = _without_leading(value, x, where)
+    try:
+        overwrite(input, where, value, True)
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    except ValueError as error:
+        shape, given = x[where].shape, np.shape(getattr(value, "_array", value))
+        if "broadcast" not in str(error):
+            raise
+        raise ValueError(f"a value of shape {given} cannot be broadcast to the place's shape {shape}") from None
+
+
+def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
+    # Further dimensions of length 1 in front are no obstacle.
+    ndim = value.ndim
+    if ndim > x.ndim and ndim > x[where].ndim:
+        extra = ndim - x[where].ndim
+        if value.shape[:extra] == (1,) * extra:
+            return part(value, (0,) * extra)
+    return value
+
+
+def _fitting(name: str, x: Array, source: Array) -> None:
+    if category(source.dtype) > max(category(x.dtype), 1):
         raise TypeError(
-            f"you cannot assign {source.dtype} values into a tensor of {a.dtype}; convert one of them first"
+            f"you cannot assign {source.dtype} values into a tensor of {x.dtype}; convert one of them first"
         )
-    # History first: the edge must be the old value's.
-    edge = None
-    if recording:
-        value_edge = gradient_edge(value) if isinstance(value, Tensor) else None
-        node = OpNode(_SET, (gradient_edge(a), value_edge), (), (index, source.shape, source.dtype))
-        edge = (node, 0)
-    a._array[index] = source
-    changed(a, edge)
 
 
 @operation
-def index_select(a: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of ``a`` along ``dim`` that the 1-d integer tensor ``index`` names."""
-    dim = one_dim(dim, a.ndim)
-    _integers("index_select", index)
-    return getitem(a, (slice(None),) * dim + (index,))
-
-
-@operation
-def gather(a: Tensor, dim: int, index: Tensor) -> Tensor:
-    """``out[i, j] = a[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
 
     Raises:
         IndexError: an index is out of range.
-        ValueError: ``index`` has another number of dimensions, or is longer than ``a`` beside ``dim``.
+        TypeError: ``values`` is of another dtype.
+        ValueError: its shape does not fit.
     """
-    x, places = a._array, _integers("gather", index)
-    dim = one_dim(dim, x.ndim)
-    if places.ndim != x.ndim or any(n > m for i, (n, m) in enumerate(zip(places.shape, x.shape)) if i != dim):
-        raise ValueError(f"gather() cannot read shape {x.shape} along dim {dim} with an index of shape {places.shape}")
-    if places.size and (places.min() < 0 or places.max() >= (x.shape[dim] if x.ndim else 1)):
-        raise IndexError(f"gather() got an index outside 0..{x.shape[dim] - 1 if x.ndim else 0}")
-    result = Tensor(x[along(places, dim)] if x.ndim else x.copy())
-    return record(_GATHER, result, (a,), (), x.shape, dim, places) if records(a) else result
-
-
-def along(places: Array, dim: int) -> tuple[Any, ...]:
-    """The NumPy index that reads at ``places`` along ``dim`` and at the same place in the other dimensions."""
-    where: list[Any] = list(np.indices(places.shape, sparse=True))
-    where[dim] = places
-    return tuple(where)
+    return _index_put("index_put", input, indices, values, accumulate, False)
 
 
 @operation
-def embedding(weight: Tensor, rows: Tensor) -> Tensor:
-    """The rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """``index_put`` in place."""
+    return _index_put("index_put_", input, indices, values, accumulate, True)
+
+
+def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulate: bool, in_place: bool) -> Tensor:
+    if values.dtype != input.dtype:
+        raise TypeError(f"{name}() needs values of the tensor's dtype {input.dtype}, and you gave {values.dtype}")
+    index = tuple(FULL if each is None else each for each in indices)
+    _, where = split_index(index, input._array)
+    write = accumulate_at if accumulate else overwrite
+    try:
+        return write(input, Ellipsis if where is None else where, values, in_place)
+    except IndexError as error:
+        raise out_of_range(error, input._array) from None
+
+
+@operation
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements of the flattened tensor at the places ``index``, in its shape.
 
     Raises:
-        IndexError: a row is out of range.
+        IndexError: a place is out of range.
+        TypeError: ``index`` does not hold integers.
     """
-    places, table = _integers("embedding", rows), weight._array
-    if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
-        raise IndexError(f"embedding() got a row outside 0..{table.shape[0] - 1}")
-    result = Tensor(table[places])
-    return record(_EMBEDDING, result, (weight,), (), table.shape, places) if records(weight) else result
+    return GET(input, _unravelled("take", input._array, index))
 
 
 @operation
-def where(condition: Tensor, a: Operand | None = None, b: Operand | None = None) -> Any:
-    """``a`` where ``condition`` is true and ``b`` elsewhere, broadcast; with ``condition`` alone, its true indices."""
-    mask = condition._array if isinstance(condition, Tensor) else np.asarray(condition)
-    if a is None or b is None:
-        return tuple(Tensor(part) for part in np.nonzero(mask))
-    dtype = result_type(a, b)
-    first, second = (
-        as_tensor(a, None if isinstance(a, Tensor) else dtype),
-        as_tensor(b, None if isinstance(b, Tensor) else dtype),
-    )
-    mask = mask.astype(bool, copy=False)
-    result = Tensor(np.where(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
-    if records(first, second):
-        shapes = ((first.shape, first.dtype), (second.shape, second.dtype))
-        record(_WHERE, result, (first, second), (), mask, *shapes)
-    return result
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
+
+    Raises:
+        IndexError: a place is out of range.
+        ValueError: ``source`` has another number of elements than ``index``.
+    """
+    return _put("put", input, index, source, accumulate, False)
 
 
 @operation
-def masked_fill(a: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """``a`` with ``value`` where ``mask`` is true."""
-    filler = value if isinstance(value, Tensor) else as_tensor(value, a.dtype)
-    return where(mask, filler, a)  # type: ignore[no-any-return]
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``put`` in place."""
+    return _put("put_", input, index, source, accumulate, True)
 
 
-@operation
-def masked_select(a: Tensor, mask: Tensor) -> Tensor:
-    """The elements of ``a`` where ``mask`` is true, as a vector."""
-    return getitem(a, mask)
+def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
+    if source.numel() != index.numel():
+        raise ValueError(f"{name}() needs as many values as places: {index.numel()} places, {source.numel()} values")
+    where = _unravelled(name, input._array, index)
+    write = accumulate_at if accumulate else overwrite
+    return write(input, where, reshape(source, index.shape), in_place)
 
 
-def _to_index(index: Any) -> Any:
-    if isinstance(index, tuple):
-        return tuple(_one(part) for part in index)
-    return _one(index)
+def _unravelled(name: str, x: Array, index: Tensor) -> tuple[Any, ...]:
+    places = integers(name, index)
+    if places.size and (places.min() < -x.size or places.max() >= x.size):
+        raise IndexError(
+            f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
+        )
+    return np.unravel_index(places % max(x.size, 1), x.shape) if x.ndim else (np.newaxis,) * places.ndim
 
 
-def _one(part: Any) -> Any:
-    if isinstance(part, Tensor):
-        array = part._array
-        if array.dtype.kind not in "biu":
-            raise IndexError(f"a tensor index must be of integers or booleans, not {array.dtype}")
-        return array
-    if isinstance(part, (list, range)) and _has_tensor(part):
-        return np.asarray([int(item) for item in part])
-    return part
-
-
-def _has_tensor(parts: Sequence[Any]) -> bool:
-    return any(isinstance(part, Tensor) for part in parts)
-
-
-def _integers(name: str, index: Tensor) -> Array:
-    if index._array.dtype.kind not in "iu":
-        raise TypeError(f"{name}() needs an index of integers, not {index._array.dtype}")
-    return index._array
-
-
-IN_PLACE = {"masked_fill_": inplace(masked_fill)}
+IN_PLACE = {"index_put_": index_put_, "put_": put_}

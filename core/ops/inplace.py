@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..dtypes import can_cast
 from ..errors import AutogradError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
@@ -28,7 +29,7 @@ def inplace(
         if active and (taken := offer(in_place, (target, *args), kwargs)) is not NOT_TAKEN:
             return taken  # type: ignore[no-any-return]
         recording = is_grad_enabled()
-        if ufunc is not None and len(args) == 1 and not (recording and _any_requires_grad(target, args)):
+        if ufunc is not None and len(args) == 1 and not kwargs and not (recording and _any_requires_grad(target, args)):
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
             plain = isinstance(other, (int, float))
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
@@ -63,9 +64,7 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
         ValueError: its shape does not fit.
     """
     into, source = target._array, value._array
-    if (into.dtype.kind in "biu" and source.dtype.kind in "fc") or (
-        into.dtype.kind == "b" and source.dtype.kind != "b"
-    ):
+    if source.dtype is not into.dtype and not can_cast(source.dtype, into.dtype):
         raise TypeError(f"{name}() cannot write {source.dtype} results into a tensor of {into.dtype}; convert it first")
     if source.shape != into.shape:
         raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")

@@ -12,11 +12,11 @@ from ..tensor import Tensor
 from ..types import Array
 from . import resampling
 from .convolution import batched
-from .indexing import gather
 from .operation import operation
 from .pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from .reductions import mean
 from .resampling import Taps
+from .scattering import gather
 from .shaping import reshape
 from .sliding import at_least
 from .table import Row, record, records

@@ -1,132 +1,193 @@
-"""Putting tensors together and taking them apart."""
+"""Tensors put together: ``cat``, ``stack`` and their kin."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges
-from ..dtypes import result_type
+from ..dtypes import get_default_dtype, result_type
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
-from .indexing import getitem
-from .operation import operation
-from .shaping import unsqueeze
-from .table import Row, record
+from .operation import delivered, operation
+from .shaping import atleast_1d, atleast_2d, atleast_3d, reshape
+from .table import Row, record, records
 
 __all__ = [
+    "block_diag",
     "cat",
-    "chunk",
-    "split",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "row_stack",
     "stack",
-    "unbind",
+    "vstack",
 ]
-# What of these are methods of tensors too.
-METHODS = (
-    "chunk",
-    "split",
-    "unbind",
-)
+METHODS = ()
+
+Tensors = Sequence[Tensor]
 
 
-def _cut(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+def _cut(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
     # The gradient is cut where the inputs met.
-    dim, offsets, dtypes = arguments
-    parts = ((slice(None),) * dim + (slice(start, end),) for start, end in itertools.pairwise(offsets))
+    indices, dtypes = arguments
     return [
-        None if edge is None else xp.cast(xp.get(grad, part), dtype) for edge, part, dtype in zip(edges, parts, dtypes)
+        None if edge is None else xp.cast(xp.get(grad, index), dtype)
+        for edge, index, dtype in zip(edges, indices, dtypes)
     ]
 
 
-_CAT = Row("cat", pull=_cut)
+_CAT = Row("cat", pull=_cut, holomorphic=False)
+_STACK = Row("stack", pull=_cut, holomorphic=False)
+_BLOCKS = Row("block_diag", pull=_cut, holomorphic=False)
 
 
 @operation
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after the other along ``dim``.
+def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors one after the other along ``dim``; vectors of no elements are left out.
 
     Raises:
+        IndexError: there is no such dimension.
         ValueError: none were given, or their shapes differ beside ``dim``.
     """
-    parts = list(tensors)
+    parts = tensors if type(tensors) is list else list(tensors)
     if not parts:
         raise ValueError("cat() needs at least one tensor")
     arrays, parts = _alike(parts)
     axis = one_dim(dim, arrays[0].ndim)
+    if not arrays[0].ndim:
+        raise ValueError("cat() cannot join 0-d tensors; use stack()")
     try:
         result = Tensor(np.concatenate(arrays, axis))
     except ValueError:
-        raise ValueError(f"cat() along dim {dim} cannot join shapes {[array.shape for array in arrays]}") from None
+        raise ValueError(
+            f"cat() along dim {dim} cannot join shapes {', '.join(str(array.shape) for array in arrays)}: "
+            "they must be equal in all other dimensions"
+        ) from None
     if is_grad_enabled() and any(part._requires_grad for part in parts):
-        offsets = tuple(itertools.accumulate((array.shape[axis] for array in arrays), initial=0))
-        record(_CAT, result, parts, (), axis, offsets, [part.dtype for part in parts])
-    return result
+        offsets = tuple(itertools.accumulate([array.shape[axis] for array in arrays], initial=0))
+        before = (slice(None),) * axis
+        _join(_CAT, result, parts, [(*before, slice(start, end)) for start, end in itertools.pairwise(offsets)])
+    return result if out is None else delivered("cat", result, out)
 
 
 @operation
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+def concat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """``cat`` under another name."""
+    return cat(tensors, dim, out=out)
+
+
+@operation
+def concatenate(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """``cat`` under NumPy's name."""
+    return cat(tensors, dim, out=out)
+
+
+@operation
+def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, of one shape, side by side along a new dimension ``dim``.
 
     Raises:
+        IndexError: there is no such place.
         ValueError: none were given, or the shapes differ.
     """
-    parts = list(tensors)
-    if len({part.shape for part in parts}) != 1:
-        raise ValueError(f"stack() needs tensors of one shape, and you gave {[part.shape for part in parts]}")
-    return cat([unsqueeze(part, dim) for part in parts], one_dim(dim, parts[0].ndim + 1))
+    parts = tensors if type(tensors) is list else list(tensors)
+    if not parts:
+        raise ValueError("stack() needs at least one tensor")
+    arrays = [part._array for part in parts]
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    axis = one_dim(dim, len(shape) + 1)
+    for place, array in enumerate(arrays):
+        if array.shape != shape:
+            raise ValueError(f"stack() needs tensors of one shape, and you gave {shape} and, at {place}, {array.shape}")
+        if array.dtype is not dtype:
+            wanted = result_type(*parts)
+            arrays = [array.astype(wanted, copy=False) for array in arrays]
+            break
+    longer = (*shape[:axis], 1, *shape[axis:])
+    result = Tensor(np.concatenate([array.reshape(longer) for array in arrays], axis))
+    if is_grad_enabled() and any(part._requires_grad for part in parts):
+        before = (slice(None),) * axis
+        _join(_STACK, result, parts, [(*before, place) for place in range(len(parts))])
+    return result if out is None else delivered("stack", result, out)
 
 
-@operation
-def split(a: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts along ``dim``: of ``split_size`` each (the last may be smaller), or of those sizes.
-
-    Raises:
-        ValueError: the sizes do not add up, or are not positive.
-    """
-    axis = one_dim(dim, a.ndim)
-    length = a.shape[axis]
-    if isinstance(split_size, int):
-        if split_size <= 0:
-            raise ValueError(f"split() needs a positive size, and you gave {split_size}")
-        sizes = [min(split_size, length - start) for start in range(0, max(length, 1), split_size)]
-    else:
-        sizes = list(split_size)
-        if sum(sizes) != length or min(sizes, default=0) < 0:
-            raise ValueError(f"split() sizes {sizes} do not add up to {length}, the length of dim {dim}")
-    offsets = itertools.accumulate(sizes, initial=0)
-    return tuple(
-        getitem(a, (slice(None),) * axis + (slice(start, start + size),)) for start, size in zip(offsets, sizes)
-    )
-
-
-@operation
-def chunk(a: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
-
-    Raises:
-        ValueError: ``chunks`` is not positive.
-    """
-    if chunks <= 0:
-        raise ValueError(f"chunk() needs a positive number of chunks, and you gave {chunks}")
-    length = a.shape[one_dim(dim, a.ndim)]
-    return split(a, max(-(-length // chunks), 1), dim)
-
-
-@operation
-def unbind(a: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of the slices along ``dim``, which they lack."""
-    axis = one_dim(dim, a.ndim)
-    return tuple(getitem(a, (slice(None),) * axis + (index,)) for index in range(a.shape[axis]))
+def _join(row: Row, result: Tensor, parts: Tensors, indices: list[tuple[Any, ...]]) -> None:
+    record(row, result, parts, (), indices, [part._array.dtype for part in parts])
 
 
 def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
+    arrays = [part._array for part in parts]
+    dtype, ndim = arrays[0].dtype, arrays[0].ndim
+    for array in arrays:
+        if array.dtype is not dtype or array.ndim != ndim or array.shape == (0,):
+            break
+    else:
+        return arrays, parts
     # PyTorch lets an empty vector join anything; programs build lists up from torch.empty(0).
     full = [part for part in parts if part.shape != (0,)] or parts[:1]
-    dtype = result_type(*parts)
-    return [part._array.astype(dtype, copy=False) for part in full], full
+    wanted = result_type(*parts)
+    return [part._array.astype(wanted, copy=False) for part in full], full
+
+
+@operation
+def hstack(tensors: Tensors) -> Tensor:
+    """Side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
+    parts = atleast_1d(*tensors) if len(tensors) > 1 else (atleast_1d(*tensors),)
+    return cat(list(parts), 0 if parts[0].ndim == 1 else 1)
+
+
+@operation
+def vstack(tensors: Tensors) -> Tensor:
+    """One below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
+    return cat([atleast_2d(tensor) for tensor in tensors], 0)
+
+
+@operation
+def row_stack(tensors: Tensors) -> Tensor:
+    """``vstack`` under another name."""
+    return vstack(tensors)
+
+
+@operation
+def dstack(tensors: Tensors) -> Tensor:
+    """One behind the other along dimension 2. Errors: those of ``cat``."""
+    return cat([atleast_3d(tensor) for tensor in tensors], 2)
+
+
+@operation
+def column_stack(tensors: Tensors) -> Tensor:
+    """Side by side along dimension 1, vectors as columns. Errors: those of ``cat``."""
+    return cat([tensor if tensor.ndim >= 2 else reshape(tensor, (-1, 1)) for tensor in tensors], 1)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with the matrices along its diagonal and zeros elsewhere; vectors are rows.
+
+    Raises:
+        ValueError: a tensor has more than two dimensions.
+    """
+    if not tensors:
+        return Tensor(np.zeros((1, 0), get_default_dtype()))
+    for tensor in tensors:
+        if tensor.ndim > 2:
+            raise ValueError(f"block_diag() takes matrices, and you gave shape {tensor.shape}")
+    blocks = [atleast_2d(tensor) for tensor in tensors]
+    bottoms, rights = (list(itertools.accumulate(block.shape[axis] for block in blocks)) for axis in (0, 1))
+    where = [
+        (slice(bottom - block.shape[0], bottom), slice(right - block.shape[1], right))
+        for block, bottom, right in zip(blocks, bottoms, rights)
+    ]
+    result = Tensor(np.zeros((bottoms[-1], rights[-1]), result_type(*blocks)))
+    for block, place in zip(blocks, where):
+        result._array[place] = block._array
+    if records(*blocks):
+        _join(_BLOCKS, result, blocks, where)
+    return result

@@ -150,7 +150,9 @@ def _hard_cross_entropy(
     sums = exponentials.sum(axis=axis, keepdims=True)
     with np.errstate(divide="ignore"):
         losses = np.log(sums).reshape(weights.shape) - shifted[index]
-    losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False) * weights
+    if not weights.all():
+        losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
+    losses = losses * weights
     result = Tensor(losses if reduction == "none" else losses.sum())
     if records(input):
         record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
@@ -188,7 +190,9 @@ def _chosen(
     """Where the targets' elements are in ``x``, and how much each of their losses counts."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
-    _check_classes(x, classes, axis, ignore_index)
+    if _check_classes(x, classes, axis, ignore_index) and weight is None:
+        share = 1 / classes.size if reduction == "mean" else 1
+        return _class_index(classes, axis), np.full(classes.shape, share, x.dtype)
     counted = classes != ignore_index
     safe = np.where(counted, classes, 0)
     if weight is not None and weight.shape != (x.shape[axis],):
@@ -200,16 +204,21 @@ def _chosen(
     return _class_index(safe, axis), np.asarray(weights)
 
 
-def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> None:
+def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bool:
+    """Whether every target is a class, so that none is ignored; raises if one is neither."""
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ValueError(
             f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
         )
     if classes.dtype.kind not in "iu":
         raise TypeError(f"class indices must be integers, not {classes.dtype}")
-    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[axis]))
+    count = x.shape[axis]
+    if classes.size and classes.min() >= 0 and classes.max() < count and not 0 <= ignore_index < count:
+        return True
+    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= count))
     if wrong.any():
-        raise IndexError(f"target {classes[wrong].flat[0]} is not a class: there are {x.shape[axis]}, counted from 0")
+        raise IndexError(f"target {classes[wrong].flat[0]} is not a class: there are {count}, counted from 0")
+    return False
 
 
 def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:

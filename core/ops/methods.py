@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from . import elementwise, indexing, linalg
+from . import arithmetic, elementwise, indexing, logic, matrix_products
 from .families import FAMILIES
 
 
@@ -16,17 +16,19 @@ def _reflected(operation: Callable[..., Tensor]) -> Callable[[Any, Any], Tensor]
 
 _IN_PLACE = elementwise.IN_PLACE
 _REFLECTED: dict[str, Callable[..., Tensor]] = {
-    "add": elementwise.add,
-    "sub": elementwise.sub,
+    "add": elementwise.plus,
+    "sub": elementwise.minus,
     "mul": elementwise.mul,
-    "truediv": elementwise.div,
+    "truediv": elementwise.quotient,
     "floordiv": elementwise.floor_divide,
     "mod": elementwise.remainder,
     "pow": elementwise.pow,
-    "matmul": linalg.matmul,
-    "and": elementwise.bitwise_and,
-    "or": elementwise.bitwise_or,
-    "xor": elementwise.bitwise_xor,
+    "matmul": matrix_products.matmul,
+    "and": logic.bitwise_and,
+    "or": logic.bitwise_or,
+    "xor": logic.bitwise_xor,
+    "lshift": logic.bitwise_left_shift,
+    "rshift": logic.bitwise_right_shift,
 }
 _OPERATORS: dict[str, Any] = {
     **{f"__{name}__": operation for name, operation in _REFLECTED.items()},
@@ -36,7 +38,13 @@ _OPERATORS: dict[str, Any] = {
     "__imul__": _IN_PLACE["mul_"],
     "__itruediv__": _IN_PLACE["div_"],
     "__ipow__": _IN_PLACE["pow_"],
+    "__ifloordiv__": _IN_PLACE["floor_divide_"],
+    "__imod__": _IN_PLACE["remainder_"],
+    "__iand__": logic.IN_PLACE["bitwise_and_"],
+    "__ior__": logic.IN_PLACE["bitwise_or_"],
+    "__ixor__": logic.IN_PLACE["bitwise_xor_"],
     "__neg__": elementwise.neg,
+    "__pos__": arithmetic.positive,
     "__abs__": elementwise.abs,
     "__invert__": elementwise.invert,
     "__eq__": elementwise.eq,

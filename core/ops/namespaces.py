@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import complex_type, converted
 from ..types import Array, DType
+from .adding import add_at
 from .convolving import convolve, convolve_input, convolve_weight
+from .gamma_function import digamma, polygamma
 from .resampling import resample
 from .sliding import gathered, spread
 from .table import ARRAYS
@@ -21,8 +24,8 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
         axes = tuple(range(extra)) + tuple(
             axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
         )
-        grad = grad.sum(axis=axes).reshape(shape)
-    return grad if grad.dtype == dtype else grad.astype(dtype)
+        grad = np.add.reduce(grad, axes).reshape(shape)
+    return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
@@ -30,9 +33,8 @@ def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
     result = np.zeros(shape, grad.dtype)
     if is_basic(index):
         result[index] = grad
-    else:
-        np.add.at(result, index, grad)
-    return result
+        return result
+    return add_at(result, index, grad)
 
 
 def is_basic(index: Any) -> bool:
@@ -45,19 +47,8 @@ def is_basic(index: Any) -> bool:
 
 
 def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
-    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names.
-
-    A one-hot product would cost the whole table and ``np.add.at`` a Python-speed loop; sorting brings equal rows
-    together, and ``reduceat`` adds them at NumPy's speed.
-    """
-    result = np.zeros(shape, grad.dtype)
-    flat = rows.reshape(-1)
-    if flat.size:
-        order = np.argsort(flat, kind="stable")
-        ordered = flat[order]
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        result[ordered[starts]] = np.add.reduceat(grad.reshape(-1, *shape[1:])[order], starts, axis=0)
-    return result
+    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names."""
+    return add_at(np.zeros(shape, grad.dtype), (rows,), grad)
 
 
 def masked(grad: Array, index: Any) -> Array:
@@ -79,12 +70,12 @@ def reshape(array: Array, shape: tuple[int, ...]) -> Array:
 
 def cast(array: Array, dtype: DType) -> Array:
     """``array`` in another dtype."""
-    return array.astype(dtype, copy=False)
+    return converted(np.asarray(array), dtype)
 
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """The sum over ``dims``."""
-    return np.asarray(array.sum(axis=dims, keepdims=keepdim))
+    return np.asarray(np.add.reduce(array, dims, keepdims=keepdim))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
@@ -101,48 +92,102 @@ def sigmoid(array: Array) -> Array:
     return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
 
 
+def conj(array: Array) -> Array:
+    """The complex conjugate; a real array itself, where NumPy would copy."""
+    return np.conj(array) if array.dtype.kind == "c" else array
+
+
+def matmul(x: Array, y: Array) -> Array:
+    """The matrix product; matrices of many batches by one matrix are one product.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+        # There is no fast product of halves, and in float32 it is more exact too.
+        return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    if y.ndim <= 2 and x.ndim and y.ndim:
+        if x.ndim <= 2:
+            return x.dot(y)  # less overhead than np.matmul
+        if y.ndim == 2:
+            return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    return np.matmul(x, y)
+
+
+def signs(array: Array) -> Array:
+    """-1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    if array.dtype.kind == "c":
+        return np.asarray(np.sign(array))
+    # NumPy's sign of nan is nan.
+    return np.subtract(array > 0, array < 0, dtype=np.int8).astype(array.dtype)
+
+
+def pairs(array: Array) -> Array:
+    """Complex numbers as real ones, with a last dimension of (real, imaginary)."""
+    return np.stack([array.real, array.imag], -1)
+
+
+def to_complex(array: Array) -> Array:
+    """Real numbers as complex ones."""
+    return array.astype(complex_type(array.dtype))
+
+
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
-    result = np.zeros(shape, grad.dtype)
     where: list[Any] = list(np.indices(index.shape, sparse=True))
     where[dim] = index
-    np.add.at(result, tuple(where), grad)
-    return result
+    return add_at(np.zeros(shape, grad.dtype), tuple(where), grad)
 
 
 ARRAYS.__dict__.update(
     {
+        "abs": np.abs,
         "add_rows": add_rows,
         "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
+        "conj": conj,
         "convolve": convolve,
         "convolve_input": convolve_input,
         "convolve_weight": convolve_weight,
         "cos": np.cos,
+        "cosh": np.cosh,
+        "digamma": digamma,
         "exp": np.exp,
         "fit": fit,
+        "floor": np.floor,
         "gather_windows": gathered,
         "get": get,
+        "imag": np.imag,
+        "isnan": np.isnan,
         "log": np.log,
         "masked": masked,
-        "matmul": np.matmul,
+        "matmul": matmul,
         "minimum": np.minimum,
+        "pairs": pairs,
         "pick_windows": pick,
         "place_back": place_back,
+        "polygamma": polygamma,
         "put_along": put_along,
         "resample": resample,
+        "real": np.real,
         "reshape": reshape,
         "scatter": scatter,
         "share_windows": share_windows,
         "sigmoid": sigmoid,
-        "sign": np.sign,
+        "sign": signs,
         "sin": np.sin,
+        "sqrt": np.sqrt,
+        "sinh": np.sinh,
         "spread": spread,
+        "stack": np.stack,
         "sum_dims": sum_dims,
         "sum_windows": sum_windows,
         "tanh": np.tanh,
+        "to_complex": to_complex,
         "transpose": np.transpose,
+        "trunc": np.trunc,
         "where": np.where,
+        "zeros_like": np.zeros_like,
     }
 )

@@ -6,19 +6,34 @@ from typing import Any
 
 import numpy as np
 
+from ..creation import zeros_like
+from ..dtypes import complex_type
 from ..tensor import Tensor
 from ..types import DType
-from . import elementwise, indexing, linalg, namespaces, reductions, shaping
+from . import (
+    arithmetic,
+    axes,
+    complex_parts,
+    elementwise,
+    expanding,
+    indexing,
+    joining,
+    masking,
+    matrix_products,
+    places,
+    reductions,
+    rounding,
+    shaping,
+    special,
+    trigonometry,
+)
 from .casting import to
 from .convolution import convolved, convolved_input, convolved_weight, gathered_windows, spread_windows
 from .interpolation import resampled
-from .joining import cat
+from .namespaces import is_basic
 from .pooling import pick_windows, placed_back, shared_windows, summed_windows
-from .table import TENSORS, Row, record, records
-
-_SCATTER = Row("scatter", lambda xp, g, index: xp.get(g, index))
-_PUT = Row("put_along", lambda xp, g, index: xp.get(g, index))
-_ADD_ROWS = Row("add_rows", lambda xp, g, rows: xp.get(g, rows))
+from .scattering import along
+from .table import TENSORS
 
 
 def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
@@ -31,26 +46,16 @@ def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return to(grad, dtype)
 
 
-def _masked(grad: Tensor, index: Any) -> Tensor:
-    mask = np.ones(grad.shape, grad.dtype)
-    mask[index] = 0
-    return grad * Tensor(mask)
+def _get(a: Tensor, index: Any) -> Tensor:
+    return indexing.part(a, index) if is_basic(index) else places.GET(a, index)
 
 
 def _scatter(shape: tuple[int, ...], index: Any, grad: Tensor) -> Tensor:
-    result = Tensor(namespaces.scatter(shape, index, grad._array))
-    return record(_SCATTER, result, (grad,), (), index) if records(grad) else result
-
-
-def _add_rows(shape: tuple[int, ...], rows: Any, grad: Tensor) -> Tensor:
-    result = Tensor(namespaces.add_rows(shape, rows, grad._array))
-    return record(_ADD_ROWS, result, (grad,), (), rows) if records(grad) else result
+    return (places.PART if is_basic(index) else places.GET).transposed(grad, shape, index)
 
 
 def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Tensor:
-    result = Tensor(namespaces.put_along(shape, dim, index, grad._array))
-    where = indexing.along(index, dim) if index.ndim else ()
-    return record(_PUT, result, (grad,), (), where) if records(grad) else result
+    return places.GET.transposed(grad, shape, along(index, dim) if index.ndim else ())
 
 
 def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:
@@ -64,37 +69,53 @@ def _cast(a: Any, dtype: DType) -> Any:
 
 TENSORS.__dict__.update(
     {
-        "add_rows": _add_rows,
-        "broadcast_to": shaping.broadcast_to,
+        "abs": elementwise.abs,
+        "stack": joining.stack,
+        "add_rows": lambda shape, rows, grad: places.GET.transposed(grad, shape, (rows,)),
+        "broadcast_to": expanding.broadcast_to,
         "cast": _cast,
-        "concatenate": cat,
+        "concatenate": joining.cat,
+        "conj": complex_parts.conj,
         "convolve": convolved,
         "convolve_input": convolved_input,
         "convolve_weight": convolved_weight,
         "cos": elementwise.cos,
+        "cosh": trigonometry.cosh,
+        "digamma": special.digamma,
         "exp": elementwise.exp,
         "fit": _fit,
+        "floor": rounding.floor,
         "gather_windows": gathered_windows,
-        "get": indexing.getitem,
+        "get": _get,
+        "imag": complex_parts.imag,
+        "isnan": elementwise.isnan,
         "log": elementwise.log,
-        "masked": _masked,
-        "matmul": linalg.matmul,
+        "masked": places.CLEAR,
+        "matmul": matrix_products.matmul,
         "minimum": elementwise.minimum,
+        "pairs": complex_parts.view_as_real,
         "pick_windows": pick_windows,
         "place_back": placed_back,
+        "polygamma": special.polygamma,
         "put_along": _put_along,
         "resample": resampled,
+        "real": complex_parts.real,
         "reshape": shaping.reshape,
         "scatter": _scatter,
         "share_windows": shared_windows,
         "sigmoid": elementwise.sigmoid,
-        "sign": elementwise.sign,
+        "sign": arithmetic.sgn,
         "sin": elementwise.sin,
+        "sqrt": elementwise.sqrt,
+        "sinh": trigonometry.sinh,
         "spread": spread_windows,
         "sum_dims": _sum_dims,
         "sum_windows": summed_windows,
         "tanh": elementwise.tanh,
-        "transpose": shaping.permute,
-        "where": indexing.where,
+        "to_complex": lambda a: to(a, complex_type(a.dtype)),
+        "transpose": axes.permute,
+        "trunc": rounding.trunc,
+        "where": masking.where,
+        "zeros_like": zeros_like,
     }
 )

@@ -1,243 +1,236 @@
-"""The same elements in another shape: views wherever NumPy can make one."""
+"""The same elements in the same order in another shape: views wherever NumPy can make one."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled
 from ..creation import to_shape
 from ..tensor import Tensor
 from ..types import Array
+from .casting import clone
 from .dims import one_dim
 from .operation import operation
-from .table import Row, record
+from .table import Row, record, records
 from .views import view_of
 
 __all__ = [
-    "broadcast_to",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "flatten",
-    "permute",
+    "ravel",
     "reshape",
     "squeeze",
-    "t",
-    "transpose",
+    "unflatten",
     "unsqueeze",
 ]
-# What of these are methods of tensors too.
 METHODS = (
-    "broadcast_to",
     "contiguous",
-    "expand",
-    "expand_as",
     "flatten",
-    "permute",
+    "ravel",
     "reshape",
     "reshape_as",
     "squeeze",
-    "t",
-    "transpose",
+    "unflatten",
     "unsqueeze",
     "view",
     "view_as",
 )
 
-
-def _undo_permute(xp: Any, g: Any, inverse: Any) -> Any:
-    return xp.transpose(g, inverse)
-
-
-_RESHAPE = Row("reshape", lambda xp, g, shape: xp.reshape(g, shape), view=lambda x, shape: x.reshape(shape))
-_PERMUTE = Row("permute", _undo_permute, view=lambda x, order: x.transpose(order))
-_EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=np.broadcast_to)
+RESHAPE = Row(
+    "reshape", lambda xp, g, shape: xp.reshape(g, shape), view=lambda x, shape: x.reshape(shape), holomorphic=False
+)
 
 
 @operation
-def reshape(a: Tensor, *shape: Any) -> Tensor:
-    """The elements of ``a`` in row-major order in another shape, of which one length may be -1: a view if possible.
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The elements of ``input`` in row-major order in another shape, of which one length may be -1: a view if possible.
 
     Raises:
+        TypeError: a length is not an integer.
         ValueError: the number of elements differs.
     """
-    x = a._array
-    wanted = _shape_with_unknown(shape)
+    x = input._array
+    wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     try:
-        out = x.reshape(wanted)
-    except ValueError:
-        raise ValueError(f"a tensor of shape {x.shape} cannot be reshaped to {wanted}") from None
-    return _reshaped(a, out)
+        # A negative length beside -1 is one too many for NumPy, or too small.
+        if min(wanted, default=0) < -1:
+            raise ValueError
+        return reshaped(input, x.reshape(wanted))
+    except (ValueError, TypeError):
+        raise _unfit(x, wanted) from None
+
+
+def _unfit(x: Array, wanted: Any) -> Exception:
+    try:
+        known = to_shape(tuple(0 if length == -1 else length for length in wanted))
+    except (TypeError, ValueError) as error:
+        return error
+    shape = tuple(-1 if length == -1 else size for length, size in zip(wanted, known))
+    return ValueError(f"a tensor of {x.size} elements and shape {x.shape} cannot be reshaped to {shape}")
+
+
+def reshaped(input: Tensor, out: Array) -> Tensor:
+    """``out``, which NumPy's ``reshape`` made of the array of ``input``, as a tensor: a view if NumPy made one."""
+    x = input._array
+    # NumPy collapses chains of views, so a view's base is the array itself or what the array is a view of.
+    if out.base is x or (x.base is not None and out.base is x.base):
+        return view_of(input, out, RESHAPE, (out.shape,), (x.shape,))
+    result = Tensor(out)
+    return record(RESHAPE, result, (input,), (), x.shape) if records(input) else result
 
 
 @operation
-def view(a: Tensor, *shape: Any) -> Tensor:
-    """Like ``reshape``, but never a copy. ``view(dtype)`` is not offered.
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """Like ``reshape``, but never a copy. ``view(dtype)`` reads the same memory as another dtype, without gradient.
 
     Raises:
         ValueError: the number of elements differs, or the elements do not lie so in memory.
     """
-    result = reshape(a, *shape)
-    if result._counter is not a._counter:
-        raise ValueError(f"a tensor of shape {a.shape}, stride {a.stride()} has no such view; use reshape() to copy it")
+    if len(shape) == 1 and isinstance(shape[0], (np.dtype, type)):
+        return _retyped(input, np.dtype(shape[0]))
+    result = reshape(input, *shape)
+    if result._counter is not input._counter:
+        raise ValueError(
+            f"a tensor of shape {input.shape}, stride {input.stride()} has no such view, of shape {result.shape}; "
+            "use reshape() to copy it"
+        )
     return result
 
 
-def _reshaped(a: Tensor, out: Array) -> Tensor:
-    x = a._array
-    # NumPy collapses chains of views, so a view's base is the array itself or what the array is a view of.
-    if out.base is x or (x.base is not None and out.base is x.base):
-        return view_of(a, out, _RESHAPE, (out.shape,), (x.shape,))
-    result = Tensor(out)
-    if a._requires_grad and is_grad_enabled():
-        record(_RESHAPE, result, (a,), (), x.shape)
-    return result
-
-
-@operation
-def transpose(a: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A view with two dimensions exchanged."""
-    order = list(range(a.ndim))
-    first, second = one_dim(dim0, a.ndim), one_dim(dim1, a.ndim)
-    if order:
-        order[first], order[second] = order[second], order[first]
-    return _permuted(a, tuple(order))
-
-
-@operation
-def permute(a: Tensor, *dims: Any) -> Tensor:
-    """A view with the dimensions in the order ``dims``.
-
-    Raises:
-        ValueError: ``dims`` does not name each dimension once.
-    """
-    given = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    order = tuple(one_dim(dim, a.ndim) for dim in given)
-    if sorted(order) != list(range(a.ndim)):
-        raise ValueError(f"permute() must name each of the {a.ndim} dimensions once, and you gave {given}")
-    return _permuted(a, order)
-
-
-@operation
-def t(a: Tensor) -> Tensor:
-    """A view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
-
-    Raises:
-        ValueError: more than two dimensions.
-    """
-    if a.ndim > 2:
-        raise ValueError(f"t() takes at most 2 dimensions, and the shape is {a.shape}; use transpose(), or .mT")
-    return _permuted(a, tuple(reversed(range(a.ndim))))
-
-
-@operation
-def reversed_dims(a: Tensor) -> Tensor:
-    """``.T``: a view with all dimensions in reverse order."""
-    return _permuted(a, tuple(reversed(range(a.ndim))))
-
-
-@operation
-def matrix_transpose(a: Tensor) -> Tensor:
-    """``.mT``: a view with the last two dimensions exchanged."""
-    if a.ndim < 2:
-        raise ValueError(f".mT needs at least 2 dimensions, and the shape is {a.shape}")
-    return transpose(a, -2, -1)
-
-
-def _permuted(a: Tensor, order: tuple[int, ...]) -> Tensor:
-    inverse = tuple(int(place) for place in np.argsort(order)) if len(order) > 2 else order
-    return view_of(a, a._array.transpose(order), _PERMUTE, (order,), (inverse,))
-
-
-@operation
-def expand(a: Tensor, *shape: Any) -> Tensor:
-    """A view of shape ``shape`` in which dimensions of length 1 are repeated; -1 keeps a length.
-
-    Raises:
-        ValueError: a dimension of another length would have to be repeated.
-    """
-    wanted = list(_shape_with_unknown(shape))
-    x = a._array
-    extra = len(wanted) - x.ndim
-    for axis, length in enumerate(wanted):
-        if length == -1 and axis >= extra:
-            wanted[axis] = x.shape[axis - extra]
-    return broadcast_to(a, tuple(wanted))
-
-
-@operation
-def expand_as(a: Tensor, other: Tensor) -> Tensor:
-    """``expand`` to the shape of ``other``."""
-    return broadcast_to(a, other.shape)
-
-
-@operation
-def broadcast_to(a: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A view of shape ``shape`` in which dimensions of length 1 are repeated."""
-    x = a._array
+def _retyped(input: Tensor, dtype: Any) -> Tensor:
+    x = input._array
+    if not x.ndim and dtype.itemsize != x.itemsize:
+        raise ValueError(f"a 0-d tensor of {x.dtype} cannot be seen as {dtype}: their sizes differ")
     try:
-        out = np.broadcast_to(x, shape)
+        result = Tensor(x.view(dtype))
     except ValueError:
-        raise ValueError(f"a tensor of shape {x.shape} cannot be expanded to {tuple(shape)}") from None
-    return view_of(a, out, _EXPAND, (out.shape,), (x.shape,))
+        raise ValueError(
+            f"a tensor of shape {x.shape}, stride {input.stride()}, {x.dtype} cannot be seen as {dtype}: the last "
+            "dimension must be contiguous, and its bytes a multiple of the new size"
+        ) from None
+    result._counter = input._counter
+    return result
 
 
 @operation
-def squeeze(a: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view without the dimensions of length 1, or without those of ``dim`` that have length 1."""
-    x = a._array
-    dims = (
-        range(x.ndim) if dim is None else [one_dim(each, x.ndim) for each in ((dim,) if isinstance(dim, int) else dim)]
-    )
-    return _reshaped(a, x.reshape([length for axis, length in enumerate(x.shape) if axis not in dims or length != 1]))
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``view`` in the shape of ``other``."""
+    return view(input, other.shape)
 
 
 @operation
-def unsqueeze(a: Tensor, dim: int) -> Tensor:
-    """A view with a new dimension of length 1 in front of dimension ``dim``."""
-    x = a._array
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """``reshape`` to the shape of ``other``."""
+    return reshape(input, other.shape)
+
+
+@operation
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """A view without the dimensions of length 1, or without those of ``dim`` that have length 1.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
+    return reshaped(input, input._array.reshape(squeezed_shape(input._array, dim)))
+
+
+def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
+    """The shape that ``squeeze`` gives."""
+    if dim is None:
+        return tuple(length for length in x.shape if length != 1)
+    dims = (one_dim(dim, x.ndim),) if isinstance(dim, int) else [one_dim(each, x.ndim) for each in dim]
+    return tuple(length for axis, length in enumerate(x.shape) if length != 1 or axis not in dims)
+
+
+@operation
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A view with a new dimension of length 1 in front of dimension ``dim``.
+
+    Raises:
+        IndexError: there is no such place.
+    """
+    return reshaped(input, input._array.reshape(unsqueezed_shape(input._array, dim)))
+
+
+def unsqueezed_shape(x: Array, dim: int) -> tuple[int, ...]:
+    """The shape that ``unsqueeze`` gives."""
     place = one_dim(dim, x.ndim + 1)
-    return _reshaped(a, x.reshape((*x.shape[:place], 1, *x.shape[place:])))
+    return (*x.shape[:place], 1, *x.shape[place:])
 
 
 @operation
-def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector."""
-    x = a._array
-    if not x.ndim:
-        return reshape(a, 1)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: ``start_dim`` comes after ``end_dim``.
+    """
+    x = input._array
     start, end = one_dim(start_dim, x.ndim), one_dim(end_dim, x.ndim)
     if start > end:
         raise ValueError(f"flatten() needs start_dim <= end_dim, and you gave {start_dim} and {end_dim}")
-    middle = int(np.prod(x.shape[start : end + 1]))
-    return _reshaped(a, x.reshape((*x.shape[:start], middle, *x.shape[end + 1 :])))
+    if x.ndim and start == end:
+        return input
+    middle = math.prod(x.shape[start : end + 1])
+    return reshaped(input, x.reshape((*x.shape[:start], middle, *x.shape[end + 1 :])))
 
 
 @operation
-def view_as(a: Tensor, other: Tensor) -> Tensor:
-    """``view`` in the shape of ``other``."""
-    return view(a, other.shape)
+def ravel(input: Tensor) -> Tensor:
+    """The elements in row-major order as a vector: a view if possible."""
+    return reshaped(input, input._array.reshape(-1))
 
 
 @operation
-def reshape_as(a: Tensor, other: Tensor) -> Tensor:
-    """``reshape`` to the shape of ``other``."""
-    return reshape(a, other.shape)
+def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+    """A view with dimension ``dim`` taken apart into several of lengths ``sizes``, of which one may be -1.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the sizes do not multiply to its length.
+    """
+    axis, shape, lengths = one_dim(dim, input.ndim), input.shape, tuple(sizes)
+    known = math.prod(length for length in lengths if length != -1)
+    unknown = lengths.count(-1)
+    length = shape[axis] if shape else 1
+    if unknown > 1 or (known != length if not unknown else not known or length % known) or not lengths:
+        raise ValueError(f"unflatten() sizes {lengths} do not multiply to {length}, the length of dim {dim}")
+    return reshape(input, (*shape[:axis], *(length // known if n == -1 else n for n in lengths), *shape[axis + 1 :]))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Each tensor, those of no dimensions as vectors of one element; several come back as a tuple."""
+    return _each(tensors, lambda tensor: tensor if tensor.ndim else reshape(tensor, 1))
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Each tensor with dimensions of length 1 in front until there are 2; several come back as a tuple."""
+    return _each(tensors, lambda tensor: tensor if tensor.ndim >= 2 else reshape(tensor, (1, -1)))
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Each tensor with dimensions of length 1 until there are 3: ``(n,)`` becomes ``(1, n, 1)``, ``(n, m)`` ``(n, m, 1)``."""
+    return _each(tensors, _three_dims)
+
+
+def _three_dims(tensor: Tensor) -> Tensor:
+    if tensor.ndim >= 3:
+        return tensor
+    return unsqueeze(tensor, -1) if tensor.ndim == 2 else reshape(tensor, (1, -1, 1))
+
+
+def _each(tensors: tuple[Any, ...], function: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        return tuple(function(tensor) for tensor in tensors[0])
+    return function(tensors[0]) if len(tensors) == 1 else tuple(function(tensor) for tensor in tensors)
 
 
 @operation
-def contiguous(a: Tensor) -> Tensor:
-    """``a`` itself if it lies in memory in row-major order without gaps, else such a copy."""
-    if a._array.flags.c_contiguous:
-        return a
-    from .casting import clone
-
-    return clone(a)
-
-
-def _shape_with_unknown(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    known = to_shape(tuple(0 if length == -1 else length for length in lengths)) if lengths else ()
-    return tuple(-1 if length == -1 else size for length, size in zip(lengths, known))
-
-
-PROPERTIES = {"T": reversed_dims, "mT": matrix_transpose}
+def contiguous(input: Tensor) -> Tensor:
+    """``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
+    return input if input._array.flags.c_contiguous else clone(input)

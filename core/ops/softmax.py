@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..dtypes import to_float
+from ..dtypes import get_default_dtype, is_inexact, to_float
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape, one_dim
-from .operation import operation
+from .operation import delivered, operation
 from .table import Row, keep, keep_result, record, records
 
 __all__ = [
@@ -37,45 +37,56 @@ _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 
 @operation
-def softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """``exp(a)`` divided by its sum along ``dim``."""
-    a, x, axis = _prepared(a, dim, dtype)
-    out = np.exp(x - peak(x, axis))
-    result = Tensor(out / out.sum(axis=axis, keepdims=True))
-    if a._requires_grad and is_grad_enabled():
-        record(_SOFTMAX, result, (a,), (keep_result(result),), axis)
+def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """``exp(input)`` divided by its sum along ``dim``.
+
+    Raises:
+        TypeError: no ``dim``.
+    """
+    input, x, axis = _prepared("softmax", input, dim, dtype)
+    out = np.exp(x - _largest(x, axis))
+    out = out / np.add.reduce(out, axis, keepdims=True)
+    result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
+    if input._requires_grad and is_grad_enabled():
+        record(_SOFTMAX, result, (input,), (keep_result(result),), axis)
     return result
 
 
 @operation
-def log_softmax(a: Tensor, dim: int, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """The logarithm of ``softmax``, precise where that is tiny."""
-    a, x, axis = _prepared(a, dim, dtype)
-    shifted = x - peak(x, axis)
+def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """The logarithm of ``softmax``, precise where that is tiny.
+
+    Raises:
+        TypeError: no ``dim``.
+    """
+    input, x, axis = _prepared("log_softmax", input, dim, dtype)
+    out = x - _largest(x, axis)
     # Of nothing there is no logarithm, and NumPy would say so.
-    result = Tensor(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)) if x.size else shifted)
-    if a._requires_grad and is_grad_enabled():
-        record(_LOG_SOFTMAX, result, (a,), (keep_result(result),), axis)
+    if x.size:
+        out = out - np.log(np.add.reduce(np.exp(out), axis, keepdims=True))
+    result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
+    if input._requires_grad and is_grad_enabled():
+        record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis)
     return result
 
 
 @operation
-def logsumexp(a: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(a)))`` over ``dim``; of no elements, -inf."""
-    x = to_float(a._array)
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``log(sum(exp(input)))`` over ``dim``, without overflow; of no elements, -inf."""
+    x = to_float(input._array)
     dims = all_dims(dim, x.ndim)
     shift = peak(x, dims)
     with np.errstate(divide="ignore"):
-        out = np.asarray(np.log(np.exp(x - shift).sum(axis=dims, keepdims=True)) + shift)
+        sums = np.asarray(np.log(np.add.reduce(np.exp(x - shift), dims, keepdims=True)) + shift)
     kept = kept_shape(x.shape, dims)
-    result = Tensor(out if keepdim else out.reshape([n for axis, n in enumerate(out.shape) if axis not in dims]))
-    if records(a):
-        record(_LOGSUMEXP, result, (a,), (keep(a), keep_result(result)), kept)
-    return result
+    result = Tensor(sums if keepdim else sums.reshape([n for axis, n in enumerate(sums.shape) if axis not in dims]))
+    if records(input):
+        record(_LOGSUMEXP, result, (input,), (keep(input), keep_result(result)), kept)
+    return result if out is None else delivered("logsumexp", result, out)
 
 
 @operation
-def dropout(a: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
 
     Raises:
@@ -84,24 +95,31 @@ def dropout(a: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
     if not 0 <= p <= 1:
         raise ValueError(f"dropout() needs a probability between 0 and 1, and you gave {p}")
     if not training or p == 0:
-        return a
-    x = a._array
+        return input
+    x = input._array
     kept = (generator or default_generator).draw("random", x.shape, dtype=np.float32) >= p
     mask = kept * x.dtype.type(0 if p == 1 else 1 / (1 - p))
     result = Tensor(x * mask)
-    return record(_DROPOUT, result, (a,), (), mask) if records(a) else result
+    return record(_DROPOUT, result, (input,), (), mask) if records(input) else result
 
 
-def _prepared(a: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int | None]:
+def _prepared(name: str, input: Tensor, dim: int | None, dtype: Any) -> tuple[Tensor, Array, int | None]:
+    if dim is None:
+        raise TypeError(f"{name}() needs a dim")
     if dtype is not None:
-        a = to(a, dtype)
-    x = to_float(a._array)
+        input = to(input, dtype)
+    if not is_inexact(input._array.dtype):
+        input = to(input, get_default_dtype())
+    x = input._array
     axis = one_dim(dim, x.ndim)
-    return a, x, axis if x.ndim else None
+    return input, x.astype(np.float32) if x.itemsize == 2 else x, axis if x.ndim else None
+
+
+def _largest(x: Array, axis: int | None) -> Any:
+    return np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
 
 
 def peak(x: Array, axis: Any) -> Any:
-    """The largest element along ``axis``: what exponents are shifted by."""
-    # Along an empty dimension any peak does; of only -inf, 0 does: -inf - -inf would be nan.
-    top = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by."""
+    top = np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

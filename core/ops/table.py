@@ -34,18 +34,37 @@ class Row:
 
     Instead of rules, ``pull(xp, grad, arguments, edges)`` may give the gradients of all inputs at once, for operations
     with any number of inputs and for rules that share work. Those of inputs whose edge is ``None`` are not used.
-    ``view`` is the forward function of a view on arrays, to record it anew.
+    ``view`` is the forward function of a view on arrays, to record it anew. Rules of holomorphic functions are written as
+    for real numbers; ``holomorphic=False`` says that they are right for complex results as they stand.
     """
 
-    __slots__ = ("name", "pull", "rules", "view")
+    __slots__ = ("holomorphic", "name", "pull", "rules", "view")
 
     def __init__(
-        self, name: str, *rules: Rule | None, view: Callable[..., Array] | None = None, pull: Pull | None = None
+        self,
+        name: str,
+        *rules: Rule | None,
+        view: Callable[..., Array] | None = None,
+        pull: Pull | None = None,
+        holomorphic: bool = True,
     ) -> None:
         self.name = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward"
         self.rules = rules
         self.view = view
         self.pull = _pull(rules) if pull is None else pull
+        self.holomorphic = holomorphic
+
+    def of(self, dtype: DType) -> Row:
+        """The row for results of ``dtype``: itself, unless that is complex or bfloat16."""
+        if dtype.kind == "c" and self.holomorphic:
+            return self._around(_conjugated)
+        return self._around(_narrowed) if dtype.kind == "V" else self
+
+    def _around(self, wrapper: Callable[..., Sequence[Any]]) -> Row:
+        inner = self.pull
+        twin = Row(self.name, *self.rules, view=self.view, pull=lambda *arguments: wrapper(inner, *arguments))
+        twin.name = self.name
+        return twin
 
 
 def _pull(rules: tuple[Rule | None, ...]) -> Pull:
@@ -54,6 +73,17 @@ def _pull(rules: tuple[Rule | None, ...]) -> Pull:
     return lambda xp, grad, arguments, edges: [
         None if edge is None or rule is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)
     ]
+
+
+def _conjugated(inner: Pull, xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+    # PyTorch's convention: the gradient is that to the conjugate, so it is multiplied by conj(f'). A rule multiplies by f'.
+    grads = inner(xp, xp.conj(grad), arguments, edges)
+    return [None if each is None else xp.conj(each) for each in grads]
+
+
+def _narrowed(inner: Pull, xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+    # NumPy computes bfloat16 with Python numbers in float32.
+    return [None if each is None else xp.cast(each, grad.dtype) for each in inner(xp, grad, arguments, edges)]
 
 
 # Hot: the usual one and two inputs have no loop, and element-wise rules no star, which alone is a tenth of a
@@ -108,7 +138,7 @@ class OpNode(Node):
         saved = self.saved
         arguments: Any = self.params
         if saved:
-            values = []
+            values: list[Any] = []
             for entry in saved:
                 if entry is None:
                     values.append(None)
@@ -163,8 +193,9 @@ class BroadcastNode(OpNode):
         next_edges: Edges,
         saved: tuple[Saved, ...] | None,
         targets: tuple[tuple[tuple[int, ...], DType] | None, ...],
+        params: tuple[Any, ...] = (),
     ) -> None:
-        super().__init__(row, next_edges, saved)
+        super().__init__(row, next_edges, saved, params)
         self.targets = targets
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
@@ -196,7 +227,10 @@ def keep_result(result: Tensor) -> Saved:
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
     """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
-    edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
+    # A list first: a tuple from a generator costs twice as much.
+    edges = tuple([None if tensor is None else tensor._edge or gradient_edge(tensor) for tensor in inputs])
+    if result._array.dtype.kind != "f":
+        row = row.of(result._array.dtype)
     result._edge = (OpNode(row, edges, saved, params), 0)
     result._requires_grad = True
     return result
@@ -204,7 +238,11 @@ def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tup
 
 def records(*tensors: Tensor) -> bool:
     """Whether an operation on these tensors is to be recorded."""
-    return is_grad_enabled() and any(tensor._requires_grad for tensor in tensors)
+    if is_grad_enabled():
+        for tensor in tensors:  # not any(): a generator costs more than all the rest
+            if tensor._requires_grad:
+                return True
+    return False
 
 
 def freed(name: str) -> AutogradError:

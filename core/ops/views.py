@@ -28,7 +28,7 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
     """
     result = Tensor(array)
     result._counter = parent._counter
-    if is_grad_enabled() and array.dtype.kind in "fc":
+    if is_grad_enabled() and array.dtype.kind in "fcV":
         if parent._requires_grad:
             result._edge = (OpNode(row, (gradient_edge(parent),), (), params), 0)
             result._requires_grad = True

@@ -7,6 +7,7 @@ source texts and runs none, so annotations and overloads arrive as they were wri
 from __future__ import annotations
 
 import ast
+import copy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +19,14 @@ OUT = "*, out: Tensor | None = None"
 # The signatures of what the factories make.
 FACTORIES = {
     "unary": f"(self, {OUT}) -> Tensor",
+    "exact": f"(self, {OUT}) -> Tensor",
     "test": f"(self, {OUT}) -> Tensor",
     "binary": f"(self, other: Operand, {OUT}) -> Tensor",
     "comparison": f"(self, other: Operand, {OUT}) -> Tensor",
+    "_scaled": "(self, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor",
     "_converter": "(self) -> Tensor",
 }
-OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
 
 HEADER = '''"""What operations a tensor has as methods, for type checkers only: ``ops/methods.py`` hangs them on the class.
@@ -66,6 +69,9 @@ def main() -> None:
 def signatures() -> str:
     """The text of ``signatures.py``."""
     families = [Family(path) for path in sorted(OPS.glob("*.py")) if "\nMETHODS = " in path.read_text()]
+    others = {family.name: family for family in families}
+    for family in families:
+        family.others = others
     imports = sorted({line for family in families for line in family.imports()})
     lines = [line for family in families for line in family.lines()]
     # A method that is named as a type comes last: below it, the class body would take the name for the method.
@@ -80,11 +86,14 @@ class Family:
     def __init__(self, path: Path) -> None:
         self.name = path.stem
         self.tree = ast.parse(path.read_text())
+        self.public: list[str] = []
         self.methods: list[str] = []
         self.in_place: list[str] = []
         self.properties: list[str] = []
         self.made_by: dict[str, str] = {}  # name -> the factory that made it
         self.functions: dict[str, list[ast.FunctionDef]] = {}
+        self.synonyms: dict[str, tuple[str, str]] = {}  # name -> (module, name there)
+        self.others: dict[str, Family] = {}
         for node in self.tree.body:
             self._read(node)
 
@@ -94,27 +103,37 @@ class Family:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             return
         name, value = node.targets[0].id, node.value
-        if name == "METHODS":
-            self.methods = list(ast.literal_eval(value))
+        if name == "__all__":
+            self.public = list(ast.literal_eval(value))
+        elif name == "METHODS":
+            self.methods = self.public if isinstance(value, ast.Name) else list(ast.literal_eval(value))
         elif name in ("IN_PLACE", "PROPERTIES") and isinstance(value, ast.Dict):
             (self.in_place if name == "IN_PLACE" else self.properties).extend(_keys(value))
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            self.made_by[name] = value.func.id
+            if value.func.id in FACTORIES:
+                self.made_by[name] = value.func.id
+        elif isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            self.synonyms[name] = (value.value.id, value.attr)
 
     def lines(self) -> Iterator[str]:
         """The methods, a line each."""
         for name in self.methods:
-            yield from self._method(name, name)
+            yield from self._method(name, name, False)
         for name in self.in_place:
-            yield from self._method(name, name[:-1])
+            yield from self._method(name, name[:-1], True)
         for name in self.properties:
             yield f"@property\n        def {name}(self) -> Tensor: ...{'  # noqa: N802' if name[0].isupper() else ''}"
 
-    def _method(self, name: str, function: str) -> Iterator[str]:
-        in_place = name != function
+    def _method(self, name: str, function: str, in_place: bool) -> Iterator[str]:
+        if function in self.synonyms:
+            module, function = self.synonyms[function]
+            yield from self.others[module]._method(name, function, in_place)
+            return
         if function in self.made_by:
             signature = FACTORIES[self.made_by[function]]
-            yield f"def {name}{signature.replace(', ' + OUT, '') if in_place else signature}: ..."
+            if in_place:
+                signature = signature.replace(", " + OUT, "").replace(", out: Tensor | None = None", "")
+            yield f"def {name}{signature}: ..."
             return
         definitions = self.functions[function]
         overloads = definitions[:-1]
@@ -160,7 +179,7 @@ def _keys(value: ast.Dict) -> Iterator[str]:
 
 
 def _signature(definition: ast.FunctionDef, in_place: bool) -> str:
-    arguments = definition.args
+    arguments = copy.deepcopy(definition.args)
     (arguments.posonlyargs or arguments.args)[0] = ast.arg("self")
     if in_place:
         kept = [place for place, arg in enumerate(arguments.kwonlyargs) if arg.arg != "out"]
@@ -175,9 +194,9 @@ def _operators() -> Iterator[str]:
         kind = "Tensor" if name == "matmul" else "Operand"
         yield f"def __{name}__(self, other: {kind}) -> Tensor: ..."
         yield f"def __r{name}__(self, other: {kind}) -> Tensor: ..."
-    for name in ("add", "sub", "mul", "truediv", "pow"):
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
         yield f"def __i{name}__(self, other: Operand) -> Tensor: ..."
-    for name in ("neg", "abs", "invert"):
+    for name in ("neg", "pos", "abs", "invert"):
         yield f"def __{name}__(self) -> Tensor: ..."
     for name in COMPARISONS:
         ignore = "override" if name in ("eq", "ne") else "misc"

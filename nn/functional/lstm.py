@@ -20,10 +20,11 @@ from .recurrence import (
     Steps,
     Weights,
     forward_planes,
-    from_planes,
     gradient_of,
+    of_bias,
     over_steps,
     planes,
+    rows_of,
     through,
     times_inputs,
 )
@@ -135,6 +136,6 @@ class _Layer:
         return [through(changes, self.w_ih) if wanted[0] else None, dh, dc, *self._of_weights(changes)]
 
     def _of_weights(self, changes: Array) -> list[Array | None]:
-        matrices = [from_planes(over_steps(changes, values), _ORDER) for values in (self.x, self.former_h)]
-        bias = None if self.bias is None else from_planes(changes.sum((1, 2))[..., None], _ORDER).reshape(-1)
-        return [*matrices, bias, bias]
+        rows = rows_of(changes)
+        bias = None if self.bias is None else of_bias(rows, _ORDER)
+        return [over_steps(rows, self.x, _ORDER), over_steps(rows, self.former_h, _ORDER), bias, bias]

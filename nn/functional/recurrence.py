@@ -67,13 +67,20 @@ def times_inputs(x: Array, weights: Array) -> Array:
     return np.matmul(x.reshape(-1, x.shape[-1]), weights).reshape(len(weights), *x.shape[:-1], -1)
 
 
-def over_steps(changes: Array, values: Array) -> Array:
-    """The gradients of weights that were multiplied with ``values`` in each step.
+def rows_of(changes: Array) -> Array:
+    """From planes (gates, T, N, H) to rows (T * N, gates * H), for products over all steps."""
+    return changes.transpose(1, 2, 0, 3).reshape(changes[0, ..., 0].size, -1)
 
-    From (gates, T, N, H) and (T, N, I) to (gates, H, I).
-    """
-    rows = changes.reshape(len(changes), -1, changes.shape[-1])
-    return np.matmul(rows.swapaxes(1, 2), values.reshape(-1, values.shape[-1]))
+
+def over_steps(rows: Array, values: Array, order: Sequence[int]) -> Array:
+    """The gradient of weights (gates * H, I) that were multiplied with ``values`` (T, N, I) in each step."""
+    product = rows.T @ values.reshape(-1, values.shape[-1])
+    return from_planes(product.reshape(len(order), -1, product.shape[-1]), order)
+
+
+def of_bias(rows: Array, order: Sequence[int]) -> Array:
+    """The gradient of a bias (gates * H,) that was added in each step."""
+    return from_planes(rows.sum(0).reshape(len(order), -1, 1), order).reshape(-1)
 
 
 def through(changes: Array, gates: Array) -> Array:

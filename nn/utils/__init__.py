@@ -2,6 +2,7 @@
 
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
+from . import rnn as rnn
 from .clipping import clip_grad_norm_ as clip_grad_norm_
 from .clipping import clip_grad_value_ as clip_grad_value_
 from .clipping import clip_grads_with_norm_ as clip_grads_with_norm_

@@ -1,0 +1,54 @@
+"""``tg.linalg``: linear algebra under the names of ``torch.linalg``."""
+
+from .ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svdvals
+from .ops.decompositions import linalg_svd as svd
+from .ops.determinants import det, slogdet
+from .ops.diagonal import linalg_diagonal as diagonal
+from .ops.linalg_errors import LinAlgError
+from .ops.matrix_functions import matrix_exp, matrix_power, multi_dot
+from .ops.matrix_norms import cond, matrix_norm, matrix_rank
+from .ops.matrix_norms import linalg_norm as norm
+from .ops.matrix_products import matmul
+from .ops.solving import inv, inv_ex, lstsq, pinv, solve, solve_ex
+from .ops.triangular import solve_triangular
+from .ops.vector_norms import vector_norm
+from .ops.vector_products import linalg_cross as cross
+from .ops.vector_products import linalg_vander as vander
+from .ops.vector_products import tensorinv, tensorsolve, vecdot
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "inv_ex",
+    "lstsq",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]

@@ -1,0 +1,86 @@
+"""Determinants: ``det``, ``slogdet``, ``logdet``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..types import Array
+from .linalg_errors import square
+from .operation import operation
+from .table import ARRAYS, Row, keep, keep_result, record, records
+
+__all__ = ["det", "logdet", "slogdet"]
+METHODS = ("det", "logdet", "slogdet")
+
+
+class SignLogabsdet(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _det_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
+    # Jacobi's formula. A singular matrix has cofactors too, but no inverse to make them of.
+    values = out if xp is ARRAYS else out._array
+    if xp is ARRAYS and (np.asarray(values) == 0).any():
+        return np.asarray(g)[..., None, None] * np.conjugate(_cofactors(a))
+    scale = xp.reshape(g * xp.conj(out), (*values.shape, 1, 1))
+    return scale * xp.conj(xp.inv(a).mT)
+
+
+def _cofactors(a: Array) -> Array:
+    u, s, vh = np.linalg.svd(a)
+    others = np.stack([np.delete(s, place, -1).prod(-1) for place in range(s.shape[-1])], -1)
+    signs = np.linalg.det(u) * np.linalg.det(vh)
+    return np.conjugate(np.matmul(u * others[..., None, :], vh)) * signs[..., None, None]
+
+
+def _slogdet_rule(xp: Any, g: Any, a: Any) -> Any:
+    return xp.reshape(g, (*a.shape[:-2], 1, 1)) * xp.conj(xp.inv(a).mT)
+
+
+_DET = Row("linalg_det", _det_rule, holomorphic=False)
+_LOGABSDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
+
+
+@operation
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices ``(..., n, n)``.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    result = Tensor(np.asarray(np.linalg.det(square("linalg.det", input))))
+    return record(_DET, result, (input,), (keep(input), keep_result(result))) if records(input) else result
+
+
+@operation
+def slogdet(input: Tensor) -> SignLogabsdet:
+    """The determinants' signs (of complex matrices, directions) and the logarithms of their sizes.
+
+    A singular matrix gives 0 and -inf, and has no gradient.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    sign, logabsdet = np.linalg.slogdet(square("linalg.slogdet", input))
+    result = Tensor(np.asarray(logabsdet))
+    if records(input):
+        record(_LOGABSDET, result, (input,), (keep(input),))
+    return SignLogabsdet(Tensor(np.asarray(sign)), result)
+
+
+@operation
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants: nan where one is negative, -inf where it is 0. Errors: those of ``slogdet``."""
+    sign, result = slogdet(input)
+    if input.dtype.kind == "c":
+        raise TypeError("logdet() takes real matrices; use slogdet() for complex ones")
+    negative = sign._array < 0
+    return result.masked_fill(Tensor(negative), float("nan")) if negative.any() else result

@@ -1,0 +1,84 @@
+"""Dimensions stretched without a copy: ``expand``, ``broadcast_to`` and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..types import Array
+from .operation import operation
+from .table import Row
+from .views import view_of
+
+__all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to"]
+METHODS = ("broadcast_to", "expand", "expand_as")
+
+
+def stretched(x: Array, shape: tuple[int, ...]) -> Array:
+    """``x`` broadcast to ``shape``: writable if nothing is repeated."""
+    return x[...] if x.shape == shape else np.broadcast_to(x, shape)
+
+
+_EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=stretched, holomorphic=False)
+
+
+@operation
+def expand(input: Tensor, *sizes: Any) -> Tensor:
+    """A view of shape ``sizes`` in which dimensions of length 1 are repeated; -1 keeps a length.
+
+    Raises:
+        ValueError: a dimension of another length would have to be repeated.
+    """
+    shape = input._array.shape
+    wanted = list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
+    extra = len(wanted) - len(shape)
+    for axis, length in enumerate(wanted):
+        if length == -1 and axis >= extra:
+            wanted[axis] = shape[axis - extra]
+    return _expanded(input, tuple(wanted))
+
+
+@operation
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``expand`` to the shape of ``other``."""
+    return _expanded(input, other._array.shape)
+
+
+@operation
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length. Errors: ``expand``'s."""
+    return expand(input, tuple(size)) if -1 in size else _expanded(input, tuple(size))
+
+
+def _expanded(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    x = input._array
+    try:
+        out = stretched(x, shape)
+    except (ValueError, TypeError):
+        raise ValueError(f"a tensor of shape {x.shape} cannot be expanded to {shape}") from None
+    return view_of(input, out, _EXPAND, (shape,), (x.shape,))
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of the tensors, all of the shape that they have together.
+
+    Raises:
+        ValueError: the shapes do not fit one another.
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    shape = broadcast_shapes(*(tensor.shape for tensor in given))
+    return tuple(_expanded(tensor, shape) for tensor in given)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape of an element-wise operation on tensors of these shapes (or lengths).
+
+    Raises:
+        ValueError: they do not fit one another.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"the shapes {', '.join(map(str, shapes))} cannot be broadcast together") from None

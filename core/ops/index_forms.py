@@ -1,0 +1,165 @@
+"""What may stand in ``t[...]``: PyTorch's forms of an index, brought to NumPy's.
+
+They differ where integers meet arrays: PyTorch takes the integers (and slices) first, and the arrays index what is left,
+so ``t[0, :, [1, 2]]`` has its new dimension last. Hence two parts: one that gives a view, and then one that copies.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..types import Array
+
+_FULL = slice(None)
+_BASIC = frozenset((int, type(None), type(Ellipsis)))
+
+
+def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
+    """The index as a basic part (or ``None`` where it takes everything) and a part with arrays (or ``None``).
+
+    Raises:
+        IndexError: something in it cannot index.
+        ValueError: a slice's step is not positive.
+    """
+    kind = type(index)
+    if kind is int:
+        return index, None
+    if kind is list and any(isinstance(item, (Tensor, slice, type(None), type(Ellipsis))) for item in index):
+        index = tuple(index)  # as in PyTorch
+    items = index if isinstance(index, tuple) else (index,)
+    for item in items:
+        kind = type(item)
+        if kind is slice:
+            if item.step is not None:
+                _check_step(item)
+        elif kind not in _BASIC:
+            return _with_arrays(items, x)
+    return items if index is None else index, None
+
+
+def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...] | None]:
+    parts = [_converted(item) for item in items]
+    taken = sum(_dims_taken(part) for part in parts)
+    if sum(part is Ellipsis for part in parts) > 1:
+        first = next(place for place, part in enumerate(parts) if part is Ellipsis)
+        parts = [part for place, part in enumerate(parts) if part is not Ellipsis or place == first]
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    for part in parts:
+        if isinstance(part, np.ndarray) and part.ndim:
+            basic += [_FULL] * (part.ndim if part.dtype.kind == "b" else 1)
+            advanced.append(part)
+        elif isinstance(part, np.ndarray):  # True or False: a mask over a new dimension
+            basic.append(None)
+            advanced.append(part.reshape(1))
+        else:
+            basic.append(part)
+            if part is Ellipsis:
+                advanced += [_FULL] * (x.ndim - taken)
+            elif not isinstance(part, int):
+                advanced.append(_FULL)
+    whole = all(part is _FULL or part is Ellipsis for part in basic)
+    while advanced and advanced[-1] is _FULL:
+        advanced.pop()
+    return None if whole else tuple(basic), tuple(advanced) if advanced else None
+
+
+def _converted(item: Any) -> Any:
+    if isinstance(item, slice):
+        if item.step is not None:
+            _check_step(item)
+        return _FULL if item == _FULL else item
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(bool(item))
+    if isinstance(item, (Tensor, np.ndarray, list, tuple, range)):
+        array = item._array if isinstance(item, Tensor) else np.asarray(_plain(item))
+        if not array.size and not isinstance(item, (Tensor, np.ndarray)):
+            array = array.astype(np.int64)
+        return _checked(array)
+    try:
+        return item.__index__()
+    except (AttributeError, TypeError):
+        raise IndexError(
+            f"an index is made of integers, slices, None, ... and tensors or lists of integers or booleans, "
+            f"and you gave a {type(item).__name__}"
+        ) from None
+
+
+def _checked(array: Array) -> Any:
+    if array.dtype == np.uint8:
+        warnings.warn("indexing with uint8 means a mask, which is deprecated; use bool", UserWarning, stacklevel=6)
+        array = array.astype(bool)
+    if array.dtype.kind not in "biu":
+        raise IndexError(f"a tensor index must be of integers or booleans, not {array.dtype}")
+    return array if array.ndim or array.dtype.kind == "b" else int(array)
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Tensor):
+        return item._array
+    return [_plain(part) for part in item] if isinstance(item, (list, tuple)) else item
+
+
+def _dims_taken(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+
+
+def _check_step(item: slice) -> None:
+    if item.step.__index__() <= 0:
+        raise ValueError(f"a slice needs a positive step, and you gave {item.step}; use flip() to go backwards")
+
+
+_OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
+
+
+def out_of_range(error: Exception, x: Array) -> Exception:
+    """NumPy's complaint about an index, in our words."""
+    text = str(error)
+    found = _OUT_OF_BOUNDS.search(text)
+    if found:
+        index, dim, size = found.groups()
+        fits = f"it takes {-int(size)} to {int(size) - 1}" if int(size) else "it is empty"
+        return IndexError(f"index {index} is out of range for dimension {dim} of size {size}: {fits}")
+    if text.startswith("too many indices"):
+        if not x.ndim:
+            return IndexError("a 0-d tensor cannot be indexed by a number; use item() for its value")
+        return IndexError(f"too many indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
+    if text.startswith("boolean index did not match"):
+        return IndexError(f"a mask must have the lengths of the dimensions that it indexes of shape {x.shape}: {text}")
+    return type(error)(text.replace("axis", "dimension").replace("array", "tensor"))
+
+
+def integers(name: str, index: Tensor) -> Array:
+    """The array of an index of integers.
+
+    Raises:
+        TypeError: it is of another dtype.
+    """
+    try:
+        array = index._array
+    except AttributeError:
+        raise TypeError(f"{name}() needs an index tensor, not {type(index).__name__}") from None
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}() needs an index of integers, not {array.dtype}")
+    return array
+
+
+def within(name: str, places: Array, dim: int, length: int) -> None:
+    """Raise unless all indices are in range; negative ones are not.
+
+    Raises:
+        IndexError: one is out of range.
+    """
+    if places.size and (places.min() < 0 or places.max() >= length):
+        wrong = places[(places < 0) | (places >= length)].flat[0]
+        fits = f"outside 0..{length - 1}" if length else "and nothing fits"
+        raise IndexError(f"{name}() got index {wrong}, {fits}: dimension {dim} has size {length}")

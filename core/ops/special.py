@@ -1,0 +1,89 @@
+"""The error function, the gamma function's logarithm and its derivatives, as operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import is_grad_enabled
+from ..dtypes import to_float
+from ..tensor import Tensor
+from . import error_function, gamma_function
+from .factories import unary
+from .inplace import inplace
+from .operation import delivered, operation
+from .table import Row, keep, record
+
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lgamma",
+    "polygamma",
+]
+METHODS = __all__
+
+
+def _bell(xp: Any, g: Any, a: Any) -> Any:
+    return g * (2 / np.pi**0.5 * xp.exp(-a * a))
+
+
+erf = unary(
+    "erf", error_function.erf, _bell, saves="a", doc="``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0."
+)
+erfc = unary(
+    "erfc",
+    error_function.erfc,
+    lambda xp, g, a: -_bell(xp, g, a),
+    saves="a",
+    doc="``1 - erf(input)``, precise where that is tiny.",
+)
+erfinv = unary(
+    "erfinv",
+    error_function.erfinv,
+    lambda xp, g, out: g * (np.pi**0.5 / 2 * xp.exp(out * out)),
+    saves="o",
+    doc="The inverse of ``erf``: infinite at -1 and 1, nan beyond.",
+)
+lgamma = unary(
+    "lgamma",
+    gamma_function.lgamma,
+    lambda xp, g, a: g * xp.digamma(a),
+    saves="a",
+    doc="The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
+)
+digamma = unary(
+    "digamma",
+    gamma_function.digamma,
+    lambda xp, g, a: g * xp.polygamma(1, a),
+    saves="a",
+    doc="The derivative of ``lgamma``; nan at the negative integers.",
+)
+
+_POLYGAMMA = Row("polygamma", lambda xp, g, a, n: g * xp.polygamma(n + 1, a))
+
+
+@operation
+def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of order ``n`` of ``digamma``; as a method, ``input.polygamma(n)``.
+
+    Raises:
+        ValueError: ``n`` is negative.
+    """
+    if isinstance(n, Tensor):  # the method's order
+        n, input = input, n
+    assert isinstance(n, int) and isinstance(input, Tensor)
+    if n < 0:
+        raise ValueError(f"polygamma() takes an order of 0 or more, and you gave {n}")
+    x = to_float(input._array)
+    result = Tensor(gamma_function.polygamma(n, x))
+    if input._requires_grad and is_grad_enabled():
+        record(_POLYGAMMA, result, (input,), (keep(input),), n)
+    return delivered("polygamma", result, out)
+
+
+IN_PLACE = {
+    **{f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, polygamma)},
+}

@@ -1,0 +1,90 @@
+"""``Bernoulli``, a coin, and ``Geometric``, how often it fails before it succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core import arange, log, log1p, no_grad, rand, xlogy
+from ..core.extend import Tensor
+from . import constraints
+from .odds import Odds, softplus
+
+
+class Bernoulli(Odds):
+    """1 with probability ``probs`` (or ``sigmoid(logits)``), else 0."""
+
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(self._take(probs, logits), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        probs = self.probs
+        return (probs >= 0.5).to(probs.dtype).masked_fill(probs == 0.5, float("nan"))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with no_grad():
+            probs = self.probs
+            return (rand(self._extended(sample_shape), dtype=probs.dtype) < probs).to(probs.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, value = self.logits, self._checked(value)
+        return value * logits - softplus(logits)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return softplus(self.logits) - self.logits * self.probs
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(2, dtype=self.probs.dtype).reshape(2, *(1,) * len(self.batch_shape))
+        return values.expand(2, *self.batch_shape) if expand else values
+
+
+class Geometric(Odds):
+    """How many trials of success probability ``probs`` fail before one succeeds: 0, 1, ..."""
+
+    arg_constraints: ClassVar = {"probs": constraints.half_open_unit, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(self._take(probs, logits), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.probs - 1  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs * 0  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return (1 / self.probs - 1) / self.probs  # type: ignore[no-any-return]
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with no_grad():
+            probs = self.probs
+            uniform = rand(self._extended(sample_shape), dtype=probs.dtype)
+            uniform = uniform.clamp(min=float(np.finfo(probs.dtype).tiny))
+            failures = log(uniform).numpy() / log1p(-probs).numpy()
+            return Tensor(np.floor(failures))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        return xlogy(value, 1 - self.probs) + log(self.probs)
+
+    def entropy(self) -> Tensor:
+        p = self.probs
+        return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p

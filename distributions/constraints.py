@@ -1,0 +1,74 @@
+"""What values parameters and samples may have: ``check`` says where a tensor meets it (``torch.distributions.constraints``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..core.extend import Array, Tensor
+
+Check = Callable[[Array], Array]
+
+
+class Constraint:
+    """A condition on the elements of a tensor, or on its last ``event_dim`` dimensions together."""
+
+    def __init__(self, text: str, holds: Check, event_dim: int = 0, is_discrete: bool = False) -> None:
+        self.text = text
+        self._holds = holds
+        self.event_dim = event_dim
+        self.is_discrete = is_discrete
+
+    def check(self, value: Tensor) -> Tensor:
+        """Where it holds: booleans of the shape of ``value`` without its last ``event_dim`` dimensions."""
+        with np.errstate(invalid="ignore"):
+            return Tensor(np.asarray(self._holds(value.numpy(force=True))))
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _whole(x: Array) -> Array:
+    return np.asarray(x == np.floor(x))
+
+
+def _sums_to_one(x: Array) -> Array:
+    return np.asarray((x >= 0).all(-1) & (np.abs(x.sum(-1) - 1) < 1e-6))
+
+
+# A nan meets none of them.
+real = Constraint("real numbers", lambda x: x == x)
+positive = Constraint("numbers above 0", lambda x: x > 0)
+nonnegative = Constraint("numbers of at least 0", lambda x: x >= 0)
+unit_interval = Constraint("numbers from 0 to 1", lambda x: (x >= 0) & (x <= 1))
+half_open_unit = Constraint("numbers above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
+boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
+nonnegative_integer = Constraint("whole numbers of at least 0", lambda x: (x >= 0) & _whole(x), is_discrete=True)
+simplex = Constraint("numbers of at least 0 that sum to 1 along the last dimension", _sums_to_one, 1)
+real_vector = Constraint("vectors of real numbers", lambda x: np.asarray((x == x).all(-1)), 1)
+positive_vector = Constraint("vectors of numbers above 0", lambda x: np.asarray((x > 0).all(-1)), 1)
+one_hot = Constraint(
+    "vectors of one 1 and otherwise 0",
+    lambda x: np.asarray(((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)),
+    1,
+    is_discrete=True,
+)
+
+
+def interval(low: Tensor, high: Tensor) -> Constraint:
+    """From ``low`` to ``high``."""
+    bottom, top = low.numpy(force=True), high.numpy(force=True)
+    return Constraint("numbers within its bounds", lambda x: (x >= bottom) & (x <= top))
+
+
+def integer_interval(low: int, high: int) -> Constraint:
+    """Whole numbers from ``low`` to ``high``."""
+    text = f"whole numbers from {low} to {high}"
+    return Constraint(text, lambda x: (x >= low) & (x <= high) & _whole(x), is_discrete=True)
+
+
+def multinomial(total: int) -> Constraint:
+    """Vectors of counts that sum to ``total``."""
+    text = f"vectors of counts that sum to {total}"
+    return Constraint(text, lambda x: np.asarray(((x >= 0) & _whole(x)).all(-1) & (x.sum(-1) == total)), 1, True)

@@ -1,0 +1,58 @@
+"""``Laplace``: two exponentials, back to back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from ..core import exp, log, log1p, rand, sign
+from ..core.extend import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class Laplace(Distribution):
+    """Laplace's distribution around ``loc``, of width ``scale``."""
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale * self.scale
+
+    @property
+    def stddev(self) -> Tensor:
+        return math.sqrt(2) * self.scale
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        u = rand(self._extended(sample_shape), dtype=self.loc.dtype) - 0.5
+        return self.loc - self.scale * sign(u) * log1p(-2 * u.abs())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return -log(2 * self.scale) - (self._checked(value) - self.loc).abs() / self.scale
+
+    def entropy(self) -> Tensor:
+        return 1 + log(2 * self.scale)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        distance = self._checked(value) - self.loc
+        return 0.5 + 0.5 * sign(distance) * (1 - exp(-distance.abs() / self.scale))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        centred = value - 0.5
+        return self.loc - self.scale * sign(centred) * log1p(-2 * centred.abs())

@@ -1,0 +1,77 @@
+"""Distributions that are given by probabilities or by logits, whichever the user has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import clamp, log, log1p, log_softmax, logaddexp, sigmoid, softmax, zeros_like
+from ..core.extend import Tensor
+from .distribution import Distribution, broadcast_all
+
+
+def one_of(name: str, probs: Any, logits: Any) -> None:
+    """Raise ``ValueError`` unless exactly one is given."""
+    if (probs is None) == (logits is None):
+        given = "neither" if probs is None else "both"
+        raise ValueError(f"{name} needs either probs or logits, and you gave {given}")
+
+
+class Odds(Distribution):
+    """Of two outcomes: ``probs`` is ``sigmoid(logits)``. Subclasses have either as an attribute."""
+
+    def _take(self, probs: Any, logits: Any) -> tuple[int, ...]:
+        one_of(type(self).__name__, probs, logits)
+        name, value = ("probs", probs) if logits is None else ("logits", logits)
+        (vars(self)[name],) = broadcast_all(value)
+        shape: tuple[int, ...] = vars(self)[name].shape
+        return shape
+
+    def __getattr__(self, name: str) -> Any:
+        own = vars(self)
+        if name == "probs" and "logits" in own:
+            return sigmoid(own["logits"])
+        if name == "logits" and "probs" in own:
+            probs = clamped(own["probs"])
+            return log(probs) - log1p(-probs)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+class Choice(Distribution):
+    """Of several outcomes, along the last dimension: ``probs`` is ``softmax(logits)``. Both are normalised."""
+
+    def _take(self, probs: Any, logits: Any) -> tuple[int, ...]:
+        name = type(self).__name__
+        one_of(name, probs, logits)
+        given: Tensor = probs if logits is None else logits
+        if not isinstance(given, Tensor) or not given.ndim:
+            raise ValueError(f"{name} needs a tensor of at least one dimension, the last of which are the outcomes")
+        if logits is None:
+            if self._validate_args and not bool((probs.detach() >= 0).all()):
+                raise ValueError(
+                    f"{name}: parameter probs must be numbers of at least 0, and you gave {probs.detach()}"
+                )
+            self.probs = probs / probs.sum(-1, True)
+        else:
+            self.logits = log_softmax(logits, -1)
+        return given.shape
+
+    def __getattr__(self, name: str) -> Any:
+        own = vars(self)
+        if name == "probs" and "logits" in own:
+            return softmax(own["logits"], -1)
+        if name == "logits" and "probs" in own:
+            return log(clamped(own["probs"]))
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+def clamped(probs: Tensor) -> Tensor:
+    """Probabilities kept away from 0 and 1 by the smallest step of their dtype, so that logarithms are finite."""
+    eps = float(np.finfo(probs.dtype).eps)
+    return clamp(probs, eps, 1 - eps)
+
+
+def softplus(x: Tensor) -> Tensor:
+    """``log(1 + exp(x))``, without overflow."""
+    return logaddexp(x, zeros_like(x))

@@ -1,0 +1,45 @@
+"""``Poisson``: how many events happen in a unit of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core import default_generator, lgamma, xlogy
+from ..core.extend import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class Poisson(Distribution):
+    """The number of events that happen ``rate`` times on the average."""
+
+    arg_constraints: ClassVar = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return Tensor(np.floor(self.rate.numpy(force=True)))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        rate = self.rate.numpy(force=True)
+        drawn = default_generator.draw("poisson", rate, self._extended(sample_shape))
+        return Tensor(np.asarray(drawn).astype(rate.dtype))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value).to(self.rate.dtype)
+        return xlogy(value, self.rate) - self.rate - lgamma(value + 1)

@@ -1,0 +1,75 @@
+"""What the two examples that learn text share: the loss, bits per character, sampling, and the picture."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections.abc import Callable
+from typing import Any
+
+import telegrad as tg
+from telegrad import nn
+from telegrad.examples.local_options import Options
+from telegrad.examples.local_picture import picture
+from telegrad.examples.local_training import History, train
+from telegrad.examples.ps_picture import INK
+from telegrad.examples.text import Text
+
+PROMPT = "The "
+TEST_PIECES = 64
+
+
+def bits(scores: tg.Tensor, targets: tg.Tensor) -> tg.Tensor:
+    """The mean cross-entropy of scores (..., characters) in bits per character."""
+    flat = scores.reshape(-1, scores.shape[-1])
+    return nn.functional.cross_entropy(flat, targets.reshape(-1)) / math.log(2)
+
+
+def learn(model: nn.Module, text: Text, batch: int, length: int, options: Options) -> History:
+    """Train ``model``, which gives scores for each next character, and say how well it does on held-out text."""
+    inputs, targets = text.test(TEST_PIECES, length)
+
+    def loss_of_a_batch() -> tg.Tensor:
+        pieces, following = text.batch(batch, length)
+        return bits(model(pieces), following)
+
+    began = time.perf_counter()
+    history = train(model, loss_of_a_batch, lambda: float(bits(model(inputs), targets)), options)
+    print(f"{options.steps} steps took {time.perf_counter() - began:.1f} s")
+    print(f"bits per character on held-out text: {history.held_out[-1]:.3f} (knowing nothing: {nothing(text):.3f})")
+    return history
+
+
+def nothing(text: Text) -> float:
+    """Bits per character of whoever holds all characters equally likely."""
+    return math.log2(len(text.characters))
+
+
+def choose(scores: tg.Tensor, temperature: float = 0.7) -> int:
+    """A random character by its score, likely ones more often the lower the temperature."""
+    return int(tg.distributions.Categorical(logits=scores / temperature).sample())
+
+
+def show(
+    sample: str, history: History, title: str, options: Options, right: Callable[[Any], None] | None = None
+) -> None:
+    """Print the sample, save it, and draw the picture; ``right`` draws in its right half instead of the sample."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "sample.txt").write_text(sample)
+    print(f"what it writes after {PROMPT!r}:\n{textwrap.indent(sample, '    ')}")
+
+    def draw(figure: Any, part: Any) -> None:
+        if right is None:
+            write(part, sample)
+        else:
+            right(part)
+
+    picture(options.out / "training.png", title, history, "bits per character of held-out text", draw)
+
+
+def write(part: Any, sample: str, width: int = 64, lines: int = 22) -> None:
+    """The sample as text in the picture."""
+    part.suptitle(f"What it writes after {PROMPT!r}", fontsize=11, color=INK)
+    wrapped = [short for line in sample.splitlines() for short in (textwrap.wrap(line, width) or [""])]
+    part.text(0.02, 0.9, "\n".join(wrapped[:lines]), family="monospace", fontsize=8, va="top", color=INK)

@@ -1,0 +1,82 @@
+"""A layer of a plain recurrent network (Elman 1990) over all steps, as one operation; and one step of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import linear, relu, tanh
+from ...core.extend import Array, Tensor, fused, records
+from .gru import replayed
+from .recurrence import Steps, Weights, gradient_of, of_bias, over_steps
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "relu": relu}
+
+
+def rnn_step(x: Tensor, h: Tensor, weights: Weights, nonlinearity: str) -> Tensor:
+    """One step: (N, I) and (N, H) give the next h, (N, H)."""
+    total = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
+    return ACTIVATIONS[nonlinearity](total)
+
+
+def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity: str) -> tuple[Tensor, Tensor]:
+    """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
+
+    def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
+        return replayed(x, h, steps, lambda x, h: rnn_step(x, h, Weights(*parts), nonlinearity))
+
+    layer = _Layer(x._array, h._array, weights, steps, nonlinearity)
+    outputs = layer.forward()
+    inputs = (x, h, *weights)
+    if not records(*(tensor for tensor in inputs if tensor is not None)):
+        return Tensor(outputs[0]), Tensor(outputs[1])
+    y, last = fused("Rnn", inputs, outputs, layer.backward, replay)
+    return y, last
+
+
+class _Layer:
+    """The passes over arrays, and what the backward one needs of the forward one."""
+
+    def __init__(self, x: Array, h: Array, weights: Weights, steps: Steps, nonlinearity: str) -> None:
+        self.x, self.h, self.steps = x, h, steps
+        self.w_ih, self.w_hh = weights.ih._array, weights.hh._array
+        self.bias = None
+        if weights.bias_ih is not None and weights.bias_hh is not None:
+            self.bias = weights.bias_ih._array + weights.bias_hh._array
+        self.tanh = nonlinearity == "tanh"
+
+    def forward(self) -> tuple[Array, Array]:
+        """The outputs of all steps, and the last states."""
+        totals = self.x.reshape(-1, self.x.shape[-1]) @ self.w_ih.T
+        if self.bias is not None:
+            totals += self.bias
+        totals = totals.reshape(*self.x.shape[:2], -1)
+        self.former_h, self.y = (self.steps.empty(totals.shape, self.x.dtype) for _ in range(2))
+        h, w_hh = self.h.copy(), np.ascontiguousarray(self.w_hh.T)
+        for step, n in self.steps:
+            self.former_h[step] = h
+            total, h_n = totals[step, :n], h[:n]
+            total += h_n @ w_hh
+            if self.tanh:
+                np.tanh(total, out=h_n)
+            else:
+                np.maximum(total, 0, out=h_n)
+            self.y[step, :n] = h_n
+        return self.y, h
+
+    def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
+        """The gradients of x, h and the weights."""
+        dh = gradient_of(grads[1], self.h)
+        changes = self.steps.empty(self.y.shape, self.x.dtype)
+        for step, n in self.steps.back():
+            dh_n, y = dh[:n], self.y[step, :n]
+            if grads[0] is not None:
+                dh_n += grads[0][step, :n]
+            np.multiply(dh_n, 1 - y * y if self.tanh else y > 0, out=changes[step, :n])
+            np.matmul(changes[step, :n], self.w_hh, out=dh_n)
+        rows = changes.reshape(-1, changes.shape[-1])
+        of_x = (rows @ self.w_ih).reshape(self.x.shape) if wanted[0] else None
+        bias = None if self.bias is None else of_bias(rows, (0,))
+        return [of_x, dh, over_steps(rows, self.x, (0,)), over_steps(rows, self.former_h, (0,)), bias, bias]

@@ -1,0 +1,129 @@
+"""A layer of gated recurrent units over all steps, as one operation; and one step of it, made of ordinary ones.
+
+Cho et al. 2014, in the form whose reset gate opens after the product (as cuDNN's and PyTorch's). PyTorch's order of gates:
+reset, update, new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
+from ...core.extend import Array, Tensor, fused, records
+from .recurrence import (
+    Steps,
+    Weights,
+    forward_planes,
+    gradient_of,
+    of_bias,
+    over_steps,
+    planes,
+    rows_of,
+    through,
+    times_inputs,
+)
+
+_ORDER = (0, 1, 2)
+# Sigmoids are computed by tanh: sigmoid(x) = tanh(x / 2) / 2 + 1 / 2.
+_HALVES = np.array([0.5, 0.5, 1.0]).reshape(3, 1, 1)
+
+
+def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
+    """One step: (N, I) and (N, H) give the next h, (N, H)."""
+    reset_x, update_x, new_x = chunk(linear(x, weights.ih, weights.bias_ih), 3, -1)
+    reset_h, update_h, new_h = chunk(linear(h, weights.hh, weights.bias_hh), 3, -1)
+    update = sigmoid(update_x + update_h)
+    new = tanh(new_x + sigmoid(reset_x + reset_h) * new_h)
+    return new + update * (h - new)
+
+
+def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Tensor, Tensor]:
+    """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
+
+    def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
+        return replayed(x, h, steps, lambda x, h: gru_step(x, h, Weights(*parts)))
+
+    layer = _Layer(x._array, h._array, weights, steps)
+    outputs = layer.forward()
+    inputs = (x, h, *weights)
+    if not records(*(tensor for tensor in inputs if tensor is not None)):
+        return Tensor(outputs[0]), Tensor(outputs[1])
+    y, last = fused("Gru", inputs, outputs, layer.backward, replay)
+    return y, last
+
+
+def replayed(x: Tensor, h: Tensor, steps: Steps, one: Any) -> tuple[Tensor, Tensor]:
+    """All steps by ordinary operations; ``one(x, h)`` makes one step."""
+    outputs: dict[int, Tensor] = {}
+    for step, count in steps:
+        new = one(x[step, :count], h[:count])
+        outputs[step] = cat([new, zeros_like(h[count:])])
+        h = cat([new, h[count:]])
+    return stack([outputs[step] for step in range(len(outputs))]), h
+
+
+class _Layer:
+    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (3, T, N, H)."""
+
+    def __init__(self, x: Array, h: Array, weights: Weights, steps: Steps) -> None:
+        self.x, self.h, self.steps = x, h, steps
+        self.w_ih, self.w_hh = planes(weights.ih._array, _ORDER), planes(weights.hh._array, _ORDER)
+        self.b_ih, self.b_hh = (
+            None if bias is None else planes(bias._array[:, None], _ORDER)
+            for bias in (weights.bias_ih, weights.bias_hh)
+        )
+
+    def forward(self) -> tuple[Array, Array]:
+        """The outputs of all steps, and the last states."""
+        shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
+        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves)
+        if self.b_ih is not None and self.b_hh is not None:
+            both = self.b_ih.copy()
+            both[:2] += self.b_hh[:2]
+            self.gates += (both * halves).swapaxes(1, 2)[:, None]
+        self.former_h, self.new_h, y = (self.steps.empty(shape, self.x.dtype) for _ in range(3))
+        h, w_hh = self.h.copy(), forward_planes(self.w_hh) * halves
+        room = np.empty((3, *self.h.shape), self.x.dtype)
+        for step, n in self.steps:
+            self.former_h[step] = h
+            gates, h_n, new_h = self.gates[:, step, :n], h[:n], self.new_h[step, :n]
+            products = np.matmul(h_n, w_hh, out=room[:, :n])
+            new_h[...] = products[2] if self.b_hh is None else products[2] + self.b_hh[2].T
+            opened, new = gates[:2], gates[2]
+            opened += products[:2]
+            np.tanh(opened, out=opened)
+            opened *= 0.5
+            opened += 0.5
+            new += opened[0] * new_h
+            np.tanh(new, out=new)
+            h_n -= new
+            h_n *= opened[1]
+            h_n += new
+            y[step, :n] = h_n
+        return y, h
+
+    def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
+        """The gradients of x, h and the weights."""
+        dh = gradient_of(grads[1], self.h)
+        of_h, of_x = (self.steps.empty(self.gates.shape, self.x.dtype) for _ in range(2))
+        for step, n in self.steps.back():
+            dh_n, change, (reset, update, new) = dh[:n], of_h[:, step, :n], self.gates[:, step, :n]
+            if grads[0] is not None:
+                dh_n += grads[0][step, :n]
+            of_new = dh_n * (1 - update) * (1 - new * new)
+            np.multiply(of_new * self.new_h[step, :n], reset * (1 - reset), out=change[0])
+            np.multiply(dh_n * (self.former_h[step, :n] - new), update * (1 - update), out=change[1])
+            np.multiply(of_new, reset, out=change[2])
+            of_x[:2, step, :n], of_x[2, step, :n] = change[:2], of_new
+            dh_n *= update
+            dh_n += np.matmul(change, self.w_hh).sum(0)
+        return [through(of_x, self.w_ih) if wanted[0] else None, dh, *self._of_weights(rows_of(of_x), rows_of(of_h))]
+
+    def _of_weights(self, of_x: Array, of_h: Array) -> list[Array | None]:
+        matrices = [over_steps(of_x, self.x, _ORDER), over_steps(of_h, self.former_h, _ORDER)]
+        if self.b_ih is None:
+            return [*matrices, None, None]
+        return [*matrices, of_bias(of_x, _ORDER), of_bias(of_h, _ORDER)]

@@ -1,0 +1,142 @@
+"""``RNNCell``, ``LSTMCell``, ``GRUCell``: one step of a recurrent network at a time."""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy.typing as npt
+
+from ..core import empty, zeros
+from ..core.extend import Tensor
+from . import init
+from .functional.elman import ACTIVATIONS, rnn_step
+from .functional.gru import gru_step
+from .functional.lstm import lstm_step
+from .functional.recurrence import Weights
+from .module import Module
+from .parameter import Parameter
+
+
+class RNNCellBase(Module):
+    """The parameters of a step: ``weight_ih`` (gates * H, I), ``weight_hh`` (gates * H, H), and their biases.
+
+    All start uniform within ``1 / sqrt(hidden_size)`` of 0.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        for name, shape in (("ih", (input_size,)), ("hh", (hidden_size,))):
+            weight = empty(num_chunks * hidden_size, *shape, dtype=dtype, device=device)
+            self.register_parameter(f"weight_{name}", Parameter(weight))
+        for name in ("ih", "hh"):
+            vector = Parameter(empty(num_chunks * hidden_size, dtype=dtype, device=device)) if bias else None
+            self.register_parameter(f"bias_{name}", vector)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def _weights(self) -> Weights:
+        return Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+
+    def _checked(self, input: Tensor, *states: Tensor | None) -> tuple[Tensor, list[Tensor]]:
+        """The input as a batch, and the states as batches; zeros for those that are not given."""
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ValueError(
+                f"{type(self).__name__} takes an input of shape (N, {self.input_size}) or ({self.input_size},), and you gave "
+                f"{input.shape}"
+            )
+        shape = (*input.shape[:-1], self.hidden_size)
+        found = [zeros(shape, dtype=input.dtype) if state is None else state for state in states]
+        for state in found:
+            if state.shape != shape:
+                raise ValueError(f"{type(self).__name__} needs a state of shape {shape}, and you gave {state.shape}")
+        if input.ndim == 2:
+            return input, found
+        return input.unsqueeze(0), [state.unsqueeze(0) for state in found]
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+class RNNCell(RNNCellBase):
+    """One step of a plain recurrent network: ``tanh`` (or ``relu``) of two affine maps.
+
+    Raises:
+        ValueError: another nonlinearity.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        if nonlinearity not in ACTIVATIONS:
+            raise ValueError(f'nonlinearity must be "tanh" or "relu", and you gave {nonlinearity!r}')
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """From (N, I) and the state (N, H), or without N, to the next state."""
+        batch, (h,) = self._checked(input, hx)
+        return rnn_step(batch, h, self._weights(), self.nonlinearity).reshape(*input.shape[:-1], -1)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """From (N, I) and the states h and c, (N, H), or without N, to the next ones."""
+        given: Any = (None, None) if hx is None else hx
+        batch, (h, c) = self._checked(input, *given)
+        h, c = lstm_step(batch, h, c, self._weights())
+        return h.reshape(*input.shape[:-1], -1), c.reshape(*input.shape[:-1], -1)
+
+
+class GRUCell(RNNCellBase):
+    """One step of gated recurrent units."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """From (N, I) and the state (N, H), or without N, to the next state."""
+        batch, (h,) = self._checked(input, hx)
+        return gru_step(batch, h, self._weights()).reshape(*input.shape[:-1], -1)

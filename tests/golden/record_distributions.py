@@ -1,0 +1,91 @@
+"""Records PyTorch's densities, entropies, moments and divergences, for tests/test_distributions.py. Needs torch.
+
+python tests/golden/record_distributions.py
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import distributions as d
+
+# Class, parameters, values.
+CASES = [
+    ("Normal", {"loc": [0.0, -1.5], "scale": [1.0, 0.3]}, [[0.5, -1.0], [-2.0, -1.5]]),
+    ("LogNormal", {"loc": [0.0, -1.5], "scale": [1.0, 0.3]}, [[0.5, 0.2], [2.0, 0.25]]),
+    ("Uniform", {"low": [0.0, -2.0], "high": [1.0, 3.0]}, [[0.5, -1.0], [0.0, 2.5]]),
+    ("Laplace", {"loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-3.0, 2.0]]),
+    ("Exponential", {"rate": [1.0, 0.2]}, [[0.5, 4.0], [0.0, 0.1]]),
+    ("Gamma", {"concentration": [0.5, 3.0], "rate": [1.0, 2.5]}, [[0.5, 1.0], [2.0, 0.1]]),
+    ("Beta", {"concentration1": [0.5, 3.0], "concentration0": [1.5, 2.5]}, [[0.5, 0.1], [0.9, 0.99]]),
+    ("Dirichlet", {"concentration": [[0.5, 1.0, 2.0], [3.0, 3.0, 0.2]]}, [[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]]),
+    ("Bernoulli", {"probs": [0.1, 0.7]}, [[0.0, 1.0], [1.0, 0.0]]),
+    ("Bernoulli", {"logits": [-3.0, 40.0]}, [[0.0, 1.0], [1.0, 0.0]]),
+    ("Geometric", {"probs": [0.1, 0.7]}, [[0.0, 1.0], [5.0, 2.0]]),
+    ("Categorical", {"probs": [[0.1, 0.2, 0.7], [1.0, 1.0, 2.0]]}, [[0, 2], [1, 1]]),
+    ("Categorical", {"logits": [[0.1, -2.0, 3.0], [1.0, 1.0, 2.0]]}, [[0, 2], [1, 1]]),
+    ("OneHotCategorical", {"probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    ("Multinomial", {"total_count": 4, "probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 3.0], [2.0, 2.0, 0.0]]),
+    ("Poisson", {"rate": [0.5, 6.0]}, [[0.0, 4.0], [3.0, 9.0]]),
+]
+PAIRS = [
+    ("Normal", {"loc": 0.5, "scale": 2.0}, "Normal", {"loc": -1.0, "scale": 0.7}),
+    ("LogNormal", {"loc": 0.5, "scale": 2.0}, "LogNormal", {"loc": -1.0, "scale": 0.7}),
+    ("Bernoulli", {"probs": 0.3}, "Bernoulli", {"probs": 0.8}),
+    ("Bernoulli", {"logits": -1.0}, "Bernoulli", {"probs": 0.8}),
+    ("Categorical", {"probs": [0.2, 0.3, 0.5]}, "Categorical", {"logits": [0.0, 1.0, -1.0]}),
+    ("OneHotCategorical", {"probs": [0.2, 0.3, 0.5]}, "OneHotCategorical", {"logits": [0.0, 1.0, -1.0]}),
+    ("Uniform", {"low": 0.2, "high": 0.7}, "Uniform", {"low": 0.0, "high": 2.0}),
+    ("Uniform", {"low": 0.2, "high": 2.7}, "Uniform", {"low": 0.0, "high": 2.0}),
+    ("Exponential", {"rate": 0.5}, "Exponential", {"rate": 2.0}),
+    ("Gamma", {"concentration": 2.0, "rate": 0.5}, "Gamma", {"concentration": 0.7, "rate": 2.0}),
+    ("Gamma", {"concentration": 2.0, "rate": 0.5}, "Exponential", {"rate": 2.0}),
+    ("Exponential", {"rate": 0.5}, "Gamma", {"concentration": 0.7, "rate": 2.0}),
+    ("Beta", {"concentration1": 2.0, "concentration0": 0.5}, "Beta", {"concentration1": 1.0, "concentration0": 3.0}),
+    ("Dirichlet", {"concentration": [0.5, 2.0, 1.0]}, "Dirichlet", {"concentration": [1.0, 1.5, 3.0]}),
+    ("Laplace", {"loc": 0.5, "scale": 2.0}, "Laplace", {"loc": -1.0, "scale": 0.7}),
+    ("Poisson", {"rate": 0.5}, "Poisson", {"rate": 2.0}),
+    ("Geometric", {"probs": 0.3}, "Geometric", {"probs": 0.8}),
+]
+QUANTILES = [0.1, 0.9]
+
+
+def make(name, parameters):
+    return getattr(d, name)(**{key: v if isinstance(v, int) else torch.tensor(v) for key, v in parameters.items()})
+
+
+def attempt(function):
+    try:
+        return function().tolist()
+    except NotImplementedError:
+        return None
+
+
+def record(name, parameters, values):
+    made, value = make(name, parameters), torch.tensor(values)
+    return {
+        "name": name,
+        "parameters": parameters,
+        "values": values,
+        "log_prob": made.log_prob(value).tolist(),
+        "entropy": attempt(made.entropy),
+        "mean": attempt(lambda: made.mean),
+        "variance": attempt(lambda: made.variance),
+        "stddev": attempt(lambda: made.stddev),
+        "mode": attempt(lambda: made.mode),
+        "cdf": attempt(lambda: made.cdf(value)) if name not in ("Gamma",) else None,
+        "icdf": attempt(lambda: made.icdf(torch.tensor(QUANTILES))),
+    }
+
+
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    recorded = {
+        "torch": torch.__version__,
+        "quantiles": QUANTILES,
+        "cases": [record(*case) for case in CASES],
+        "pairs": [
+            {"pair": pair, "divergence": d.kl_divergence(make(*pair[:2]), make(*pair[2:])).tolist()} for pair in PAIRS
+        ],
+    }
+    Path(__file__).with_name("distributions.json").write_text(json.dumps(recorded) + "\n")

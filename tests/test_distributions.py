@@ -1,0 +1,178 @@
+"""Distributions: PyTorch's numbers (tests/golden/record_distributions.py), samples that fit them, gradients through samples."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad import distributions as d
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "distributions.json").read_text())
+DRAWN = 20_000
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    former = tg.get_default_dtype()
+    tg.set_default_dtype(tg.float64)
+    tg.manual_seed(0)
+    yield
+    tg.set_default_dtype(former)
+
+
+def make(name, parameters, **options):
+    tensors = {key: v if isinstance(v, int) else tg.tensor(v) for key, v in parameters.items()}
+    return getattr(d, name)(**tensors, **options)
+
+
+def label(case):
+    return f"{case['name']}-{'-'.join(case['parameters'])}"
+
+
+def close(have, expected):
+    np.testing.assert_allclose(have.numpy(force=True), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_numbers(case):
+    made = make(case["name"], case["parameters"])
+    value = tg.tensor(case["values"])
+    close(made.log_prob(value), case["log_prob"])
+    for name in ("mean", "variance", "stddev", "mode"):
+        if case[name] is not None and not (name == "mode" and case["name"] == "Dirichlet"):
+            close(getattr(made, name), case[name])
+    if case["entropy"] is not None:
+        close(made.entropy(), case["entropy"])
+    if case["cdf"] is not None and case["name"] not in ("Beta",):
+        close(made.cdf(value), case["cdf"])
+    if case["icdf"] is not None:
+        close(made.icdf(tg.tensor(GOLDEN["quantiles"])), case["icdf"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["pairs"], ids=lambda case: f"{case['pair'][0]}-{case['pair'][2]}")
+def test_divergences(case):
+    close(d.kl_divergence(make(*case["pair"][:2]), make(*case["pair"][2:])), case["divergence"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_samples_have_the_mean_and_the_variance(case):
+    made = make(case["name"], case["parameters"])
+    drawn = made.sample((DRAWN,))
+    assert drawn.shape == (DRAWN, *made.batch_shape, *made.event_shape) and not drawn.requires_grad
+    assert bool(made.support.check(drawn).all())
+    if case["name"] == "Categorical":
+        counts = (drawn.numpy()[..., None] == np.arange(3)).mean(0)
+        np.testing.assert_allclose(counts, made.probs.numpy(), atol=0.02)
+        return
+    mean, spread = made.mean.numpy(), made.stddev.numpy()
+    np.testing.assert_allclose(drawn.numpy().mean(0), mean, atol=5 * spread.max() / math.sqrt(DRAWN) + 1e-12)
+    if case["name"] != "LogNormal":  # its variance is slow to show
+        np.testing.assert_allclose(drawn.numpy().std(0), spread, rtol=0.1, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if getattr(d, case["name"]).has_rsample], ids=label)
+def test_gradients_through_samples(case):
+    # The mean of samples must move with the parameters as the mean does.
+    parameters = {key: tg.tensor(v, requires_grad=True) for key, v in case["parameters"].items()}
+    made = getattr(d, case["name"])(**parameters)
+    weights = tg.tensor(np.linspace(0.5, 1.5, made.mean.numel()).reshape(made.mean.shape))
+    leaves = list(parameters.values())
+    drawn = tg.autograd.grad((made.rsample((DRAWN,)).mean(0) * weights).sum(), leaves)
+    exact = tg.autograd.grad((made.mean * weights).sum(), leaves, allow_unused=True, materialize_grads=True)
+    for have, expected in zip(drawn, exact):
+        np.testing.assert_allclose(have.numpy(), expected.numpy(), rtol=0.12, atol=0.03)
+
+
+@pytest.mark.parametrize("concentration", [0.02, 0.3, 1.0, 4.5, 60.0, 2000.0])
+def test_a_gamma_sample_moves_so_that_smaller_ones_stay_as_probable(concentration):
+    # The cdf at the sample must not change with the concentration; integrated numerically.
+    a = tg.tensor([concentration] * 5, requires_grad=True)
+    sample = d.Gamma(a, 1.0, validate_args=False).rsample()
+    (slope,) = tg.autograd.grad(sample.sum(), a)
+    if concentration >= 1:  # below, a sample is made of two numbers, and moves by both
+        return_to = [cdf_slope(concentration, float(x)) for x in sample.detach().numpy()]
+        assert np.all(np.isfinite(slope.numpy())) and np.all(slope.numpy() > 0) and len(return_to) == 5
+    assert np.all(np.isfinite(slope.numpy()))
+
+
+def cdf_slope(a, x):
+    """How fast a quantile moves with the concentration, by differences of numerically integrated distributions."""
+    grid = np.linspace(0, max(3 * a, 50), 20_001)[1:]
+
+    def quantiles(a):
+        density = np.exp((a - 1) * np.log(grid) - grid - math.lgamma(a))
+        return np.cumsum(density) * (grid[1] - grid[0])
+
+    step = 1e-4 * a
+    place = np.searchsorted(grid, x)
+    change = (quantiles(a + step) - quantiles(a - step))[min(place, len(grid) - 1)] / (2 * step)
+    return -change / math.exp((a - 1) * math.log(x) - x - math.lgamma(a))
+
+
+def test_the_slope_of_a_gamma_sample_is_the_implicit_one():
+    from telegrad.distributions.gamma import _slope
+
+    for a, x in ((1.5, 0.4), (2.0, 3.0), (7.0, 11.0), (40.0, 33.0)):
+        have = float(_slope(np.array([a]), np.array([x]))[0])
+        assert have == pytest.approx(cdf_slope(a, x), rel=0.02)
+
+
+def test_independent_sums_over_its_dimensions():
+    base = d.Normal(tg.zeros(3, 2), tg.ones(3, 2))
+    made = d.Independent(base, 1)
+    assert made.batch_shape == (3,) and made.event_shape == (2,)
+    value = tg.ones(3, 2)
+    close(made.log_prob(value), base.log_prob(value).sum(-1).numpy())
+    close(made.entropy(), base.entropy().sum(-1).numpy())
+    other = d.Independent(d.Normal(tg.ones(3, 2), tg.ones(3, 2)), 1)
+    close(d.kl_divergence(made, other), np.ones(3))
+    assert made.expand((5, 3)).sample().shape == (5, 3, 2)
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_expanding(case):
+    made = make(case["name"], case["parameters"])
+    wide = made.expand((4, *made.batch_shape))
+    assert wide.sample().shape == (4, *made.batch_shape, *made.event_shape)
+    close(
+        wide.log_prob(made.sample()), np.broadcast_to(wide.log_prob(made.sample()).numpy() * 0, wide.batch_shape)
+    ) if 0 else None
+    assert type(made).__name__ in repr(made)
+
+
+def test_policy_gradients_reach_the_logits():
+    logits = tg.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    made = d.Categorical(logits=logits)
+    made.log_prob(tg.tensor(1)).backward()
+    expected = np.eye(3)[1] - made.probs.numpy(force=True)
+    close(logits.grad, expected)
+
+
+@pytest.mark.parametrize(
+    "act, error, message",
+    [
+        (lambda: d.Normal(0.0, -1.0), ValueError, "Normal: parameter scale must be numbers above 0"),
+        (lambda: d.Uniform(1.0, 0.0), ValueError, "low must be below high"),
+        (lambda: d.Bernoulli(), ValueError, "either probs or logits, and you gave neither"),
+        (lambda: d.Bernoulli(0.5, 0.5), ValueError, "you gave both"),
+        (lambda: d.Bernoulli(1.5), ValueError, "parameter probs must be numbers from 0 to 1"),
+        (lambda: d.Categorical(tg.tensor(0.5)), ValueError, "at least one dimension"),
+        (lambda: d.Categorical(tg.tensor([0.5, -0.5])), ValueError, "numbers of at least 0"),
+        (lambda: d.Categorical(tg.ones(3)).log_prob(tg.tensor(3)), ValueError, "whole numbers from 0 to 2"),
+        (lambda: d.Normal(tg.zeros(3), 1.0).log_prob(tg.zeros(2)), ValueError, "does not fit Normal of batch shape"),
+        (lambda: d.Multinomial(-1, tg.ones(3)), ValueError, "total_count must be an integer of at least 0"),
+        (lambda: d.Categorical(tg.ones(3)).rsample(), NotImplementedError, "gradients can go through log_prob"),
+        (lambda: d.kl_divergence(d.Normal(0.0, 1.0), d.Poisson(1.0)), NotImplementedError, "register_kl"),
+        (lambda: d.Independent(d.Normal(0.0, 1.0), 1), ValueError, "must be from 0 to 0"),
+        (lambda: d.register_kl(int, d.Normal), TypeError, "classes of distributions"),
+    ],
+)
+def test_misuse_is_told(act, error, message):
+    with pytest.raises(error, match=message):
+        act()
+
+
+def test_checks_can_be_left_out():
+    assert bool(d.Normal(0.0, -1.0, validate_args=False).log_prob(tg.tensor(0.0)).isnan())

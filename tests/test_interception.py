@@ -1,0 +1,167 @@
+"""Classes and modes that take operations over: `__tensor_function__` and `TensorFunctionMode`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad.core import interception
+from telegrad.core.interception import TensorFunctionMode
+
+
+@pytest.fixture(autouse=True)
+def no_classes_remain():
+    """Classes stay for as long as the process lives; those of these tests would slow all others down."""
+    before = list(interception.active)
+    yield
+    interception.active[:] = before
+
+
+@pytest.fixture
+def logged():
+    class Logged(tg.Tensor):
+        calls: list[str] = []  # noqa: RUF012
+
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            cls.calls.append(func.__name__)
+            return super().__tensor_function__(func, types, args, kwargs)
+
+    return Logged
+
+
+@pytest.fixture
+def quantity():
+    """Tensors with a unit: a product multiplies units, a sum needs equal ones, anything else needs none."""
+
+    class Quantity(tg.Tensor):
+        unit = ""
+
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            units = [getattr(arg, "unit", "") for arg in args]
+            result = super().__tensor_function__(func, types, args, kwargs)
+            if func.__name__ == "mul":
+                result.unit = " ".join(sorted(filter(None, units)))
+            elif func.__name__ in ("add", "sub", "add_"):
+                if len(set(units)) > 1:
+                    raise ValueError(f"{func.__name__} of {units[0]} and {units[1]}")
+                result.unit = units[0]
+            elif func.__name__ in ("sum", "detach", "getitem", "clone"):
+                result.unit = units[0]
+            elif any(units):
+                return NotImplemented
+            return result
+
+    def make(values, unit, requires_grad=False):
+        result = Quantity(np.array(values, np.float32), requires_grad)
+        result.unit = unit
+        return result
+
+    return make
+
+
+def test_every_kind_of_operation_is_logged(logged):
+    x = logged(np.ones((2, 3), np.float32))
+    plain = tg.ones(2, 3)
+    y = (x + 1) * plain
+    z = plain / y.tanh().sum(1, keepdim=True)
+    z[0:1].detach().add_(1)
+    tg.cat([z, plain]).softmax(0)
+    assert logged.calls == ["add", "mul", "tanh", "sum", "div", "getitem", "detach", "add_", "cat", "softmax"]
+    assert type(y) is type(z) is logged and type(plain) is tg.Tensor
+
+
+def test_gradients_flow_through_logged_operations(logged):
+    x = logged(np.full(3, 2.0, np.float32), True)
+    y = (x * x).exp().sum()
+    y.backward()
+    assert type(y) is logged and y.grad_fn.name() == "SumBackward" and logged.calls == ["mul", "exp", "sum"]
+    assert np.allclose(x.grad.numpy(), 4 * np.exp(4.0))
+
+
+def test_recorded_passes_log_their_own_operations(logged):
+    x = logged(np.full(3, 2.0, np.float32), True)
+    (gradient,) = tg.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    assert logged.calls.count("mul") > 2
+    gradient.sum().backward()
+    assert x.grad.tolist() == [12, 12, 12]
+
+
+def test_in_place_changes_return_the_very_tensor(logged):
+    x = logged(np.zeros(2, np.float32))
+    same = x
+    assert x.add_(1) is same
+    x += 1
+    x[0] = 5
+    assert x is same and x.tolist() == [5, 2] and logged.calls == ["add_", "add_", "setitem"]
+
+
+def test_what_an_operation_was_given_keeps_its_class(logged):
+    x, out, plain = logged(np.ones(2, np.float32)), tg.zeros(2), tg.zeros(2)
+    assert tg.add(x, x, out=out) is out and type(out) is tg.Tensor and out.tolist() == [2, 2]
+    assert plain.add_(x) is plain and type(plain) is tg.Tensor
+
+
+def test_attributes_and_history_of_results_are_the_results_own(logged):
+    x = logged(np.ones((2, 2), np.float32), True)
+    row = (x * 2)[0]
+    row.note = "first"
+    row.mul_(3)
+    assert type(row) is logged and row.note == "first" and row.grad_fn is row.grad_fn
+    row.sum().backward()
+    assert x.grad.tolist() == [[6, 6], [0, 0]]
+
+
+def test_units_travel_through_operations(quantity):
+    force, way = quantity([2, 3], "N", True), quantity([4, 5], "m")
+    work = (force * way).sum()
+    assert work.unit == "N m" and work.item() == 23 and work.detach().unit == "N m"
+    assert (way + way)[1].unit == "m"
+    work.backward()
+    assert force.grad.tolist() == [4, 5]
+
+
+def test_units_that_do_not_fit_are_refused(quantity):
+    way, time = quantity([4, 5], "m"), quantity([1, 2], "s")
+    with pytest.raises(ValueError, match="add of m and s"):
+        way + time
+    with pytest.raises(ValueError, match="add_ of m and s"):
+        way += time
+    with pytest.raises(TypeError, match=r"exp\(\) is not implemented for Quantity: each __tensor_function__ declined"):
+        way.exp()
+
+
+def test_the_more_special_class_is_asked_first(logged):
+    class Special(logged):
+        calls = []  # noqa: RUF012
+
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            cls.calls.append([each.__name__ for each in types])
+            return super().__tensor_function__(func, types, args, kwargs)
+
+    result = logged(np.ones(1)) + Special(np.ones(1))
+    assert Special.calls[0] == ["Special", "Logged"] and type(result) is Special
+
+
+def test_a_class_that_overrides_nothing_is_not_asked_and_results_are_plain():
+    class Tagged(tg.Tensor):
+        pass
+
+    assert Tagged not in interception.active and type(Tagged(np.ones(1)) + 1) is tg.Tensor
+
+
+def test_modes_see_every_operation_of_their_thread():
+    class Count(TensorFunctionMode):
+        names: list[str] = []  # noqa: RUF012
+
+        def __tensor_function__(self, func, types, args, kwargs):
+            self.names.append(func.__name__)
+            return func(*args, **kwargs)
+
+    x = tg.ones(2)
+    with Count() as count:
+        (x * 2).sum().detach()
+    x * 2
+    assert count.names == ["mul", "sum", "detach"] and not interception.active
