@@ -17,10 +17,6 @@ class ArrayQueries:
 
     _array: Array
 
-    # Of all tensors but ``SparseTensor``.
-    is_sparse: bool = False
-    layout: str = "strided"
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each dimension."""
