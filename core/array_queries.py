@@ -33,18 +33,8 @@ class ArrayQueries:
         return "cpu"
 
     @property
-    def layout(self) -> str:
-        """How the elements are laid out: ``"strided"``, in one block of memory."""
-        return "strided"
-
-    @property
     def is_cuda(self) -> bool:
         """Whether it lives on a GPU: never."""
-        return False
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether only some elements are stored."""
         return False
 
     @property

@@ -1,31 +1,32 @@
-"""New tensors: from data, filled with a value, evenly spaced."""
+"""New tensors: from data, or filled with a value."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .dtypes import get_default_dtype
+from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
 from .tensor import Tensor
 from .types import Array, Scalar
 
 __all__ = [
-    "arange",
     "as_tensor",
+    "asarray",
     "empty",
     "empty_like",
-    "eye",
     "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
-    "linspace",
+    "is_floating_point",
+    "is_tensor",
+    "numel",
     "ones",
     "ones_like",
+    "scalar_tensor",
     "tensor",
     "zeros",
     "zeros_like",
@@ -54,126 +55,144 @@ def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None 
     return Tensor(_to_array(data, dtype))
 
 
-def from_numpy(array: Array) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``as_tensor``, or ``tensor`` if ``copy``; another library's array comes through DLPack.
+
+    Raises:
+        ValueError: ``copy=False``, and the memory cannot be shared.
+    """
+    if hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray)):
+        obj = np.from_dlpack(obj)
+    result = tensor(obj, dtype) if copy else as_tensor(obj, dtype, device)
+    if copy is False and not np.shares_memory(result._array, getattr(obj, "_array", obj)):
+        raise ValueError(f"asarray(copy=False) cannot share the memory of {type(obj).__name__}")
+    return finish(result._array, requires_grad, device) if requires_grad else result
+
+
+def scalar_tensor(
+    s: Scalar, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A 0-d tensor of the number ``s``, in the default dtype."""
+    return finish(np.asarray(s, dtype or get_default_dtype()), requires_grad, device)
+
+
+def from_numpy(ndarray: Array) -> Tensor:
     """A tensor over the array's own memory.
 
     Raises:
         TypeError: not a NumPy array, or of a dtype that tensors cannot hold.
     """
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"from_numpy() takes a NumPy array, not {type(array).__name__}; use tensor() for other data")
-    return Tensor(_to_array(array, None))
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy() takes a NumPy array, not {type(ndarray).__name__}; use tensor() for other data")
+    return Tensor(_to_array(ndarray, None))
 
 
-def from_dlpack(source: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over the memory of another library's array, through DLPack and without a copy."""
-    return Tensor(np.from_dlpack(source))
+    return Tensor(np.from_dlpack(ext_tensor))
 
 
 def zeros(
-    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of shape ``size``, in the default dtype."""
-    return finish(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
+    return made(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def ones(
-    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Ones of shape ``size``, in the default dtype."""
-    return finish(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
+    return made(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def empty(
-    *size: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of shape ``size`` whose elements are whatever the memory held."""
-    return finish(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad, device)
+    return made(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def full(
     size: int | Sequence[int],
-    fill_value: Scalar,
+    fill_value: Scalar | complex,
+    *,
+    out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
-    chosen = dtype or _dtype_of(fill_value)
-    return finish(np.full(to_shape((size,)), fill_value, chosen), requires_grad, device)
+    value = getattr(fill_value, "_array", fill_value)
+    chosen = dtype or _dtype_of(value)
+    return made(np.full(to_shape((size,)), value, chosen), requires_grad, device, out)
 
 
-def zeros_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
-    return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
 
 
-def ones_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
-    return finish(np.ones(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
 
 
-def empty_like(input: Tensor, dtype: npt.DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Uninitialised, of the shape and dtype of ``input``."""
-    return finish(np.empty(input.shape, dtype or input.dtype), requires_grad)
+    return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)
 
 
 def full_like(
     input: Tensor,
-    fill_value: Scalar,
+    fill_value: Scalar | complex,
+    *,
     dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``input``."""
-    return finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad)
+    return finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad, device)
 
 
-def arange(
-    start: Scalar,
-    end: Scalar | None = None,
-    step: Scalar = 1,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """``start``, ``start + step``, ... below ``end``; ``arange(end)`` starts at 0. ``int64`` if all are integers.
-
-    Raises:
-        ValueError: ``step`` is zero, or leads away from ``end``.
-    """
-    if end is None:
-        start, end = 0, start
-    if step == 0 or (end - start) * step < 0:
-        raise ValueError(f"arange() cannot go from {start} to {end} in steps of {step}")
-    whole = all(isinstance(value, int) for value in (start, end, step))
-    chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
-    count = math.ceil((end - start) / step)
-    array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
-    array = array * step + start
-    return finish(array.astype(chosen, copy=False), requires_grad, device)
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
 
 
-def linspace(
-    start: Scalar,
-    end: Scalar,
-    steps: int,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
-    return finish(np.linspace(start, end, steps, dtype=dtype or get_default_dtype()), requires_grad, device)
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return is_floating(input._array.dtype)
 
 
-def eye(
-    n: int,
-    m: int | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
-    return finish(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device)
+def numel(input: Tensor) -> int:
+    """How many elements it has."""
+    return input._array.size
 
 
 def to_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -193,9 +212,13 @@ def to_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _dtype_of(value: Scalar) -> npt.DTypeLike:
+def _dtype_of(value: Any) -> npt.DTypeLike:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype
     if isinstance(value, bool):
         return np.bool_
+    if isinstance(value, complex):
+        return complex_type(get_default_dtype())
     return np.int64 if isinstance(value, int) else get_default_dtype()
 
 
@@ -205,11 +228,11 @@ def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:
     if isinstance(data, (list, tuple)) and _holds_tensor(data):
         data = _unwrap(data)
     array = np.asarray(data)
-    if dtype is None and array.dtype == np.float64 and not isinstance(data, (np.ndarray, np.generic)):
-        dtype = get_default_dtype()
-    if array.dtype.kind not in "biufc":
-        raise TypeError(f"tensors hold numbers and booleans, and this data has dtype {array.dtype}")
-    return array if dtype is None else array.astype(dtype, copy=False)
+    if dtype is None and array.dtype in (float64, complex128) and not isinstance(data, (np.ndarray, np.generic)):
+        usual = get_default_dtype()
+        dtype = usual if array.dtype == float64 else complex_type(usual)
+    category(array.dtype)  # raises for what is no number
+    return array if dtype is None else converted(array, np.dtype(dtype))
 
 
 def _holds_tensor(data: Any) -> bool:
@@ -237,3 +260,18 @@ def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tens
     check_device(device)
     result = Tensor(array)
     return result.requires_grad_() if requires_grad else result
+
+
+def made(array: Array, requires_grad: bool, device: str | None, out: Tensor | None) -> Tensor:
+    """``finish``, or ``array`` written into ``out`` if that is given.
+
+    Raises:
+        ValueError: ``out`` has another shape.
+    """
+    if out is None:
+        return finish(array, requires_grad, device)
+    if out._array.shape != array.shape:
+        raise ValueError(f"out= of shape {out.shape} cannot take a result of shape {array.shape}")
+    out._array[...] = array
+    out._counter[0] += 1
+    return out

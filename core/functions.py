@@ -50,5 +50,7 @@ from .ops.trigonometry import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403
 from .ops.vector_products import *  # noqa: F403
 from .ops.windows import *  # noqa: F403
+from .printing import *  # noqa: F403
 from .random import *  # noqa: F403
 from .random_tensors import *  # noqa: F403
+from .spaced import *  # noqa: F403

@@ -26,6 +26,7 @@ from .activation import Softsign as Softsign
 from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
+from .attention import MultiheadAttention as MultiheadAttention
 from .batch_normalization import BatchNorm1d as BatchNorm1d
 from .batch_normalization import BatchNorm2d as BatchNorm2d
 from .batch_normalization import BatchNorm3d as BatchNorm3d
@@ -143,3 +144,8 @@ from .softmax import LogSoftmax as LogSoftmax
 from .softmax import Softmax as Softmax
 from .softmax import Softmax2d as Softmax2d
 from .softmax import Softmin as Softmin
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer

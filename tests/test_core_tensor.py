@@ -222,7 +222,7 @@ def test_pickling_and_copying(shape):
 
 
 def test_printing():
-    assert repr(tg.tensor([1.0, 2.5])) == "tensor([1. , 2.5])"
+    assert repr(tg.tensor([1.0, 2.5])) == "tensor([1.0000, 2.5000])"
     assert repr(tg.tensor([1, 2])) == "tensor([1, 2])"
     assert repr(tg.ones(1, dtype=tg.float64)) == "tensor([1.], dtype=float64)"
     assert repr(tg.ones(1, requires_grad=True)) == "tensor([1.], requires_grad=True)"

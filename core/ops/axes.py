@@ -14,9 +14,25 @@ from .views import view_of
 __all__ = ["adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose"]
 METHODS = ("adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose")
 
-PERMUTE = Row(
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    inverse = list(order)
+    for place, dim in enumerate(order):
+        inverse[dim] = place
+    return tuple(place % max(len(order), 1) for place in inverse)
+
+
+# Arrays and tensors have the methods that undo these.
+SWAP = Row(
+    "transpose",
+    lambda xp, g, dim0, dim1: g.swapaxes(dim0, dim1),
+    view=lambda x, dim0, dim1: x.swapaxes(dim0, dim1),
+    holomorphic=False,
+)
+_REVERSE = Row("t", lambda xp, g: g.T, view=lambda x: x.T, holomorphic=False)
+_PERMUTE = Row(
     "permute",
-    lambda xp, g, inverse: xp.transpose(g, inverse),
+    lambda xp, g, order: xp.transpose(g, _inverse(order)),
     view=lambda x, order: x.transpose(order),
     holomorphic=False,
 )
@@ -29,17 +45,24 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     Raises:
         IndexError: there is no such dimension.
     """
-    order = exchanged(input._array.ndim, dim0, dim1)
-    return view_of(input, input._array.transpose(order), PERMUTE, (order,), (order,))
+    x = input._array
+    if not x.ndim:
+        one_dim(dim0, 0), one_dim(dim1, 0)
+        return _reversed(input)
+    try:
+        out = x.swapaxes(dim0, dim1)
+    except ValueError:
+        raise _no_such_dim(dim0, dim1, x.ndim) from None
+    return view_of(input, out, SWAP, (dim0, dim1), (dim0, dim1))
 
 
-def exchanged(ndim: int, dim0: int, dim1: int) -> tuple[int, ...]:
-    """The order of dimensions after ``transpose``; it is its own inverse."""
-    order = list(range(ndim))
-    first, second = one_dim(dim0, ndim), one_dim(dim1, ndim)
-    if order:
-        order[first], order[second] = second, first
-    return tuple(order)
+def _no_such_dim(dim0: int, dim1: int, ndim: int) -> Exception:
+    try:
+        one_dim(dim0, ndim)
+        one_dim(dim1, ndim)
+    except IndexError as error:
+        return error
+    return IndexError(f"dims {dim0} and {dim1} are out of range")
 
 
 @operation
@@ -62,12 +85,15 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
         IndexError: there is no such dimension.
         ValueError: ``dims`` does not name each dimension once.
     """
-    given = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    ndim = input._array.ndim
-    order = tuple([one_dim(dim, ndim) for dim in given])
-    if sorted(order) != list(range(ndim)):
-        raise ValueError(f"permute() must name each of the {ndim} dimensions once, and you gave {given}")
-    return _permuted(input, order)
+    order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    x = input._array
+    try:
+        out = x.transpose(order) if order else x.transpose(())
+    except ValueError:
+        for dim in order:
+            one_dim(dim, x.ndim)
+        raise ValueError(f"permute() must name each of the {x.ndim} dimensions once, and you gave {order}") from None
+    return view_of(input, out, _PERMUTE, (order,), (order,))
 
 
 @operation
@@ -85,12 +111,10 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
     )
     if len(sources) != len(places) or len({*sources}) != len(sources) or len({*places}) != len(places):
         raise ValueError(f"movedim() needs as many different places as dimensions: {source} and {destination}")
-    if not ndim:
-        return _permuted(input, ())
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(places, sources)):
         order.insert(place, dim)
-    return _permuted(input, tuple(order))
+    return permute(input, tuple(order))
 
 
 @operation
@@ -112,14 +136,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def _reversed(input: Tensor) -> Tensor:
-    return _permuted(input, tuple(reversed(range(input._array.ndim))))
-
-
-def _permuted(input: Tensor, order: tuple[int, ...]) -> Tensor:
-    inverse = list(order)
-    for place, dim in enumerate(order):
-        inverse[dim] = place
-    return view_of(input, input._array.transpose(order), PERMUTE, (order,), (tuple(inverse),))
+    return view_of(input, input._array.T, _REVERSE, ())
 
 
 @operation

@@ -50,26 +50,26 @@ METHODS = (
 )
 
 _CLONE = Row("clone", lambda xp, g: g)
-_CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype))
+_CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
 
 
 @operation
-def clone(a: Tensor) -> Tensor:
+def clone(input: Tensor) -> Tensor:
     """A copy, through which gradients flow."""
-    result = Tensor(np.array(a._array, order="C"))
-    return record(_CLONE, result, (a,), ()) if records(a) else result
+    result = Tensor(np.array(input._array, order="C"))
+    return record(_CLONE, result, (input,), ()) if records(input) else result
 
 
 @operation
 def to(
-    a: Tensor,
+    input: Tensor,
     *args: Any,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     non_blocking: builtins.bool = False,
     copy: builtins.bool = False,
 ) -> Tensor:
-    """``a`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+    """``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
 
     Raises:
         ValueError: a device other than the CPU.
@@ -81,24 +81,24 @@ def to(
             check_device(argument)
         elif argument is not None and not isinstance(argument, builtins.bool):
             dtype = argument
-    wanted = a.dtype if dtype is None else np.dtype(dtype)
-    if wanted == a.dtype:
-        return clone(a) if copy else a
-    result = Tensor(converted(a._array, wanted))
-    if records(a) and is_inexact(wanted):
-        record(_CAST, result, (a,), (), a.dtype)
+    wanted = input.dtype if dtype is None else np.dtype(dtype)
+    if wanted == input.dtype:
+        return clone(input) if copy else input
+    result = Tensor(converted(input._array, wanted))
+    if records(input) and is_inexact(wanted):
+        record(_CAST, result, (input,), (), input.dtype)
     return result
 
 
 @operation
-def type_as(a: Tensor, other: Tensor) -> Tensor:
-    """``a`` in the dtype of ``other``."""
-    return to(a, other.dtype)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input`` in the dtype of ``other``."""
+    return to(input, other.dtype)
 
 
 def _converter(name: str, dtype: Any) -> Any:
-    def convert(a: Tensor) -> Tensor:
-        return to(a, dtype)
+    def convert(input: Tensor) -> Tensor:
+        return to(input, dtype)
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"``to({dtype.name})``."

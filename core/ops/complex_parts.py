@@ -145,7 +145,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         ValueError: the last dimension is not two neighbours in memory.
     """
     x = input._array
-    if x.ndim == 0 or x.shape[-1] != 2 or x.strides[-1] != x.itemsize or x.dtype.kind != "f":
+    if x.ndim == 0 or x.shape[-1] != 2 or (x.size and x.strides[-1] != x.itemsize) or x.dtype.kind != "f":
         raise ValueError(
             f"view_as_complex() needs a last dimension of two floating-point neighbours, and this is {x.dtype} "
             f"of shape {x.shape}"

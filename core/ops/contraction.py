@@ -63,7 +63,8 @@ def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Ar
         height, width = int(np.prod(rows)), int(np.prod(columns))
         values = product(x.reshape(*batch, height, size), y.reshape(*batch, size, width))
         values = np.asarray(values).reshape((*batch, *rows, *columns))
-    return values.transpose(way.order_out)
+    result: Array = values.transpose(way.order_out)
+    return result
 
 
 def contract(x: Tensor, y: Tensor, a: Labels, b: Labels, out: Labels) -> Tensor:

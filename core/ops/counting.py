@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def unique_consecutive(
     x = input._array
     axis = 0 if dim is None else one_dim(dim, x.ndim)
     lines = x.reshape(-1) if dim is None else x
-    rows = np.moveaxis(lines, axis, 0).reshape(lines.shape[axis], -1)
+    rows = np.moveaxis(lines, axis, 0)
+    rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     starts = np.concatenate([np.ones(len(rows[:1]), bool), (rows[1:] != rows[:-1]).any(-1)])
     places = np.flatnonzero(starts)
     counts = np.diff(np.append(places, len(rows)))

@@ -36,7 +36,7 @@ def _cofactors(a: Array) -> Array:
     u, s, vh = np.linalg.svd(a)
     others = np.stack([np.delete(s, place, -1).prod(-1) for place in range(s.shape[-1])], -1)
     signs = np.linalg.det(u) * np.linalg.det(vh)
-    return np.conjugate(np.matmul(u * others[..., None, :], vh)) * signs[..., None, None]
+    return np.asarray(np.conjugate(np.matmul(u * others[..., None, :], vh)) * signs[..., None, None])
 
 
 def _slogdet_rule(xp: Any, g: Any, a: Any) -> Any:

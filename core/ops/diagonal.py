@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..tensor import Tensor
@@ -34,8 +36,31 @@ def _diagonal_matrices(x: Array) -> Array:
 
 
 _DIAGONAL = LinearMap("diagonal", _diagonal, _on_diagonal, view=True)
-_TRIL = LinearMap("tril", lambda x, k: np.tril(x, k), lambda g, shape, k: np.tril(g, k))
-_TRIU = LinearMap("triu", lambda x, k: np.triu(x, k), lambda g, shape, k: np.triu(g, k))
+
+
+@lru_cache(maxsize=16)
+def _below(rows: int, columns: int, k: int) -> Array:
+    return np.tri(rows, columns, k, dtype=bool)
+
+
+def _mask(x: Array, k: int) -> Array:
+    """Which elements are on or below diagonal ``k``; masks of moderate size are kept, as attention asks for the same."""
+    rows, columns = x.shape[-2:]
+    return (_below if rows * columns <= 1 << 20 else _below.__wrapped__)(rows, columns, k)
+
+
+def lower(x: Array, k: int) -> Array:
+    """The lower triangles, up to diagonal ``k``."""
+    return np.where(_mask(x, k), x, x.dtype.type(0))
+
+
+def upper(x: Array, k: int) -> Array:
+    """The upper triangles, from diagonal ``k`` on."""
+    return np.where(_mask(x, k - 1), x.dtype.type(0), x)
+
+
+_TRIL = LinearMap("tril", lower, lambda g, shape, k: lower(g, k))
+_TRIU = LinearMap("triu", upper, lambda g, shape, k: upper(g, k))
 
 
 @operation
@@ -159,7 +184,7 @@ def _two_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     return first, second
 
 
-ARRAYS.tril, TENSORS.tril = np.tril, _TRIL
-ARRAYS.triu, TENSORS.triu = np.triu, _TRIU
+ARRAYS.tril, TENSORS.tril = lower, _TRIL
+ARRAYS.triu, TENSORS.triu = upper, _TRIU
 ARRAYS.diag_embed, TENSORS.diag_embed = _diagonal_matrices, diag_embed
 IN_PLACE = {"tril_": inplace(tril, keeps="never"), "triu_": inplace(triu, keeps="never")}

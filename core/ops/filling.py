@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..autograd.grad_mode import is_grad_enabled
-from ..random import Generator
+from ..dtypes import is_inexact
+from ..random import Generator, default_generator
 from ..random_tensors import floats
 from ..tensor import Tensor
 from ..types import Array
@@ -15,45 +18,129 @@ from .inplace import inplace
 from .views import changed, check_writable
 
 __all__: list[str] = []
-METHODS = ("copy_", "fill_", "normal_", "uniform_", "zero_")
+METHODS = (
+    "bernoulli_",
+    "cauchy_",
+    "copy_",
+    "exponential_",
+    "fill_",
+    "geometric_",
+    "log_normal_",
+    "normal_",
+    "random_",
+    "uniform_",
+    "zero_",
+)
 
 
-def copy_(a: Tensor, source: Tensor) -> Tensor:
-    """Copy ``source`` into this tensor, broadcast and converted; recorded."""
-    return _copy(a, expanding.broadcast_to(casting.to(source, a.dtype), a.shape))
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Copy ``src`` into this tensor, broadcast and converted; recorded."""
+    return _copy(input, expanding.broadcast_to(casting.to(src, input.dtype), input.shape))
 
 
-def zero_(a: Tensor) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """Fill with zeros."""
-    return fill_(a, 0)
+    return fill_(input, 0)
 
 
-def fill_(a: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: Any) -> Tensor:
     """Fill with ``value``, a number or a 0-d tensor."""
-    setitem(a, Ellipsis, value)
-    return a
+    setitem(input, Ellipsis, value)
+    return input
 
 
-def uniform_(a: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers uniform in [``low``, ``high``)."""
-    return _refill(a, floats("random", a.shape, generator, a.dtype) * (high - low) + low)
+def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers uniform in [``from_``, ``to``)."""
+    return _refill(input, floats("random", input.shape, generator, input.dtype) * (to - from_) + from_)
 
 
-def normal_(a: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of that mean and standard deviation."""
-    return _refill(a, floats("standard_normal", a.shape, generator, a.dtype) * std + mean)
+    return _refill(input, floats("standard_normal", input.shape, generator, input.dtype) * std + mean)
 
 
-def _refill(a: Tensor, values: Array) -> Tensor:
-    if a._requires_grad and is_grad_enabled():
-        check_writable(a)
-    a._array[...] = values
-    return changed(a)
+def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, of that mean and standard deviation."""
+    return _refill(input, np.exp(floats("standard_normal", input.shape, generator, np.float64) * std + mean))
 
 
-def _assigned(a: Tensor, source: Tensor) -> Tensor:
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponential numbers of rate ``lambd``.
+
+    Raises:
+        ValueError: the rate is not positive.
+    """
+    if not lambd > 0:
+        raise ValueError(f"exponential_() needs a positive rate, and you gave {lambd}")
+    return _refill(input, floats("standard_exponential", input.shape, generator, np.float64) / lambd)
+
+
+def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of a Cauchy distribution of that median and half-width."""
+    drawn = (generator or default_generator).draw("standard_cauchy", input.shape)
+    return _refill(input, np.asarray(drawn) * sigma + median)
+
+
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials up to the first success, which has probability ``p``.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"geometric_() needs a probability above 0 and up to 1, and you gave {p}")
+    return _refill(input, (generator or default_generator).draw("geometric", p, input.shape))
+
+
+def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability ``p`` (a number, or a tensor that is broadcast), else 0.
+
+    Raises:
+        ValueError: a probability is not within 0 and 1.
+    """
+    chances = np.asarray(p._array if isinstance(p, Tensor) else p)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ValueError("bernoulli_() takes probabilities within 0 and 1")
+    return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
+
+
+def random_(
+    input: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with integers from ``from_`` to below ``to``; ``random_(to)`` starts at 0.
+
+    Without bounds, up to the largest that the type holds, or that it holds exactly if it is of floating point.
+
+    Raises:
+        ValueError: the bounds leave nothing.
+    """
+    if to is None:
+        from_, to = 0, _past_largest(input) if from_ is None else from_
+    low = from_ or 0
+    if low >= to:
+        raise ValueError(f"random_() needs from_ < to, and you gave {low} and {to}")
+    return _refill(input, (generator or default_generator).draw("integers", low, to, input.shape))
+
+
+def _past_largest(input: Tensor) -> int:
+    dtype = input._array.dtype
+    if dtype.kind == "b":
+        return 2
+    if is_inexact(dtype):
+        return 2 ** min(-int(np.log2(float(np.spacing(np.ones((), dtype)).real))) + 1, 62)
+    return int(np.iinfo(dtype).max) + (dtype.itemsize < 8)
+
+
+def _refill(input: Tensor, values: Array) -> Tensor:
+    if input._requires_grad and is_grad_enabled():
+        check_writable(input)
+    input._array[...] = values
+    return changed(input)
+
+
+def _assigned(input: Tensor, src: Tensor) -> Tensor:
     # What copy_ computes: the source's value and history, none of the former one's.
-    return source
+    return src
 
 
 _copy = inplace(_assigned, keeps="never")

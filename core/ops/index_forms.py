@@ -16,6 +16,8 @@ from ..tensor import Tensor
 from ..types import Array
 
 _FULL = slice(None)
+# A short list that holds one of these means a tuple; else it is an array.
+_LIKE_TUPLES = (Tensor, slice, type(None), type(Ellipsis), list, tuple, range, np.ndarray)
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
@@ -29,7 +31,7 @@ def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
     kind = type(index)
     if kind is int:
         return index, None
-    if kind is list and any(isinstance(item, (Tensor, slice, type(None), type(Ellipsis))) for item in index):
+    if kind is list and len(index) < 32 and any(isinstance(item, _LIKE_TUPLES) for item in index):
         index = tuple(index)  # as in PyTorch
     items = index if isinstance(index, tuple) else (index,)
     for item in items:
@@ -159,7 +161,11 @@ def within(name: str, places: Array, dim: int, length: int) -> None:
     Raises:
         IndexError: one is out of range.
     """
-    if places.size and (places.min() < 0 or places.max() >= length):
+    # As unsigned numbers the negative ones are the largest.
+    quick = places.dtype == np.int64 and places.flags.c_contiguous
+    if places.size and (
+        places.view(np.uint64).max() >= length if quick else places.min() < 0 or places.max() >= length
+    ):
         wrong = places[(places < 0) | (places >= length)].flat[0]
         fits = f"outside 0..{length - 1}" if length else "and nothing fits"
         raise IndexError(f"{name}() got index {wrong}, {fits}: dimension {dim} has size {length}")

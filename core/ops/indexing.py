@@ -10,6 +10,7 @@ import numpy as np
 from ..dtypes import category
 from ..tensor import Tensor
 from ..types import Array, Operand
+from .array_places import Flat
 from .index_forms import integers, out_of_range, split_index
 from .operation import operation
 from .places import FULL, GET, PART, overwrite
@@ -145,7 +146,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         IndexError: a place is out of range.
         TypeError: ``index`` does not hold integers.
     """
-    return GET(input, _unravelled("take", input._array, index))
+    return GET(input, _flat("take", input._array, index))
 
 
 @operation
@@ -168,18 +169,18 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
 def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
     if source.numel() != index.numel():
         raise ValueError(f"{name}() needs as many values as places: {index.numel()} places, {source.numel()} values")
-    where = _unravelled(name, input._array, index)
+    where = _flat(name, input._array, index)
     write = accumulate_at if accumulate else overwrite
     return write(input, where, reshape(source, index.shape), in_place)
 
 
-def _unravelled(name: str, x: Array, index: Tensor) -> tuple[Any, ...]:
+def _flat(name: str, x: Array, index: Tensor) -> Flat:
     places = integers(name, index)
     if places.size and (places.min() < -x.size or places.max() >= x.size):
         raise IndexError(
             f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
         )
-    return np.unravel_index(places % max(x.size, 1), x.shape) if x.ndim else (np.newaxis,) * places.ndim
+    return Flat(np.where(places < 0, places + x.size, places))
 
 
 IN_PLACE = {"index_put_": index_put_, "put_": put_}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges
 from ..dtypes import get_default_dtype, result_type
 from ..tensor import Tensor
-from ..types import Array
+from ..types import Array, DType
 from .dims import one_dim
 from .operation import delivered, operation
 from .shaping import atleast_1d, atleast_2d, atleast_3d, reshape
@@ -35,18 +35,33 @@ METHODS = ()
 Tensors = Sequence[Tensor]
 
 
-def _cut(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+def _cut(xp: Any, grad: Any, edges: Edges, indices: Iterable[Any], dtypes: Any) -> list[Any]:
     # The gradient is cut where the inputs met.
-    indices, dtypes = arguments
-    return [
-        None if edge is None else xp.cast(xp.get(grad, index), dtype)
-        for edge, index, dtype in zip(edges, indices, dtypes)
-    ]
+    parts = [None if edge is None else xp.get(grad, index) for edge, index in zip(edges, indices)]
+    if dtypes is None:  # none was converted
+        return parts
+    return [None if part is None else xp.cast(part, dtype) for part, dtype in zip(parts, dtypes)]
 
 
-_CAT = Row("cat", pull=_cut, holomorphic=False)
-_STACK = Row("stack", pull=_cut, holomorphic=False)
-_BLOCKS = Row("block_diag", pull=_cut, holomorphic=False)
+def _cut_cat(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    axis, lengths, dtypes = arguments
+    before, ends = (slice(None),) * axis, itertools.accumulate(lengths)
+    return _cut(xp, grad, edges, ((*before, slice(end - n, end)) for n, end in zip(lengths, ends)), dtypes)
+
+
+def _cut_stack(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    axis, dtypes = arguments
+    before = (slice(None),) * axis
+    return _cut(xp, grad, edges, ((*before, place) for place in range(len(edges))), dtypes)
+
+
+def _cut_blocks(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    return _cut(xp, grad, edges, *arguments)
+
+
+_CAT = Row("cat", pull=_cut_cat, holomorphic=False)
+_STACK = Row("stack", pull=_cut_stack, holomorphic=False)
+_BLOCKS = Row("block_diag", pull=_cut_blocks, holomorphic=False)
 
 
 @operation
@@ -71,10 +86,8 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
             f"cat() along dim {dim} cannot join shapes {', '.join(str(array.shape) for array in arrays)}: "
             "they must be equal in all other dimensions"
         ) from None
-    if is_grad_enabled() and any(part._requires_grad for part in parts):
-        offsets = tuple(itertools.accumulate([array.shape[axis] for array in arrays], initial=0))
-        before = (slice(None),) * axis
-        _join(_CAT, result, parts, [(*before, slice(start, end)) for start, end in itertools.pairwise(offsets)])
+    if is_grad_enabled() and True in [part._requires_grad for part in parts]:
+        record(_CAT, result, parts, (), axis, [array.shape[axis] for array in arrays], _converted(parts, result))
     return result if out is None else delivered("cat", result, out)
 
 
@@ -113,14 +126,16 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
             break
     longer = (*shape[:axis], 1, *shape[axis:])
     result = Tensor(np.concatenate([array.reshape(longer) for array in arrays], axis))
-    if is_grad_enabled() and any(part._requires_grad for part in parts):
-        before = (slice(None),) * axis
-        _join(_STACK, result, parts, [(*before, place) for place in range(len(parts))])
+    if is_grad_enabled() and True in [part._requires_grad for part in parts]:
+        record(_STACK, result, parts, (), axis, _converted(parts, result))
     return result if out is None else delivered("stack", result, out)
 
 
-def _join(row: Row, result: Tensor, parts: Tensors, indices: list[tuple[Any, ...]]) -> None:
-    record(row, result, parts, (), indices, [part._array.dtype for part in parts])
+def _converted(parts: Tensors, result: Tensor) -> list[DType] | None:
+    """The dtypes of the parts, if one differs from the result's."""
+    dtype = result._array.dtype
+    dtypes = [part._array.dtype for part in parts]
+    return dtypes if [each for each in dtypes if each is not dtype] else None
 
 
 def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
@@ -189,5 +204,5 @@ def block_diag(*tensors: Tensor) -> Tensor:
     for block, place in zip(blocks, where):
         result._array[place] = block._array
     if records(*blocks):
-        _join(_BLOCKS, result, blocks, where)
+        record(_BLOCKS, result, blocks, (), where, _converted(blocks, result))
     return result

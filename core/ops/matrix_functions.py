@@ -89,7 +89,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 def exponentials(x: Array) -> Array:
     """``matrix_exp`` on arrays."""
     if not x.size:
-        return x.copy()
+        return np.array(x)
     norms = np.abs(x).sum(-2).max(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         doublings = np.ceil(np.log2(norms / _PADE_BOUND))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import complex_type, converted
 from ..types import Array, DType
-from .adding import add_at
+from .array_places import Flat, add_at, along, read_at, without
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
 from .resampling import resample
@@ -51,16 +51,9 @@ def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
     return add_at(np.zeros(shape, grad.dtype), (rows,), grad)
 
 
-def masked(grad: Array, index: Any) -> Array:
-    """``grad`` with zeros at ``index``."""
-    result: Array = np.array(grad)
-    result[index] = 0
-    return result
-
-
 def get(array: Array, index: Any) -> Array:
     """``array[index]``."""
-    return np.asarray(array[index])
+    return read_at(array, index) if type(index) is Flat else np.asarray(array[index])
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
@@ -97,7 +90,7 @@ def conj(array: Array) -> Array:
     return np.conj(array) if array.dtype.kind == "c" else array
 
 
-def matmul(x: Array, y: Array) -> Array:
+def matmul(x: Array, y: Array) -> Any:
     """The matrix product; matrices of many batches by one matrix are one product.
 
     Raises:
@@ -134,9 +127,7 @@ def to_complex(array: Array) -> Array:
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
-    where: list[Any] = list(np.indices(index.shape, sparse=True))
-    where[dim] = index
-    return add_at(np.zeros(shape, grad.dtype), tuple(where), grad)
+    return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
 
 
 ARRAYS.__dict__.update(
@@ -161,7 +152,7 @@ ARRAYS.__dict__.update(
         "imag": np.imag,
         "isnan": np.isnan,
         "log": np.log,
-        "masked": masked,
+        "masked": without,
         "matmul": matmul,
         "minimum": np.minimum,
         "pairs": pairs,

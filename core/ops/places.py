@@ -14,28 +14,11 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.graph import gradient_edge
 from ..tensor import Tensor
 from ..types import Array
-from .adding import add_at
+from .array_places import FULL as FULL
+from .array_places import add_at, read_at, without, write_at
 from .linear_maps import LinearMap
 from .table import OpNode, Row
 from .views import changed, check_writable
-
-FULL = slice(None)
-
-
-def copied_part(x: Array, where: Any) -> Array:
-    """The elements at ``where``, in row-major order."""
-    if type(where) is tuple and len(where) and all(part is FULL for part in where[:-1]):
-        last = where[-1]
-        if type(last) is np.ndarray and last.dtype.kind in "iu":
-            return x.take(last, len(where) - 1)  # several times faster than x[where]
-    return np.ascontiguousarray(x[where]) if x[where].ndim else np.array(x[where])
-
-
-def without(g: Array, where: Any) -> Array:
-    """``g`` with zeros at ``where``."""
-    result: Array = np.array(g)
-    result[where] = 0
-    return result
 
 
 def _scattered(g: Array, shape: tuple[int, ...], where: Any) -> Array:
@@ -49,7 +32,7 @@ def _placed(g: Array, shape: tuple[int, ...], where: Any) -> Array:
 
 
 # Reading: copies at arrays of indices; views at integers and slices.
-GET = LinearMap("index", copied_part, _scattered)
+GET = LinearMap("index", read_at, _scattered)
 PART = LinearMap("slice", lambda x, where: x[where], _placed, view=True)
 # Setting to zero, which is its own adjoint.
 CLEAR = LinearMap("clear", without, lambda g, shape, where: without(g, where))
@@ -99,7 +82,7 @@ def _write(row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: f
 
 
 def _assign(array: Array, where: Any, source: Array, scale: float) -> None:
-    array[where] = source
+    write_at(array, where, source)
 
 
 def _increase(array: Array, where: Any, source: Array, scale: float) -> None:

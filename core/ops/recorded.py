@@ -27,12 +27,12 @@ from . import (
     special,
     trigonometry,
 )
+from .array_places import Flat, along
 from .casting import to
 from .convolution import convolved, convolved_input, convolved_weight, gathered_windows, spread_windows
 from .interpolation import resampled
 from .namespaces import is_basic
 from .pooling import pick_windows, placed_back, shared_windows, summed_windows
-from .scattering import along
 from .table import TENSORS
 
 
@@ -55,7 +55,7 @@ def _scatter(shape: tuple[int, ...], index: Any, grad: Tensor) -> Tensor:
 
 
 def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Tensor:
-    return places.GET.transposed(grad, shape, along(index, dim) if index.ndim else ())
+    return places.GET.transposed(grad, shape, along(index, shape, dim) if index.ndim else Flat(index))
 
 
 def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:

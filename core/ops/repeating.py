@@ -102,7 +102,7 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
     order = list(range(len(given)))
     if indexing == "xy" and len(given) > 1:
         order[0], order[1] = 1, 0
-    lengths = [given[place].numel() for place in order]
+    lengths = tuple(given[place].numel() for place in order)
     return tuple(
         broadcast_to(
             reshape(tensor, [1] * order.index(place) + [-1] + [1] * (len(given) - order.index(place) - 1)), lengths

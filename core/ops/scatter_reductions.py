@@ -8,14 +8,14 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
-from .adding import add_at
-from .places import CLEAR, accumulate, without
+from .array_places import Flat, add_at, apply_at, read_at, without, write_at
+from .places import CLEAR, accumulate
 from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-def reduced(input: Tensor, where: Any, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+def reduced(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     """``input`` with the elements of ``source`` that ``where`` sends to one place reduced there.
 
     Raises:
@@ -33,7 +33,7 @@ def reduced(input: Tensor, where: Any, source: Tensor, reduce: str, include_self
     return _extreme(input, where, source, reduce, include_self)
 
 
-def _counts(x: Array, where: Any, shape: tuple[int, ...], include_self: bool) -> Array:
+def _counts(x: Array, where: Flat, shape: tuple[int, ...], include_self: bool) -> Array:
     count = np.ones(x.shape, np.int64) if include_self else without(np.ones(x.shape, np.int64), where)
     return add_at(count, where, np.ones(shape, np.int64))
 
@@ -44,12 +44,12 @@ def _divided(total: Tensor, count: Array) -> Tensor:
     return total / Tensor(count.astype(total.dtype))
 
 
-def _with_ones(input: Tensor, where: Any) -> Tensor:
+def _with_ones(input: Tensor, where: Flat) -> Tensor:
     ones = np.ones(input.shape, input.dtype)
     return CLEAR(input, where) + Tensor(ones - without(ones, where))
 
 
-def scatter_product(input: Tensor, where: Any, source: Tensor) -> Tensor:
+def scatter_product(input: Tensor, where: Flat, source: Tensor) -> Tensor:
     """``input`` times all elements of ``source`` that ``where`` sends to the place."""
     result = Tensor(_product(input._array, where, source._array))
     if records(input, source):
@@ -58,25 +58,23 @@ def scatter_product(input: Tensor, where: Any, source: Tensor) -> Tensor:
     return result
 
 
-def _product(x: Array, where: Any, source: Array) -> Array:
-    result = np.array(x, order="C")
-    np.multiply.at(result, where, source)
-    return result
+def _product(x: Array, where: Flat, source: Array) -> Array:
+    return apply_at(np.multiply, np.array(x, order="C"), where, source)
 
 
-def _product_of_input(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Any) -> Any:
+def _product_of_input(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Flat) -> Any:
     # The product of the sources alone: no division, so zeros are no special case.
     ones = np.ones(g.shape, g.dtype)
     return g * xp.scatter_product(ones if isinstance(source, np.ndarray) else Tensor(ones), where, source)
 
 
-def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Any) -> Any:
+def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Flat) -> Any:
     values = source if isinstance(source, np.ndarray) else source._array
     zero = values == 0
     if not zero.any():
         return xp.get(g * out, where) / source
     # Where exactly one source is zero, its gradient is the product of the others; with more, all are zero.
-    zeros = add_at(np.zeros(g.shape, np.int64), where, zero.astype(np.int64))[where]
+    zeros = add_at(np.zeros(g.shape, np.int64), where, zero.astype(np.int64)).take(where.places)
     others = xp.scatter_product(x, where, xp.where(zero & (zeros == 1), 1.0, source))
     lone = zero & (zeros == 1)
     divided = xp.get(g * out, where) / xp.where(zero, 1.0, source)
@@ -87,22 +85,22 @@ ARRAYS.scatter_product, TENSORS.scatter_product = _product, scatter_product
 _PRODUCT = Row("scatter_product", _product_of_input, _product_of_source, holomorphic=False)
 
 
-def _extreme(input: Tensor, where: Any, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+def _extreme(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     x, values = input._array, source._array
     if x.dtype.kind == "c":
         raise TypeError(f"scatter_reduce() finds no {reduce} of complex numbers, which have no order")
     ufunc = np.maximum if reduce == "amax" else np.minimum
     out = np.array(x, order="C")
     if not include_self:
-        out[where] = _bounds(x.dtype)[reduce == "amin"]
-    ufunc.at(out, where, values)
+        write_at(out, where, _bounds(x.dtype)[reduce == "amin"])
+    apply_at(ufunc, out, where, values)
     result = Tensor(out)
     if records(input, source):
         won = (x == out) if include_self else (x == out) & without(np.ones(x.shape, bool), where)
-        source_won = values == out[where]
+        source_won = values == read_at(out, where)
         share = add_at(won.astype(x.dtype), where, source_won.astype(x.dtype))
         share = 1 / np.maximum(share, 1)
-        record(_EXTREME, result, (input, source), (), where, won * share, source_won * share[where])
+        record(_EXTREME, result, (input, source), (), where, won * share, source_won * read_at(share, where))
     return result
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array, Operand
+from .array_places import Flat, along
 from .dims import one_dim
 from .index_forms import integers, within
 from .inplace import inplace
@@ -21,8 +22,6 @@ from .scatter_reductions import reduced
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim"]
 METHODS = ("gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim")
-
-Reduction = Literal["sum", "prod", "mean", "amax", "amin"]
 
 
 @operation
@@ -109,7 +108,13 @@ def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 @operation
 def scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: Reduction, *, include_self: bool = True
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: Literal["sum", "prod", "mean", "amax", "amin"],
+    *,
+    include_self: bool = True,
 ) -> Tensor:
     """A copy in which the elements of ``src`` that ``index`` sends to one place are reduced.
 
@@ -158,13 +163,13 @@ def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, src: Any) ->
     return where, src[tuple(slice(length) for length in index.shape)]
 
 
-def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
+def _where(name: str, x: Array, dim: int, index: Tensor) -> Flat:
     places = integers(name, index)
     axis = one_dim(dim, x.ndim)
     if not x.ndim or not places.ndim:
         if x.size != 1 or places.size != 1 or max(x.ndim, places.ndim) > 1 or places.reshape(()) != 0:
             raise IndexError(f"{name}() cannot use an index of shape {places.shape} on a tensor of shape {x.shape}")
-        return (Ellipsis,) if x.ndim == places.ndim else (0,) if x.ndim else (np.newaxis,)
+        return Flat(places)
     if places.size and (
         places.ndim != x.ndim or any(n > m for i, (n, m) in enumerate(zip(places.shape, x.shape)) if i != axis)
     ):
@@ -173,16 +178,7 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
             f"it, and yours has shape {places.shape}"
         )
     within(name, places, axis, x.shape[axis])
-    return along(places, axis)
-
-
-def along(places: Array, dim: int) -> tuple[Any, ...]:
-    """The NumPy index that reads at ``places`` along ``dim`` and at the same place in the other dimensions."""
-    where: list[Any] = [
-        np.arange(length).reshape((-1,) + (1,) * (places.ndim - axis - 1)) for axis, length in enumerate(places.shape)
-    ]
-    where[dim] = places
-    return tuple(where)
+    return along(places, x.shape, axis)
 
 
 # The gradient needs what is overwritten.

@@ -53,15 +53,18 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
         TypeError: a length is not an integer.
         ValueError: the number of elements differs.
     """
-    x = input._array
     wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return reshaped(input, _in_shape(input._array, wanted))
+
+
+def _in_shape(x: Array, wanted: Any) -> Array:
     try:
-        # A negative length beside -1 is one too many for NumPy, or too small.
-        if min(wanted, default=0) < -1:
-            raise ValueError
-        return reshaped(input, x.reshape(wanted))
+        out = x.reshape(wanted)
     except (ValueError, TypeError):
         raise _unfit(x, wanted) from None
+    if out.shape != wanted and min(wanted, default=0) < -1:  # NumPy takes any negative length for -1
+        raise _unfit(x, wanted)
+    return out
 
 
 def _unfit(x: Array, wanted: Any) -> Exception:
@@ -90,9 +93,10 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     Raises:
         ValueError: the number of elements differs, or the elements do not lie so in memory.
     """
-    if len(shape) == 1 and isinstance(shape[0], (np.dtype, type)):
+    if shape and isinstance(shape[0], (np.dtype, type)):
         return _retyped(input, np.dtype(shape[0]))
-    result = reshape(input, *shape)
+    wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    result = reshaped(input, _in_shape(input._array, wanted))
     if result._counter is not input._counter:
         raise ValueError(
             f"a tensor of shape {input.shape}, stride {input.stride()} has no such view, of shape {result.shape}; "
@@ -135,7 +139,9 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     Raises:
         IndexError: there is no such dimension.
     """
-    return reshaped(input, input._array.reshape(squeezed_shape(input._array, dim)))
+    x = input._array
+    out = x.squeeze() if dim is None else x.reshape(squeezed_shape(x, dim))
+    return view_of(input, out, RESHAPE, (out.shape,), (x.shape,))
 
 
 def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
@@ -153,7 +159,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     Raises:
         IndexError: there is no such place.
     """
-    return reshaped(input, input._array.reshape(unsqueezed_shape(input._array, dim)))
+    x = input._array
+    out = x.reshape(unsqueezed_shape(x, dim))
+    return view_of(input, out, RESHAPE, (out.shape,), (x.shape,))
 
 
 def unsqueezed_shape(x: Array, dim: int) -> tuple[int, ...]:

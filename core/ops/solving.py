@@ -224,7 +224,7 @@ def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian:
     u, s, vh = np.linalg.svd(x, full_matrices=False, hermitian=hermitian)
     keep_from = tolerance(x, s, atol, rtol)[..., None]
     inverted = np.where(s > keep_from, 1 / np.where(s == 0, 1, s), 0)
-    return np.matmul(np.conjugate(vh.mT) * inverted[..., None, :], np.conjugate(u.mT))
+    return np.asarray(np.matmul(np.conjugate(vh.mT) * inverted[..., None, :], np.conjugate(u.mT)))
 
 
 def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from ..creation import as_tensor
 from ..tensor import Tensor
 from ..types import Array
-from . import arithmetic, indexing, rounding, shaping
+from . import arithmetic, axes, masking, rounding, scattering, shaping
 from .casting import clone
 from .dims import one_dim
 from .extremes import not_empty, ordered, pick, picked, share
@@ -229,13 +229,13 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
     flat = shaping.reshape(input, (-1,)) if dim is None else input
     axis = one_dim(0 if dim is None else dim, flat._array.ndim)
     not_empty(name, flat._array, (axis,))
-    lines = shaping.transpose(flat, axis, -1) if flat._array.ndim else shaping.reshape(flat, (1,))
+    lines = axes.transpose(flat, axis, -1) if flat._array.ndim else shaping.reshape(flat, (1,))
     result = _interpolated(lines, shaping.reshape(shares, (-1,)), _BETWEEN[interpolation], skip)
     kept = [1] * x.ndim if dim is None else [1 if each == axis else n for each, n in enumerate(x.shape)]
     shape = kept if keepdim else [] if dim is None else [n for each, n in enumerate(x.shape) if each != axis]
-    result = shaping.transpose(shaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): what was last comes first
+    result = axes.transpose(shaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): what was last comes first
     if lines._array.ndim > 1 and axis != lines._array.ndim - 1:
-        result = shaping.transpose(result, axis + 1, -1)
+        result = axes.transpose(result, axis + 1, -1)
     return shaping.reshape(result, list(shares.shape) + list(shape))
 
 
@@ -246,11 +246,11 @@ def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Ten
     last = x.shape[-1] - 1
     ranks = between(shares * Tensor(np.maximum(last - nans * skip, 0).astype(x.dtype)))
     if not skip:  # nans are at the end
-        ranks = indexing.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
+        ranks = masking.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
     low, high = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
     return arithmetic.lerp(
-        indexing.gather(inside, -1, Tensor(low)),
-        indexing.gather(inside, -1, Tensor(high)),
+        scattering.gather(inside, -1, Tensor(low)),
+        scattering.gather(inside, -1, Tensor(high)),
         ranks - rounding.floor(ranks),
     )
 

@@ -18,8 +18,9 @@ from ..tensor import Tensor
 from .dims import one_dim
 from .indexing import part
 from .operation import operation
-from .places import FULL
+from .places import FULL, PART
 from .table import TENSORS, records
+from .views import register
 
 __all__ = [
     "chunk",
@@ -78,14 +79,24 @@ class SplitNode(Node):
 
 
 def _parts(name: str, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
-    parts = tuple([part(input, place) for place in places])
-    if len(parts) > 1 and records(input):
-        edge = gradient_edge(input)
-        assert edge is not None
-        node = SplitNode(name, edge, input, places)
-        for slot, each in enumerate(parts):
-            each._edge = (node, slot)
-    return parts
+    if len(places) < 2 or not records(input):
+        return tuple(part(input, place) for place in places)
+    edge = gradient_edge(input)
+    assert edge is not None
+    x, counter, row = input._array, input._counter, PART.row
+    node = SplitNode(name, edge, input, places)
+    views = []
+    for slot, place in enumerate(places):
+        out = x[place]
+        if type(out) is not np.ndarray:
+            place = (*place, Ellipsis)
+            out = x[place]
+        # What view_of does, but for a node that all parts share.
+        view = Tensor(out, True, (node, slot))
+        view._counter, view._view = counter, (input, row, (place,), (x.shape, place))
+        register(input, view)
+        views.append(view)
+    return tuple(views)
 
 
 @operation

@@ -10,7 +10,7 @@ import numpy as np
 from ..creation import as_tensor
 from ..tensor import Tensor
 from ..types import Array, Dims
-from . import elementwise, indexing, matrix_products, reductions, shaping
+from . import axes, elementwise, indexing, matrix_products, reductions, shaping
 from .complex_parts import conj, real
 from .dims import all_dims, kept_shape
 from .operation import delivered, operation
@@ -173,7 +173,7 @@ def cov(
         part = total if aweights is None else reductions.sum(weights * aweights) / total
         divisor = total - correction * (1 if aweights is None else part)
     divisor = as_tensor(divisor) if isinstance(divisor, Tensor) else as_tensor(float(divisor), rows.dtype)
-    product = matrix_products.matmul(scaled, conj(shaping.t(centred)))
+    product = matrix_products.matmul(scaled, conj(axes.t(centred)))
     result = elementwise.div(product, elementwise.clamp(divisor, min=0))
     return shaping.reshape(result, ()) if input._array.ndim < 2 else result
 

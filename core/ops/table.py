@@ -35,7 +35,7 @@ class Row:
     Instead of rules, ``pull(xp, grad, arguments, edges)`` may give the gradients of all inputs at once, for operations
     with any number of inputs and for rules that share work. Those of inputs whose edge is ``None`` are not used.
     ``view`` is the forward function of a view on arrays, to record it anew. Rules of holomorphic functions are written as
-    for real numbers; ``holomorphic=False`` says that they are right for complex results as they stand.
+    for real numbers; ``holomorphic=False`` says that they are right as they stand for complex results too.
     """
 
     __slots__ = ("holomorphic", "name", "pull", "rules", "view")
@@ -56,9 +56,11 @@ class Row:
 
     def of(self, dtype: DType) -> Row:
         """The row for results of ``dtype``: itself, unless that is complex or bfloat16."""
-        if dtype.kind == "c" and self.holomorphic:
-            return self._around(_conjugated)
-        return self._around(_narrowed) if dtype.kind == "V" else self
+        if not self.holomorphic:
+            return self
+        return (
+            self._around(_conjugated) if dtype.kind == "c" else self._around(_narrowed) if dtype.kind == "V" else self
+        )
 
     def _around(self, wrapper: Callable[..., Sequence[Any]]) -> Row:
         inner = self.pull

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..autograd.grad_mode import GradMode, is_grad_enabled
 from ..tensor import Tensor
-from .axes import PERMUTE, exchanged
+from .axes import SWAP
+from .dims import one_dim
 from .operation import operation
 from .shaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .table import Row
@@ -25,8 +26,9 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
         AutogradError: it is a leaf that requires grad.
         IndexError: there is no such dimension.
     """
-    order = exchanged(input._array.ndim, dim0, dim1)
-    return _turn(input, input._array.transpose(order), PERMUTE, (order,), (order,))
+    x = input._array
+    dims = one_dim(dim0, x.ndim), one_dim(dim1, x.ndim)
+    return _turn(input, x.swapaxes(*dims), SWAP, dims, dims) if x.ndim else _reshape(input, ())
 
 
 @operation

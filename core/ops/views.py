@@ -33,11 +33,12 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
             result._edge = (OpNode(row, (gradient_edge(parent),), (), params), 0)
             result._requires_grad = True
         result._view = (parent, row, arguments, params)
-        _register(parent, result)
+        register(parent, result)
     return result
 
 
-def _register(parent: Tensor, view: Tensor) -> None:
+def register(parent: Tensor, view: Tensor) -> None:
+    """Let ``parent`` know its view, weakly."""
     views = parent._views
     if views is None:
         parent._views = [weakref.ref(view)]

@@ -32,7 +32,7 @@ def _windows(x: Array, dim: int, size: int, step: int) -> Array:
 def _overlaid(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
     out = np.zeros(shape, g.dtype)
     if not shape:
-        return out + g.sum()
+        return np.asarray(out + g.sum())
     last = g.shape[dim] * step
     for place in range(size):
         out[(slice(None),) * dim + (slice(place, place + last, step),)] += g[..., place]

@@ -1,6 +1,7 @@
 """Layers and losses as functions (``torch.nn.functional``)."""
 
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .batch_norm import *  # noqa: F403
 from .class_loss import *  # noqa: F403
 from .convolution import *  # noqa: F403

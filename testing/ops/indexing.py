@@ -76,11 +76,12 @@ def along_and_source(make: Make) -> list[tuple[Any, ...]]:
 
 def colliding(make: Make) -> list[tuple[Any, ...]]:
     """The same, with places that are named more than once."""
-    places = [((3,), [2, 0, 2, 2]), ((2, 3), [[1, 1, 0, 1], [2, 0, 0, 0]]), ((2, 2), [[1, 1, 1]])]
-    return [
-        (make.distinct(*shape), Tensor(np.array(index)), make.distinct(*np.shape(index)) + 0.033)
-        for shape, index in places
+    places = [
+        ((3,), np.array([2, 0, 2, 2])),
+        ((2, 3), np.array([[1, 1, 0, 1], [2, 0, 0, 0]])),
+        ((2, 2), np.array([[1, 1, 1]])),
     ]
+    return [(make.distinct(*shape), Tensor(index), make.distinct(*index.shape) + 0.033) for shape, index in places]
 
 
 def rows(make: Make) -> list[tuple[Any, ...]]:

@@ -180,7 +180,7 @@ CHECKS = [
     *(
         OpCheck(
             f"solve_triangular:{upper}{unit}",
-            lambda a, b, upper=upper, unit=unit: la.solve_triangular(a, b, upper=upper, unitriangular=unit),  # type: ignore[misc]
+            lambda a, b, upper=upper, unit=unit: la.solve_triangular(a, b, upper=upper, unitriangular=unit),
             systems,
         )
         for upper in (True, False)
@@ -218,13 +218,13 @@ CHECKS = [
     *(
         OpCheck(
             f"vector_norm:{order}", lambda a, order=order: la.vector_norm(a, order, -1), of((3,), (2, 3), (1, 2, 1))
-        )  # type: ignore[misc]
+        )
         for order in (2, 1, 3, 0.5, -1.5, float("inf"), float("-inf"))
     ),
     OpCheck("vector_norm", la.vector_norm, of((3,), (2, 3), (), (0, 2))),
     OpCheck("vector_norm:0", lambda a: la.vector_norm(a, 0), of((2, 3)), orders=0),
     *(
-        OpCheck(f"matrix_norm:{order}", lambda a, order=order: la.matrix_norm(a, order), scattered)  # type: ignore[misc]
+        OpCheck(f"matrix_norm:{order}", lambda a, order=order: la.matrix_norm(a, order), scattered)
         for order in ("fro", "nuc", 2, -2, 1, -1, float("inf"), float("-inf"))
     ),
     OpCheck("linalg_norm", la.norm, any_rank),
@@ -242,7 +242,7 @@ CHECKS = [
             f"cdist:{p}",
             lambda a, b, p=p: tg.cdist(a, b, p),
             shapes(((2, 3), (4, 3)), ((2, 2, 1), (1, 1)), ((2, 3), (0, 3))),
-        )  # type: ignore[misc]
+        )
         for p in (2.0, 1.0, 3.0, float("inf"))
     ),
     OpCheck("cdist", lambda a, b: tg.cdist(a, b, compute_mode="use_mm_for_euclid_dist"), shapes(((2, 3), (4, 3)))),

@@ -94,7 +94,7 @@ CHECKS = [
         "roll:dims", lambda a: tg.roll(a, (1, -2), (0, -1)), matrices, reference=lambda a: np.roll(a, (1, -2), (0, -1))
     ),
     *(
-        OpCheck(f"rot90:{k}", lambda a, k=k: tg.rot90(a, k), matrices, reference=lambda a, k=k: np.rot90(a, k))  # type: ignore[misc]
+        OpCheck(f"rot90:{k}", lambda a, k=k: tg.rot90(a, k), matrices, reference=lambda a, k=k: np.rot90(a, k))
         for k in range(-1, 3)
     ),
     OpCheck("transpose_", lambda a: (a * 1.0).transpose_(0, -1), unary()),

@@ -1,0 +1,21 @@
+"""Checks of copies, conversions and dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import core as tg
+from .check import OpCheck
+from .samples import binary, unary
+
+
+def _dropped(a: tg.Tensor) -> tg.Tensor:
+    return tg.dropout(a, 0.4, generator=tg.Generator().manual_seed(0))
+
+
+CHECKS = [
+    OpCheck("clone", tg.clone, unary(), reference=np.copy),
+    OpCheck("to", lambda a: a.to(tg.float64, copy=True), unary(), reference=np.copy, dtypes=("float64",)),
+    OpCheck("type_as", lambda a, b: a.type_as(b), binary(), reference=lambda a, b: a),
+    OpCheck("dropout", _dropped, unary(), dtypes=("float16", "bfloat16", "float32", "float64")),
+]

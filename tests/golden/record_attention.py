@@ -1,0 +1,126 @@
+"""Records PyTorch's attention and transformers, for tests/test_attention.py. Needs torch, which nothing else here does.
+
+python tests/golden/record_attention.py
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import nn
+
+torch.set_default_dtype(torch.float64)
+L, S, N, E = 3, 4, 2, 4
+SMALL = {"dim_feedforward": 5, "dropout": 0.0}
+
+# Module, arguments, shapes of the inputs, keyword inputs by the names below.
+CASES = [
+    ("MultiheadAttention", {"embed_dim": E, "num_heads": 2}, [(L, N, E), (S, N, E), (S, N, E)], {}),
+    (
+        "MultiheadAttention",
+        {"embed_dim": E, "num_heads": 1, "batch_first": True, "bias": False},
+        [(N, L, E), (N, S, E), (N, S, E)],
+        {"key_padding_mask": "padding", "average_attn_weights": False},
+    ),
+    (
+        "MultiheadAttention",
+        {"embed_dim": E, "num_heads": 2, "kdim": 3, "vdim": 2},
+        [(L, N, E), (S, N, 3), (S, N, 2)],
+        {"attn_mask": "hidden"},
+    ),
+    (
+        "MultiheadAttention",
+        {"embed_dim": E, "num_heads": 2, "add_bias_kv": True, "add_zero_attn": True},
+        [(L, N, E), (S, N, E), (S, N, E)],
+        {"attn_mask": "numbers", "key_padding_mask": "padding"},
+    ),
+    ("MultiheadAttention", {"embed_dim": E, "num_heads": 2}, [(L, E), (S, E), (S, E)], {}),
+    ("TransformerEncoderLayer", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E)], {}),
+    (
+        "TransformerEncoderLayer",
+        {"d_model": E, "nhead": 2, **SMALL, "norm_first": True, "activation": "gelu", "batch_first": True},
+        [(N, L, E)],
+        {"src_mask": "causal"},
+    ),
+    (
+        "TransformerEncoderLayer",
+        {"d_model": E, "nhead": 2, **SMALL, "bias": False},
+        [(S, N, E)],
+        {"src_key_padding_mask": "padding"},
+    ),
+    ("TransformerDecoderLayer", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E), (S, N, E)], {"tgt_mask": "causal"}),
+    (
+        "TransformerDecoderLayer",
+        {"d_model": E, "nhead": 2, **SMALL, "norm_first": True},
+        [(L, N, E), (S, N, E)],
+        {"memory_mask": "hidden", "memory_key_padding_mask": "padding"},
+    ),
+    (
+        "Transformer",
+        {"d_model": E, "nhead": 2, "num_encoder_layers": 2, "num_decoder_layers": 1, **SMALL},
+        [(S, N, E), (L, N, E)],
+        {"tgt_mask": "causal"},
+    ),
+]
+ATTENTIONS = [
+    ({}, [(N, L, E), (N, S, E), (N, S, 3)], None),
+    ({"is_causal": True}, [(N, 2, L, E), (N, 2, S, E), (N, 2, S, 3)], None),
+    ({"scale": 0.3}, [(N, L, E), (N, S, E), (N, S, 3)], "hidden"),
+    ({}, [(N, L, E), (N, S, E), (N, S, 3)], "numbers"),
+    ({"enable_gqa": True}, [(N, 4, L, E), (N, 2, S, E), (N, 2, S, 3)], None),
+]
+
+
+def numbers(seed, *shape):
+    count = torch.Size(shape).numel()
+    return (((torch.arange(count) * 37 + seed * 11) % 29) / 16 - 0.9).reshape(shape)
+
+
+MASKS = {
+    "padding": torch.tensor([[False, False, False, True], [False, True, False, False]]),
+    "hidden": torch.tensor([[False, True, False, False], [True, False, False, True], [False, False, False, False]]),
+    "numbers": numbers(9, L, S),
+    "causal": nn.Transformer.generate_square_subsequent_mask(L, dtype=torch.float64),
+}
+
+
+def flat(value):
+    if value is None:
+        return []
+    return [value] if isinstance(value, torch.Tensor) else [tensor for item in value for tensor in flat(item)]
+
+
+def finish(case, outputs, inputs, named=()):
+    sum((output * numbers(seed + 40, *output.shape)).sum() for seed, output in enumerate(outputs)).backward()
+    case["outputs"] = [output.tolist() for output in outputs]
+    case["inputs"] = [x.grad.tolist() for x in inputs]
+    case["parameters"] = {name: parameter.grad.tolist() for name, parameter in named}
+    return case
+
+
+def record(name, options, shapes, extra):
+    module = getattr(nn, name)(**options)
+    for seed, parameter in enumerate(module.parameters(), 20):
+        with torch.no_grad():
+            parameter.copy_(numbers(seed, *parameter.shape) * 0.8)
+    inputs = [numbers(seed, *shape).requires_grad_() for seed, shape in enumerate(shapes, 1)]
+    given = {key: MASKS[value] if isinstance(value, str) else value for key, value in extra.items()}
+    outputs = flat(module(*inputs, **given))
+    case = {"name": name, "options": options, "shapes": shapes, "extra": extra}
+    return finish(case, outputs, inputs, module.named_parameters())
+
+
+def record_attention(options, shapes, mask):
+    inputs = [numbers(seed, *shape).requires_grad_() for seed, shape in enumerate(shapes, 1)]
+    chosen = None if mask is None else ~MASKS[mask] if mask == "hidden" else MASKS[mask]
+    outputs = [nn.functional.scaled_dot_product_attention(*inputs, attn_mask=chosen, **options)]
+    return finish({"options": options, "shapes": shapes, "mask": mask}, outputs, inputs)
+
+
+if __name__ == "__main__":
+    recorded = {
+        "torch": torch.__version__,
+        "modules": [record(*case) for case in CASES],
+        "attentions": [record_attention(*case) for case in ATTENTIONS],
+    }
+    Path(__file__).with_name("attention.json").write_text(json.dumps(recorded) + "\n")

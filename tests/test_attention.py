@@ -1,0 +1,136 @@
+"""Attention and transformers give PyTorch's numbers (tests/golden/record_attention.py), and their gradients are right twice."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad import nn
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "attention.json").read_text())
+L, S, N, E = 3, 4, 2, 4
+TOLERANCES = {"float64": 1e-12, "float32": 1e-6}
+
+
+def numbers(seed, *shape, dtype="float64"):
+    values = ((np.arange(int(np.prod(shape))) * 37 + seed * 11) % 29) / 16 - 0.9
+    return tg.tensor(values.reshape(shape).astype(dtype))
+
+
+def mask(name, dtype="float64"):
+    if name == "padding":
+        return tg.tensor([[False, False, False, True], [False, True, False, False]])
+    if name == "hidden":
+        rows = [[False, True, False, False], [True, False, False, True], [False, False, False, False]]
+        return tg.tensor(rows)
+    if name == "numbers":
+        return numbers(9, L, S, dtype=dtype)
+    return nn.Transformer.generate_square_subsequent_mask(L, dtype=dtype)
+
+
+def flat(value):
+    if value is None:
+        return []
+    return [value] if isinstance(value, tg.Tensor) else [tensor for item in value for tensor in flat(item)]
+
+
+def compare(have, expected, dtype, scale=1.0):
+    most = max(1.0, float(np.abs(expected).max(initial=0)), scale)
+    np.testing.assert_allclose(
+        have.numpy(force=True), expected, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype] * most * 4
+    )
+
+
+def check(case, outputs, inputs, dtype, module=None):
+    for output, expected in zip(outputs, case["outputs"], strict=True):
+        compare(output, np.array(expected), dtype)
+    sum(
+        (output * numbers(seed + 40, *output.shape, dtype=dtype)).sum() for seed, output in enumerate(outputs)
+    ).backward()
+    # Gradients that cancel are as exact as the largest one beside them.
+    scale = max(float(np.abs(grad).max(initial=0)) for grad in case["inputs"])
+    for tensor, expected in zip(inputs, case["inputs"]):
+        compare(tensor.grad, np.array(expected), dtype, scale)
+    for name, parameter in module.named_parameters() if module is not None else ():
+        compare(parameter.grad, np.array(case["parameters"][name]), dtype, scale * 10)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("case", GOLDEN["modules"], ids=lambda case: f"{case['name']}-{'-'.join(case['extra'])}")
+def test_modules(case, dtype):
+    module = getattr(nn, case["name"])(**case["options"]).to(dtype=dtype)
+    assert {name for name, _ in module.named_parameters()} == case["parameters"].keys()
+    for seed, parameter in enumerate(module.parameters(), 20):
+        parameter.data = numbers(seed, *parameter.shape, dtype=dtype) * 0.8
+    inputs = [numbers(seed, *shape, dtype=dtype).requires_grad_() for seed, shape in enumerate(case["shapes"], 1)]
+    given = {key: mask(value, dtype) if isinstance(value, str) else value for key, value in case["extra"].items()}
+    check(case, flat(module(*inputs, **given)), inputs, dtype, module)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("case", GOLDEN["attentions"], ids=lambda case: f"{case['options']}-{case['mask']}")
+def test_scaled_dot_product_attention(case, dtype):
+    inputs = [numbers(seed, *shape, dtype=dtype).requires_grad_() for seed, shape in enumerate(case["shapes"], 1)]
+    chosen = None if case["mask"] is None else mask(case["mask"], dtype)
+    chosen = ~chosen if case["mask"] == "hidden" else chosen
+    output = nn.functional.scaled_dot_product_attention(*inputs, attn_mask=chosen, **case["options"])
+    check(case, [output], inputs, dtype)
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"attn_mask": numbers(9, L, S)}], ids=str)
+def test_gradients_of_attention_are_right_twice(options):
+    inputs = [numbers(seed, *shape).requires_grad_() for seed, shape in enumerate([(2, L, 2), (2, S, 2), (2, S, 3)])]
+
+    def attend(*given):
+        return nn.functional.scaled_dot_product_attention(*given, **options)
+
+    assert tg.autograd.gradcheck(attend, inputs)
+    assert tg.autograd.gradgradcheck(attend, inputs)
+
+
+def test_dropout_hides_weights_while_training():
+    tg.manual_seed(0)
+    module = nn.MultiheadAttention(E, 2, dropout=0.5)
+    x = tg.ones(L, N, E)
+    assert not bool((module(x, x, x)[0] == module(x, x, x)[0]).all())
+    module.eval()
+    assert bool((module(x, x, x)[0] == module(x, x, x)[0]).all())
+    assert module(x, x, x, need_weights=False)[1] is None
+
+
+def test_who_sees_nothing_gets_nan_as_in_pytorch():
+    x = tg.ones(1, 2, 2)
+    nothing = tg.tensor([[False, False], [True, True]])
+    out = nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=nothing)
+    assert bool(out[0, 0].isnan().all()) and not bool(out[0, 1].isnan().any())
+
+
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: nn.MultiheadAttention(5, 2), "positive multiple of num_heads"),
+        (
+            lambda: nn.MultiheadAttention(4, 2)(tg.ones(3, 1, 5), *[tg.ones(3, 1, 4)] * 2),
+            "query must have 4 features",
+        ),
+        (
+            lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(3, 1, 4)] * 3, attn_mask=tg.zeros(2, 2)),
+            "attn_mask must have shape",
+        ),
+        (
+            lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(3, 1, 4)] * 3, tg.zeros(3, 1)),
+            "key_padding_mask must have shape",
+        ),
+        (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(3, 1, 4)] * 3, is_causal=True), "give attn_mask too"),
+        (lambda: nn.TransformerEncoderLayer(4, 2, activation="sin"), 'must be "relu", "gelu" or a function'),
+        (lambda: nn.Transformer(4, 2, 1, 1)(tg.ones(3, 2, 4), tg.ones(3, 1, 4)), "as many sources as targets"),
+        (
+            lambda: nn.functional.scaled_dot_product_attention(tg.ones(2, 3), tg.ones(2, 4), tg.ones(2, 3)),
+            "needs a query",
+        ),
+    ],
+)
+def test_misuse_is_told(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
