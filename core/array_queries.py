@@ -17,6 +17,10 @@ class ArrayQueries:
 
     _array: Array
 
+    # Of all tensors but ``SparseTensor``.
+    is_sparse: bool = False
+    layout: str = "strided"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each dimension."""

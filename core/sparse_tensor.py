@@ -26,6 +26,9 @@ from .types import Array, Counter, DType
 class SparseTensor(Tensor):
     """See the module; make one with ``sparse_coo_tensor`` or ``Tensor.to_sparse``."""
 
+    is_sparse = True
+    layout = "sparse_coo"
+
     def __init__(self, places: Array, elements: Tensor, shape: Sequence[int], coalesced: bool = False) -> None:
         self._places = places
         self._elements = elements
@@ -140,14 +143,6 @@ class SparseTensor(Tensor):
     @property
     def _array(self) -> NoReturn:  # type: ignore[override]
         raise TypeError("this tensor is sparse and has no array of all its elements; call to_dense() first")
-
-    @property
-    def is_sparse(self) -> bool:
-        return True
-
-    @property
-    def layout(self) -> str:
-        return "sparse_coo"
 
     @property
     def shape(self) -> tuple[int, ...]:
