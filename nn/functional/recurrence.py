@@ -28,7 +28,7 @@ class Steps:
         """The same in the order of the backward pass."""
         return ((step, self.counts[step]) for step in reversed(self.order))
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """An array of all steps, to be written; what steps leave out, because sequences have ended, is zero."""
         return np.empty(shape, dtype) if min(self.counts, default=0) == shape[-2] else np.zeros(shape, dtype)
 
@@ -64,12 +64,12 @@ def forward_planes(gates: Array) -> Array:
 
 def times_inputs(x: Array, weights: Array) -> Array:
     """The products of the inputs of all steps with each gate's weights: (T, N, I) and (gates, I, H) give (gates, T, N, H)."""
-    return np.matmul(x.reshape(-1, x.shape[-1]), weights).reshape(len(weights), *x.shape[:-1], -1)
+    return np.matmul(x.reshape(-1, x.shape[-1]), weights).reshape(len(weights), *x.shape[:-1], -1)  # type: ignore[no-any-return]
 
 
 def rows_of(changes: Array) -> Array:
     """From planes (gates, T, N, H) to rows (T * N, gates * H), for products over all steps."""
-    return changes.transpose(1, 2, 0, 3).reshape(changes[0, ..., 0].size, -1)
+    return changes.transpose(1, 2, 0, 3).reshape(changes[0, ..., 0].size, -1)  # type: ignore[no-any-return]
 
 
 def over_steps(rows: Array, values: Array, order: Sequence[int]) -> Array:
@@ -86,7 +86,7 @@ def of_bias(rows: Array, order: Sequence[int]) -> Array:
 def through(changes: Array, gates: Array) -> Array:
     """The gradient of what was multiplied with the gates (gates, H, I): from (gates, T, N, H) to (T, N, I)."""
     flat = changes.reshape(len(changes), -1, changes.shape[-1])
-    return np.matmul(flat, gates).sum(0).reshape(*changes.shape[1:-1], -1)
+    return np.matmul(flat, gates).sum(0).reshape(*changes.shape[1:-1], -1)  # type: ignore[no-any-return]
 
 
 def gradient_of(grad: Array | None, state: Array) -> Array:
