@@ -128,10 +128,10 @@ class MultiheadAttention(Module):
         padding = key_padding_mask if batched or key_padding_mask is None else key_padding_mask.unsqueeze(0)
         k, v, extra = self._appended(k, v)
         mask = self._mask(attn_mask, padding, (*q.shape[:2], k.shape[1]), extra, q)
-        heads = (self._split(each) for each in (q, k, v))
+        scale, dropout = self.head_dim**-0.5, self.dropout if self.training else 0.0
         # Who may look nowhere gets nan beside weights, and 0 without: as in PyTorch, which computes them in two ways.
         blind = math.nan if need_weights else 0.0
-        out, weights = attention(*heads, mask, self.dropout if self.training else 0.0, self.head_dim**-0.5, blind)
+        out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, blind)
         out = self.out_proj(out.transpose(1, 2).reshape(*q.shape))
         out = out.squeeze(0) if not batched else out if self.batch_first else out.transpose(0, 1)
         if not need_weights:
