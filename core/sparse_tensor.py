@@ -100,11 +100,11 @@ class SparseTensor(Tensor):
             return self
         lengths = self._shape[: self.sparse_dim()]
         unique, which = np.unique(self._rows(), return_inverse=True)
-        places = np.array(np.unravel_index(unique, lengths) if unique.size and lengths else ()).reshape(
-            len(lengths), -1
-        )
+        places = np.zeros((len(lengths), len(unique)), np.int64)
+        if places.size:
+            places[:] = np.unravel_index(unique, lengths)
         elements = self._added_up(which.reshape(-1), len(unique))
-        return SparseTensor(places.astype(np.int64), elements, self._shape, coalesced=True)
+        return SparseTensor(places, elements, self._shape, coalesced=True)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """All elements, zeros too, as an ordinary tensor; gradients flow through it."""

@@ -30,7 +30,16 @@ NOT_ROOMS = {"tests", "docs", "build", "dist"}
 
 USERS = {"examples", "benchmarks"}  # programs like a user's: they may import the package itself, by its name
 
-PUBLIC_MODULES = {"core.errors", "core.futures", "core.extend", "core.segments", "rpc.extend", "proto.telegrad_pb2"}
+PUBLIC_MODULES = {
+    "core.errors",
+    "core.futures",
+    "core.profiler",
+    "core.extend",
+    "core.segments",
+    "core.sparse",
+    "rpc.extend",
+    "proto.telegrad_pb2",
+}
 """Shown beside the faces: to those who extend the library; generated code."""
 
 EXCEPTIONS = {

@@ -172,8 +172,6 @@ def test_embedding_from_pretrained():
         (lambda: nn.Embedding(3, 2)(tensor([3])), IndexError, "row outside 0..2"),
         (lambda: nn.Embedding(3, 2)(zeros(1)), TypeError, "index of integers"),
         (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within the 3 rows"),
-        (lambda: nn.Embedding(3, 2, sparse=True), ValueError, "no sparse gradients"),
-        (lambda: F.embedding(tensor([0]), zeros(1, 1), sparse=True), ValueError, "no sparse gradients"),
         (lambda: nn.Embedding(3, 2, _weight=zeros(2, 2)), ValueError, r"must have shape \(3, 2\), not \(2, 2\)"),
         (lambda: nn.Embedding.from_pretrained(zeros(2)), ValueError, "two dimensions"),
         (lambda: nn.Dropout(1.5), ValueError, "probability between 0 and 1"),

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..autograd.node import Edges
 from ..dtypes import result_type, to_float
 from ..interception import NOT_TAKEN, active, offer

@@ -41,7 +41,7 @@ def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
                 _check_step(item)
         elif kind not in _BASIC:
             return _with_arrays(items, x)
-    return index, None
+    return items if index is None else index, None
 
 
 def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...] | None]:

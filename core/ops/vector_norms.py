@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def vector_norm(
     if source.dtype.kind in "biu":
         raise TypeError(f"linalg.vector_norm() computes in floating point, not {source.dtype}; pass dtype=")
     values, dims = source._array, all_dims(dim, x.ndim)
-    if not np.prod([values.shape[axis] for axis in dims]) and (ord < 0 or ord == np.inf):
+    if not math.prod([values.shape[axis] for axis in dims]) and (ord < 0 or ord == np.inf):
         raise ValueError(f"linalg.vector_norm() of order {ord} needs elements, and the shape is {values.shape}")
     result = Tensor(_length(values, float(ord), dims, keepdim))
     if ord != 0 and records(source):
@@ -77,6 +78,9 @@ def vector_norm(
 
 
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
+    if order == 2 and x.dtype.kind == "f" and x.itemsize > 2 and len(dims) == x.ndim and not keepdim:
+        flat = x.reshape(-1)
+        return np.asarray(np.sqrt(flat.dot(flat)))  # one pass over the memory
     size = np.abs(x)
     kind = size.dtype
     if size.itemsize == 2:

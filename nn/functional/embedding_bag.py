@@ -98,7 +98,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
         raise ValueError(
             f"offsets must be a vector, with include_last_offset not empty, and yours are {starts.tolist()}"
         )
-    ends = starts[1:] if include_last_offset else np.append(starts[1:], len(rows))
+    ends = starts[1:] if include_last_offset else np.append(starts[1:], len(rows))[: len(starts)]
     starts = starts[: len(ends)]
     if starts.size and (starts[0] != 0 or (ends < starts).any() or ends[-1] > len(rows)):
         raise ValueError(f"offsets must rise from 0 to at most {len(rows)}, and yours are {offsets.tolist()}")

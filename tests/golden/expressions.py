@@ -35,7 +35,7 @@ def total(value):
 
 def record_case(expression, *shapes, positive=False):
     inputs = [make(shape, positive) for shape in shapes]
-    names = {name: each for name, each in zip("xyz", inputs)}
+    names = dict(zip("xyz", inputs))
     value = eval(expression, {"tg": torch, "i": torch.tensor, "b": torch.tensor, "inf": float("inf"), **names})
     loss = total(value)
     grads = torch.autograd.grad(loss, inputs, allow_unused=True) if isinstance(loss, torch.Tensor) else []

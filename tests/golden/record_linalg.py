@@ -27,12 +27,23 @@ CASES = [
     case("tg.addr(x, y, z)", (2, 3), (2,), (3,)),
     case("tg.chain_matmul(x, y, z)", (2, 4), (4, 1), (1, 3)),
     case("tg.linalg.multi_dot([x, y, z])", (4,), (4, 2), (2,)),
-    *(case(f"tg.einsum('{equation}', {', '.join('xyz'[:len(shapes)])})", *shapes) for equation, shapes in {
-        "ij,jk->ik": ((2, 3), (3, 2)), "ij,jk": ((2, 3), (3, 2)), "bij,bjk->bik": ((2, 2, 3), (2, 3, 1)), "ii": (S,),
-        "ii->i": (S,), "ij->j": ((2, 3),), "i,j,k->kji": ((2,), (3,), (2,)), "...ij,...jk": ((2, 1, 2, 2), (3, 2, 1)),
-        "iij,jk->ik": ((2, 2, 3), (3, 2)), "ab,bc,ca->": ((2, 3), (3, 2), (2, 2)), "b n h, b m h -> b n m": ((2, 2, 3), (2, 2, 3)),
-        "zA,Ab": ((2, 3), (3, 2)),
-    }.items()),
+    *(
+        case(f"tg.einsum('{equation}', {', '.join('xyz'[: len(shapes)])})", *shapes)
+        for equation, shapes in {
+            "ij,jk->ik": ((2, 3), (3, 2)),
+            "ij,jk": ((2, 3), (3, 2)),
+            "bij,bjk->bik": ((2, 2, 3), (2, 3, 1)),
+            "ii": (S,),
+            "ii->i": (S,),
+            "ij->j": ((2, 3),),
+            "i,j,k->kji": ((2,), (3,), (2,)),
+            "...ij,...jk": ((2, 1, 2, 2), (3, 2, 1)),
+            "iij,jk->ik": ((2, 2, 3), (3, 2)),
+            "ab,bc,ca->": ((2, 3), (3, 2), (2, 2)),
+            "b n h, b m h -> b n m": ((2, 2, 3), (2, 2, 3)),
+            "zA,Ab": ((2, 3), (3, 2)),
+        }.items()
+    ),
     case("tg.einsum(x, [0, 1], y, [1, 2], [2, 0])", (2, 3), (3, 2)),
     case("tg.einsum(x, [..., 0], y, [..., 0], [...])", (2, 3), (1, 3)),
     case("tg.tensordot(x, y, 1)", (2, 3), (3, 4)),
@@ -51,8 +62,11 @@ CASES = [
     case("tg.linalg.solve(x, y)", S, (3, 2)),
     case("tg.linalg.solve(x, y)", B, (2, 3)),
     case("tg.linalg.solve(x, y, left=False)", S, (2, 3)),
-    *(case(f"tg.linalg.solve_triangular(x, y, upper={upper}, unitriangular={unit})", S, (3, 2), positive=True)
-      for upper in (True, False) for unit in (True, False)),
+    *(
+        case(f"tg.linalg.solve_triangular(x, y, upper={upper}, unitriangular={unit})", S, (3, 2), positive=True)
+        for upper in (True, False)
+        for unit in (True, False)
+    ),
     case("tg.linalg.solve_triangular(x, y, upper=True, left=False)", S, (2, 3), positive=True),
     case(f"tg.linalg.cholesky({SPD})", B),
     case(f"tg.linalg.cholesky({SPD}, upper=True)", B),
