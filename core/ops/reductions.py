@@ -100,6 +100,11 @@ def mean(
     if dtype is not None:
         input = to(input, dtype)
     x = needs_inexact("mean", input)
+    if dim is None and not keepdim and x.itemsize >= 4 and x.size:
+        result = Tensor(add_reduce(x, None) / x.dtype.type(x.size))
+        if input._requires_grad and is_grad_enabled():
+            record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
+        return result if out is None else delivered("mean", result, out)
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
     # A sum and a division: np.mean would warn of empty slices, and is slower.
