@@ -1,6 +1,8 @@
 """Element types: promotion as PyTorch's (tests/golden/record_dtypes.py recorded it), limits, aliases, bfloat16."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +132,22 @@ def test_what_tensors_cannot_hold():
         tg.from_numpy(np.zeros(2, [("x", "f4")]))
     with pytest.raises(TypeError, match="floating-point type"):
         tg.set_default_dtype(tg.int64)
+
+
+def test_without_ml_dtypes():
+    program = """
+import sys
+sys.modules["ml_dtypes"] = None
+import numpy, telegrad as tg
+assert not hasattr(tg, "bfloat16") and tg.finfo(tg.float64).bits == 64 and tg.tensor([1.0]).exp().dtype == tg.float32
+assert tg.promote_types("float64", "int8") == tg.float64
+try:
+    tg.tensor(numpy.zeros(2, "V2"))
+except TypeError:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "refused\n", done.stderr
 
 
 class TestBfloat16:
