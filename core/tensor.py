@@ -180,8 +180,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"grad must be a tensor or None, not {type(value).__name__}")
-            if value._array.shape != self._array.shape:
-                raise AutogradError(f"grad of shape {value._array.shape} does not fit a tensor of {self._array.shape}")
+            if value.shape != self.shape:
+                raise AutogradError(f"grad of shape {value.shape} does not fit a tensor of {self.shape}")
         self._grad = value
 
     @property
