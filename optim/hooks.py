@@ -58,7 +58,8 @@ class OptimizerHooks:
         Raises:
             RuntimeError: a hook returned something else than a pair of arguments.
         """
-        args, kwargs = (self, given), {}
+        args: tuple[Any, ...] = (self, given)
+        kwargs: dict[str, Any] = {}
         for hook in self._before_step.calls():
             replaced = hook(self, args, kwargs)
             if replaced is not None:
