@@ -13,6 +13,7 @@ from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import linalg as linalg
 from .core.autograd import enable_grad as enable_grad
+from .core.autograd import inference_mode as inference_mode
 from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import errors as errors
     from .core import futures as futures
+    from .core import profiler as profiler
     from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
@@ -45,6 +47,7 @@ else:
         },
         "errors": ".core.errors",
         "futures": ".core.futures",
+        "profiler": ".core.profiler",
         "load": ".core.serialization",
         "save": ".core.serialization",
         "sparse": ".core.sparse",

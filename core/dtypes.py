@@ -142,7 +142,7 @@ def category(dtype: DType) -> int:
         rank = _CATEGORY[dtype.kind]
     except KeyError:
         rank = -1
-    if rank < 0 or (dtype.kind == "V" and dtype != bfloat16):
+    if rank < 0 or (dtype.kind == "V" and (bfloat16 is None or dtype != bfloat16)):
         raise TypeError(f"tensors hold numbers and booleans, not {dtype}")
     return rank
 
@@ -202,10 +202,10 @@ class finfo:  # noqa: N801  (PyTorch's name)
         if not is_floating(chosen):
             raise TypeError(f"finfo() is about floating-point types, and you gave {chosen}; use iinfo()")
         about: Any
-        if chosen == bfloat16:
+        if chosen.kind == "V":
             import ml_dtypes
 
-            about = ml_dtypes.finfo(chosen)
+            about = ml_dtypes.finfo(chosen)  # type: ignore[no-untyped-call]
         else:
             about = np.finfo(chosen)
         self.bits = int(about.bits)

@@ -4,9 +4,9 @@ Users import from ``telegrad``; whoever adds an operation, cuts the graph (distr
 imports from here.
 """
 
+from .autograd.edges import attach, gradient_edge
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
-from .autograd.graph import attach, gradient_edge
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild

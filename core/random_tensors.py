@@ -227,7 +227,7 @@ def _with_replacement(weights: Array, shares: Array) -> Array:
     bounds = np.cumsum(weights, -1)
     wanted = shares * bounds[..., -1:]
     if weights.ndim == 1:
-        return np.searchsorted(bounds, wanted, "right")
+        return np.asarray(np.searchsorted(bounds, wanted, "right"))
     return np.stack([np.searchsorted(*row, "right") for row in zip(bounds, wanted)])
 
 
@@ -237,7 +237,7 @@ def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dty
     if wanted.kind == "c":
         parts = floats(method, (*shape, 2), generator, real_type(wanted))
         scale = 1 if method == "random" else np.sqrt(0.5)
-        return (parts * parts.dtype.type(scale)).view(complex_type(parts.dtype))[..., 0]
+        return np.asarray((parts * parts.dtype.type(scale)).view(complex_type(parts.dtype))[..., 0])
     native = wanted if wanted in (np.float32, np.float64) else np.dtype(np.float64)
     drawn = (generator or default_generator).draw(method, shape, dtype=native)
     return np.asarray(drawn).astype(wanted, copy=False)

@@ -199,7 +199,7 @@ class SparseTensor(Tensor):
         self._elements.requires_grad_(requires_grad)
         return self
 
-    @property
+    @property  # type: ignore[misc]
     def grad(self) -> SparseTensor | None:  # type: ignore[override]
         """The gradient of the elements, at their places."""
         gradient = self._elements.grad

@@ -29,7 +29,7 @@ class Bernoulli(Odds):
     @property
     def mode(self) -> Tensor:
         probs = self.probs
-        return (probs >= 0.5).to(probs.dtype).masked_fill(probs == 0.5, float("nan"))
+        return (probs >= 0.5).to(probs.dtype).masked_fill(probs == 0.5, float("nan"))  # type: ignore[no-any-return]
 
     @property
     def variance(self) -> Tensor:
@@ -38,14 +38,14 @@ class Bernoulli(Odds):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             probs = self.probs
-            return (rand(self._extended(sample_shape), dtype=probs.dtype) < probs).to(probs.dtype)
+            return (rand(self._extended(sample_shape), dtype=probs.dtype) < probs).to(probs.dtype)  # type: ignore[no-any-return]
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, value = self.logits, self._checked(value)
         return value * logits - softplus(logits)  # type: ignore[no-any-return]
 
     def entropy(self) -> Tensor:
-        return softplus(self.logits) - self.logits * self.probs
+        return softplus(self.logits) - self.logits * self.probs  # type: ignore[no-any-return]
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(2, dtype=self.probs.dtype).reshape(2, *(1,) * len(self.batch_shape))
@@ -87,4 +87,4 @@ class Geometric(Odds):
 
     def entropy(self) -> Tensor:
         p = self.probs
-        return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p
+        return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p  # type: ignore[no-any-return]

@@ -43,7 +43,7 @@ class Categorical(Choice):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs.detach().sum(-1) * float("nan")
+        return self.probs.detach().sum(-1) * float("nan")  # type: ignore[no-any-return]
 
     @property
     def variance(self) -> Tensor:

@@ -36,7 +36,8 @@ def picture(
     figure = Figure(figsize=(12, 4.8), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=14, color=INK)
-    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
+    halves: Any = figure.subfigures(1, 2, width_ratios=(1, 1.25))
+    left, right = halves
     draw_curves(left.subplots(1, 1), history, measure, scale)
     show(figure, right)
     figure.savefig(path)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 import numpy.typing as npt
 
 from ..core import cat, chunk, empty, linear, zeros
 from ..core.extend import Tensor
 from . import init
-from .functional.attention import attention, causal_mask
+from .functional.attention import added, attention, causal_mask
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -117,14 +118,20 @@ class MultiheadAttention(Module):
         batched = query.ndim == 3
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal=True is a hint about attn_mask, so give attn_mask too")
+        if key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(
+                f"MultiheadAttention: key and value must be as many, and have {key.shape} and {value.shape}"
+            )
         alike = key is query and value is query
         q, k, v = (self._batch_first(each, batched) for each in (query, key, value))
         q, k, v = self._projected(q, k, v, alike)
         padding = key_padding_mask if batched or key_padding_mask is None else key_padding_mask.unsqueeze(0)
         k, v, extra = self._appended(k, v)
         mask = self._mask(attn_mask, padding, (*q.shape[:2], k.shape[1]), extra, q)
-        heads = (self._split(each) for each in (q, k, v))
-        out, weights = attention(*heads, mask, self.dropout if self.training else 0.0, 1 / self.head_dim**0.5)
+        scale, dropout = self.head_dim**-0.5, self.dropout if self.training else 0.0
+        # Who may look nowhere gets nan beside weights, and 0 without: as in PyTorch, which computes them in two ways.
+        blind = math.nan if need_weights else 0.0
+        out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, blind)
         out = self.out_proj(out.transpose(1, 2).reshape(*q.shape))
         out = out.squeeze(0) if not batched else out if self.batch_first else out.transpose(0, 1)
         if not need_weights:
@@ -181,7 +188,7 @@ class MultiheadAttention(Module):
                     f"MultiheadAttention: attn_mask must have shape {(queries, keys - extra)} or "
                     f"{(count * self.num_heads, queries, keys - extra)}, and you gave {attn.shape}"
                 )
-            total = _numbers(attn, like)
+            total = added(attn, like, False)
             total = total if attn.ndim == 2 else total.reshape(count, self.num_heads, queries, keys - extra)
         if padding is not None:
             if padding.shape != (count, keys - extra):
@@ -189,18 +196,11 @@ class MultiheadAttention(Module):
                     f"MultiheadAttention: key_padding_mask must have shape {(count, keys - extra)}, and you gave "
                     f"{padding.shape}"
                 )
-            hidden = _numbers(padding, like).reshape(count, 1, 1, -1)
+            hidden = added(padding, like, False).reshape(count, 1, 1, -1)
             total = hidden if total is None else total + hidden
         if total is not None and extra:
             total = cat([total, zeros(*total.shape[:-1], extra, dtype=total.dtype)], -1)
         return total
-
-
-def _numbers(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask of booleans (true: do not look) as 0 and -inf; one of numbers as it is."""
-    if mask.dtype.kind != "b":
-        return mask.to(like.dtype)
-    return Tensor(np.where(mask.numpy(), -np.inf, 0).astype(like.dtype))
 
 
 def square_subsequent_mask(size: int, dtype: npt.DTypeLike | None = None) -> Tensor:

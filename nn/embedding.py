@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy.typing as npt
 
 from ..core import empty, no_grad
@@ -103,6 +105,6 @@ class Embedding(Module):
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *unusual(self, usual)])
 
 
-def unusual(module: Module, usual: dict[str, object]) -> list[str]:
+def unusual(module: Module, usual: Mapping[str, object]) -> list[str]:
     """The options of a module that are not as usual, as text."""
     return [f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value]

@@ -288,5 +288,5 @@ class LSTM(RNNBase):
 
     def _run(self, x: Tensor, states: States, suffix: str, steps: Steps) -> tuple[Tensor, States]:
         project = self._parameters.get("weight_hr" + suffix)
-        y, h, c = lstm_layer(x, *states, self._weights(suffix), steps, project)
+        y, h, c = lstm_layer(x, states[0], states[1], self._weights(suffix), steps, project)
         return y, (h, c)

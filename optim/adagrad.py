@@ -65,7 +65,7 @@ class Adagrad(Optimizer):
 
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
         if group["weight_decay"]:
-            raise RuntimeError("Adagrad takes sparse gradients only without weight_decay")
+            raise RuntimeError("Adagrad takes sparse gradients only without weight_decay, which touches every row")
         rate = self._rate(next_step(state), group)
         total = buffer(state, "sum", value, group["initial_accumulator_value"])
         direction = -grad if group["maximize"] else grad

@@ -12,9 +12,10 @@ Hook = Callable[..., Any]
 
 
 class OptimizerHooks:
-    """The hooks of one optimizer, in the order of their registration."""
+    """The hooks of one optimizer, in the order of their registration. Copies and pickles of the optimizer have none."""
 
     def __init__(self) -> None:
+        self._steps = 0  # schedulers ask whether there was one since they were made
         self._before_step = HookTable()
         self._after_step = HookTable()
         self._before_saving = HookTable()
@@ -23,7 +24,11 @@ class OptimizerHooks:
         self._after_loading = HookTable()
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step.
+
+        ``args`` are the optimizer and what its step was given. If the hook returns a pair ``(args, kwargs)``, the step is
+        given that instead.
+        """
         return self._before_step.add(hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
@@ -47,13 +52,21 @@ class OptimizerHooks:
         return _added(self._after_loading, hook, prepend)
 
     @contextmanager
-    def step_hooks(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Around a step: its hooks."""
+    def step_hooks(self, given: Any) -> Iterator[Any]:
+        """Around a step that was given ``given``: its hooks. Inside: what they give it instead.
+
+        Raises:
+            RuntimeError: a hook returned something else than a pair of arguments.
+        """
+        args, kwargs = (self, given), {}
         for hook in self._before_step.calls():
-            hook(self, args, {})
-        yield
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                args, kwargs = _arguments(replaced)
+        yield args[1] if len(args) > 1 else None
+        self._steps += 1
         for hook in self._after_step.calls():
-            hook(self, args, {})
+            hook(self, args, kwargs)
 
     def state_dict_hooks(self, save: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """``save()``, between its hooks."""
@@ -74,6 +87,23 @@ class OptimizerHooks:
         load(state)
         for hook in self._after_loading.calls():
             hook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hooks are of this process and this object: functions that need not pickle, and know their optimizer.
+        return {name: value for name, value in vars(self).items() if not isinstance(value, HookTable)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        OptimizerHooks.__init__(self)
+        vars(self).update(state)
+
+
+def _arguments(replaced: Any) -> tuple[Any, Any]:
+    if isinstance(replaced, tuple) and len(replaced) == 2 and isinstance(replaced[0], tuple):
+        return replaced
+    raise RuntimeError(
+        "a hook before a step must return None, or a tuple of arguments and a dict of named ones, in a pair; "
+        f"it returned {replaced!r}"
+    )
 
 
 def _added(table: HookTable, hook: Hook, prepend: bool) -> RemovableHandle:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,14 @@ class LBFGS(Optimizer):
         """
         if closure is None:
             raise ValueError("LBFGS.step() needs a closure that computes the loss and its gradients")
-        with self.step_hooks((closure,)):
+        with self.step_hooks(closure) as closure:
             return self._step(closure)
 
     def step_with(self, grads: Any, replace: bool = True) -> None:
         raise RuntimeError("LBFGS evaluates the loss several times in a step; use step(closure)")
+
+    def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
+        return deepcopy(dict(state))  # of all parameters together, in one flat vector
 
     def _step(self, closure: Callable[[], Any]) -> Any:
         (group,) = self.param_groups
@@ -89,7 +93,7 @@ class LBFGS(Optimizer):
             state["n_iter"] = state.get("n_iter", 0) + 1
             direction = _direction(state, grad, group["history_size"])
             step = group["lr"] * (min(1.0, 1.0 / np.abs(grad).sum()) if state["n_iter"] == 1 else 1)
-            state.update(d=direction, t=step, prev_flat_grad=grad, prev_loss=loss)
+            state.update(d=Tensor(direction), t=step, prev_flat_grad=Tensor(grad), prev_loss=loss)
             slope = float(grad @ direction)
             if slope > -group["tolerance_change"]:
                 break
@@ -129,7 +133,9 @@ class LBFGS(Optimizer):
 
     def _flat_grad(self) -> Array:
         def gradient(parameter: Tensor) -> Array:
-            return np.zeros_like(parameter._array) if parameter.grad is None else parameter.grad.numpy()
+            if parameter.grad is None:
+                return np.zeros_like(parameter._array)
+            return parameter.grad.to_dense().numpy() if parameter.grad.is_sparse else parameter.grad.numpy()
 
         return self._flat(gradient)
 
@@ -156,27 +162,31 @@ def _direction(state: State, grad: Array, history_size: int) -> Array:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
         return -grad
     _learn(state, grad, history_size)
+    history = [
+        (change.numpy(), step.numpy(), float(weight))
+        for change, step, weight in zip(state["old_dirs"], state["old_stps"], state["ro"])
+    ]
     result = -grad
     shares = []
-    for change, step, weight in reversed(list(zip(state["old_dirs"], state["old_stps"], state["ro"]))):
+    for change, step, weight in reversed(history):
         shares.append(float(step @ result) * weight)
         result -= shares[-1] * change
-    result *= state["H_diag"]
-    for change, step, weight in zip(state["old_dirs"], state["old_stps"], state["ro"]):
+    result *= float(state["H_diag"])
+    for change, step, weight in history:
         result += step * (shares.pop() - float(change @ result) * weight)
     return result
 
 
 def _learn(state: State, grad: Array, history_size: int) -> None:
-    change = grad - state["prev_flat_grad"]
-    step = state["d"] * state["t"]
+    change = grad - state["prev_flat_grad"].numpy()
+    step = state["d"].numpy() * float(state["t"])
     product = float(change @ step)
     if product <= 1e-10:
         return
     if len(state["old_dirs"]) == history_size:
         for name in ("old_dirs", "old_stps", "ro"):
             state[name].pop(0)
-    state["old_dirs"].append(change)
-    state["old_stps"].append(step)
+    state["old_dirs"].append(Tensor(change))
+    state["old_stps"].append(Tensor(step))
     state["ro"].append(1 / product)
     state["H_diag"] = product / float(change @ change)

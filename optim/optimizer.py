@@ -81,7 +81,7 @@ class Optimizer(OptimizerHooks):
         Returns:
             What the closure returned.
         """
-        with self.step_hooks((closure,)):
+        with self.step_hooks(closure) as closure:
             loss = None
             if closure is not None:
                 with enable_grad():
@@ -105,13 +105,13 @@ class Optimizer(OptimizerHooks):
         Raises:
             ValueError: a gradient has another shape than its parameter. Nothing was updated then.
         """
-        steps = [
-            (parameter, _fitting(grads[parameter], parameter), group)
-            for group in self.param_groups
-            for parameter in group["params"]
-            if parameter in grads
-        ]
-        with self.step_hooks((grads,)):
+        with self.step_hooks(grads) as grads:
+            steps = [
+                (parameter, _fitting(grads[parameter], parameter), group)
+                for group in self.param_groups
+                for parameter in group["params"]
+                if parameter in grads
+            ]
             for parameter, gradient, group in steps:
                 (self._step_replacing if replace else self._step_in_place)(parameter, gradient, group)
 
@@ -200,10 +200,14 @@ class Optimizer(OptimizerHooks):
         fresh: defaultdict[Tensor, State] = defaultdict(dict)
         for number, parameter in zip(numbers, self._parameters()):
             if number in state_dict["state"]:
-                fresh[parameter] = _copied(state_dict["state"][number], parameter, number)
+                fresh[parameter] = self.restored(state_dict["state"][number], parameter, number)
         self.state = fresh
         for group, other in zip(self.param_groups, groups):
             group.update({name: value for name, value in other.items() if name != "params"})
+
+    def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
+        """A copy of a parameter's saved state, in the parameter's dtype; ``number`` is the parameter's, for errors."""
+        return {name: _copied(name, value, parameter, number) for name, value in state.items()}
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -232,24 +236,24 @@ def _check_parameter(parameter: Any, index: int) -> None:
 
 
 def _fitting(gradient: Tensor | Array, parameter: Tensor) -> Any:
-    if getattr(gradient, "is_sparse", False) and gradient.shape == parameter.shape:
+    if tuple(gradient.shape) != parameter.shape:
+        raise ValueError(f"a gradient of shape {gradient.shape} does not fit a parameter of shape {parameter.shape}")
+    if getattr(gradient, "is_sparse", False):
         return gradient
     array = gradient.numpy(force=True) if isinstance(gradient, Tensor) else np.asarray(gradient)
-    if array.shape != parameter.shape:
-        raise ValueError(f"a gradient of shape {array.shape} does not fit a parameter of shape {parameter.shape}")
     return array.astype(parameter.dtype, copy=False)
 
 
-def _copied(state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
-    copy: State = {}
-    for name, value in state.items():
-        if isinstance(value, (Tensor, np.ndarray)) and name != "step":
-            array = np.array(value.numpy(force=True) if isinstance(value, Tensor) else value, parameter.dtype)
-            if array.shape != parameter.shape:
-                raise ValueError(
-                    f"the state {name!r} of parameter {number} has shape {array.shape}, and the parameter {parameter.shape}"
-                )
-            copy[name] = Tensor(array)
-        else:
-            copy[name] = int(value) if name == "step" else value
-    return copy
+def _copied(name: str, value: Any, parameter: Tensor, number: Any) -> Any:
+    if name == "step":
+        return int(value)  # PyTorch's is a tensor
+    if not isinstance(value, (Tensor, np.ndarray)):
+        return value
+    array = np.array(value.numpy(force=True) if isinstance(value, Tensor) else value, parameter.dtype)
+    if not array.ndim and parameter.ndim:
+        return array.item()  # PyTorch keeps some numbers in tensors
+    if array.shape != parameter.shape:
+        raise ValueError(
+            f"the state {name!r} of parameter {number} has shape {array.shape}, and the parameter {parameter.shape}"
+        )
+    return Tensor(array)

@@ -72,8 +72,13 @@ class SGD(Optimizer):
             _update_with_momentum(group, first, *arrays)
 
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
-        if group["momentum"] or group["weight_decay"]:
-            raise RuntimeError("SGD takes sparse gradients only without momentum and weight_decay")
+        if group["weight_decay"]:
+            raise RuntimeError("SGD takes sparse gradients only without weight_decay, which touches every row")
+        if group["momentum"]:  # which moves every row that ever had a gradient
+            dense = np.zeros_like(value)
+            dense[rows] = grad
+            self.update(value, dense, state, group)
+            return
         value[rows] -= group["lr"] * (-grad if group["maximize"] else grad)
 
 

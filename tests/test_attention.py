@@ -24,6 +24,8 @@ def mask(name, dtype="float64"):
     if name == "hidden":
         rows = [[False, True, False, False], [True, False, False, True], [False, False, False, False]]
         return tg.tensor(rows)
+    if name == "nowhere":
+        return tg.tensor([[False, True, False, False], [True] * 4, [False] * 4])
     if name == "numbers":
         return numbers(9, L, S, dtype=dtype)
     return nn.Transformer.generate_square_subsequent_mask(L, dtype=dtype)
@@ -56,25 +58,35 @@ def check(case, outputs, inputs, dtype, module=None):
         compare(parameter.grad, np.array(case["parameters"][name]), dtype, scale * 10)
 
 
+def build(name, options):
+    if name in ("TransformerEncoder", "TransformerDecoder"):
+        return getattr(nn, name)(getattr(nn, f"{name}Layer")(**options), 2, nn.LayerNorm(E))
+    return getattr(nn, name)(**options)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("case", GOLDEN["modules"], ids=lambda case: f"{case['name']}-{'-'.join(case['extra'])}")
 def test_modules(case, dtype):
-    module = getattr(nn, case["name"])(**case["options"]).to(dtype=dtype)
+    module = build(case["name"], case["options"]).to(dtype=dtype)
     assert {name for name, _ in module.named_parameters()} == case["parameters"].keys()
     for seed, parameter in enumerate(module.parameters(), 20):
         parameter.data = numbers(seed, *parameter.shape, dtype=dtype) * 0.8
     inputs = [numbers(seed, *shape, dtype=dtype).requires_grad_() for seed, shape in enumerate(case["shapes"], 1)]
     given = {key: mask(value, dtype) if isinstance(value, str) else value for key, value in case["extra"].items()}
-    check(case, flat(module(*inputs, **given)), inputs, dtype, module)
+    alike = 3 if case["name"] == "MultiheadAttention" and len(inputs) == 1 else 1
+    check(case, flat(module(*inputs * alike, **given)), inputs, dtype, module)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("case", GOLDEN["attentions"], ids=lambda case: f"{case['options']}-{case['mask']}")
 def test_scaled_dot_product_attention(case, dtype):
     inputs = [numbers(seed, *shape, dtype=dtype).requires_grad_() for seed, shape in enumerate(case["shapes"], 1)]
-    chosen = None if case["mask"] is None else mask(case["mask"], dtype)
-    chosen = ~chosen if case["mask"] == "hidden" else chosen
-    output = nn.functional.scaled_dot_product_attention(*inputs, attn_mask=chosen, **case["options"])
+    if case["mask"] == "learned":
+        chosen = inputs[3]
+    else:
+        chosen = None if case["mask"] is None else mask(case["mask"], dtype)
+        chosen = ~chosen if case["mask"] in ("hidden", "nowhere") else chosen
+    output = nn.functional.scaled_dot_product_attention(*inputs[:3], attn_mask=chosen, **case["options"])
     check(case, [output], inputs, dtype)
 
 
@@ -99,11 +111,53 @@ def test_dropout_hides_weights_while_training():
     assert module(x, x, x, need_weights=False)[1] is None
 
 
-def test_who_sees_nothing_gets_nan_as_in_pytorch():
-    x = tg.ones(1, 2, 2)
-    nothing = tg.tensor([[False, False], [True, True]])
-    out = nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=nothing)
-    assert bool(out[0, 0].isnan().all()) and not bool(out[0, 1].isnan().any())
+def test_who_sees_nothing_gets_nan_beside_weights_and_zero_without():
+    module = nn.MultiheadAttention(E, 2)
+    x, blind = tg.ones(L, N, E), tg.ones(N, L, dtype=bool)
+    out, weights = module(x, x, x, key_padding_mask=blind)
+    assert bool(out.isnan().all()) and bool(weights.isnan().all())
+    # The projection of 0: its bias, which starts at 0.
+    assert bool((module(x, x, x, key_padding_mask=blind, need_weights=False)[0] == 0).all())
+
+
+def test_dropped_weights_are_those_that_were_used_and_gradients_too():
+    query, key, value = (numbers(seed, 2, L, E).requires_grad_() for seed in range(3))
+
+    def attend(query, key, value):
+        tg.manual_seed(3)
+        return nn.functional.scaled_dot_product_attention(query, key, value, dropout_p=0.5)
+
+    assert tg.autograd.gradcheck(attend, (query, key, value))
+    assert tg.autograd.gradgradcheck(attend, (query, key, value))
+    tg.manual_seed(0)
+    module = nn.MultiheadAttention(E, 1, dropout=0.5, dtype="float64")
+    for weight, values in ((module.in_proj_weight, np.tile(np.eye(E), (3, 1))), (module.out_proj.weight, np.eye(E))):
+        weight.data = tg.tensor(values)
+    x = numbers(1, L, 1, E)
+    out, weights = module(x, x, x)
+    assert bool((weights == 0).any())
+    np.testing.assert_allclose((weights @ x.transpose(0, 1)).numpy(force=True), out.transpose(0, 1).numpy(force=True))
+
+
+@pytest.mark.parametrize(
+    "inputs, options, error, message",
+    [
+        ([(2, L, E)] * 3, {"attn_mask": tg.ones(L, L, dtype="int64")}, TypeError, "booleans or of floating point"),
+        ([(2, L, E)] * 3, {"attn_mask": tg.ones(S, L)}, ValueError, "mask of shape .* does not fit scores"),
+        ([(2, L, E)] * 3, {"attn_mask": tg.ones(L, L), "is_causal": True}, ValueError, "two masks"),
+        ([(2, L, E)] * 3, {"dropout_p": 1.5}, ValueError, "probability between 0 and 1"),
+        ([(1, 3, L, E), (1, 2, L, E), (1, 2, L, E)], {"enable_gqa": True}, ValueError, "divide the query's evenly"),
+    ],
+)
+def test_misuse_of_attention_is_told(inputs, options, error, message):
+    with pytest.raises(error, match=message):
+        nn.functional.scaled_dot_product_attention(*(tg.ones(*shape) for shape in inputs), **options)
+
+
+def test_inputs_of_two_dtypes_are_refused():
+    x = tg.ones(1, L, E)
+    with pytest.raises(TypeError, match="one dtype"):
+        nn.functional.scaled_dot_product_attention(x, x.double(), x)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +177,11 @@ def test_who_sees_nothing_gets_nan_as_in_pytorch():
             "key_padding_mask must have shape",
         ),
         (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(3, 1, 4)] * 3, is_causal=True), "give attn_mask too"),
+        (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(n, 1, 4) for n in (3, 5, 4)]), "key and value must be as many"),
+        (
+            lambda: nn.MultiheadAttention(4, 2, kdim=3)(*[tg.ones(3, 1, 4)] * 3),
+            "key must have 3 features, and has 4",
+        ),
         (lambda: nn.TransformerEncoderLayer(4, 2, activation="sin"), 'must be "relu", "gelu" or a function'),
         (lambda: nn.Transformer(4, 2, 1, 1)(tg.ones(3, 2, 4), tg.ones(3, 1, 4)), "as many sources as targets"),
         (

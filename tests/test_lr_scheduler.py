@@ -87,6 +87,17 @@ def test_going_on_from_saved_state(case):
         compare(again, expected)
 
 
+@pytest.mark.parametrize("case", GOLDEN["jumps"], ids=label)
+@pytest.mark.filterwarnings("ignore:lr_scheduler.step")
+def test_going_to_an_epoch_directly(case):
+    optimizer, _ = make_optimizers()
+    scheduler = make(optimizer, *case["case"])
+    for epoch, expected in zip(GOLDEN["epochs"], case["path"]):
+        scheduler.step(epoch)
+        compare(optimizer, expected)
+        assert scheduler.last_epoch == epoch
+
+
 @pytest.mark.parametrize("case", GOLDEN["plateaus"], ids=lambda case: str(case["options"]))
 def test_plateaus(case):
     optimizer, _ = make_optimizers()

@@ -1,13 +1,16 @@
 """Optimizers: groups, state, stepping in place and by replacement. Their arithmetic is in test_optim_golden.py."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
 from telegrad import nn, optim
 from telegrad.core import autograd, from_numpy, no_grad, tensor, zeros
 from telegrad.core.errors import AutogradError
+from telegrad.optim import lr_scheduler
 
 EVERY = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad]
 
@@ -237,6 +240,41 @@ def test_hooks_of_steps_and_states():
         handle.remove()
     optimizer.step()
     assert "note" not in optimizer.state_dict() and len(seen) == 6
+
+
+def test_a_hook_before_a_step_may_change_its_arguments():
+    weight = parameter(1.0)
+    optimizer = optim.SGD([weight], lr=1.0)
+    handle = optimizer.register_step_pre_hook(lambda me, args, kwargs: ((me, {weight: args[1][weight] * 2}), kwargs))
+    optimizer.step_with({weight: np.ones(1)})
+    assert weight.item() == -1
+    handle.remove()
+    optimizer.register_step_pre_hook(lambda *_: 3)
+    with pytest.raises(RuntimeError, match="in a pair; it returned 3"):
+        optimizer.step()
+
+
+def test_copies_have_no_hooks():
+    optimizer = optim.SGD([parameter(1.0)])
+    seen = []
+    optimizer.register_step_pre_hook(lambda *_: seen.append(1))
+    lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+    for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        other.step()
+        other.register_step_post_hook(lambda *_: None)
+    assert seen == []
+
+
+def test_schedulers_and_optimizers_make_no_cycle():
+    optimizer = optim.SGD([parameter(1.0)])
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.9)
+    gone = weakref.ref(scheduler), weakref.ref(optimizer)
+    gc.disable()
+    try:
+        del scheduler, optimizer
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_hook_can_be_put_in_front():

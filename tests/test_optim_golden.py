@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import telegrad as tg
 from telegrad import optim
 from telegrad.core import cat, tensor
 
@@ -20,9 +21,15 @@ def gradient(value, step):
     return value * 0.75 - 1.5 + 0.5 * (step % 3 - 1)
 
 
-def start(case):
-    parameters = [tensor(np.array(values), requires_grad=True) for values in GOLDEN["start"]]
+def start(case, dtype="float64"):
+    parameters = [tensor(np.array(values, dtype), requires_grad=True) for values in GOLDEN["start"]]
     return parameters, getattr(optim, case["optimizer"])(parameters, **case["options"])
+
+
+def advance(parameters, optimizer, step):
+    for parameter in parameters:
+        parameter.grad = gradient(parameter.detach(), step)
+    optimizer.step()
 
 
 def compare(parameters, case, step):
@@ -34,9 +41,7 @@ def compare(parameters, case, step):
 def test_in_place(case):
     parameters, optimizer = start(case)
     for step in range(1, STEPS + 1):
-        for parameter in parameters:
-            parameter.grad = gradient(parameter.detach(), step)
-        optimizer.step()
+        advance(parameters, optimizer, step)
         compare(parameters, case, step)
 
 
@@ -54,14 +59,56 @@ def test_with_gradients_from_elsewhere(case, replace):
 def test_resumed_from_a_state_dict(case):
     parameters, optimizer = start(case)
     for step in range(1, STEPS + 1):
-        for parameter in parameters:
-            parameter.grad = gradient(parameter.detach(), step)
-        optimizer.step()
+        advance(parameters, optimizer, step)
         if step == 2:
             state = optimizer.state_dict()
             _, optimizer = start(case)
             optimizer = type(optimizer)(parameters)
             optimizer.load_state_dict(state)
+        compare(parameters, case, step)
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_in_single_precision(case):
+    parameters, optimizer = start(case, "float32")
+    for step in range(1, STEPS + 1):
+        advance(parameters, optimizer, step)
+    for parameter, expected in zip(parameters, case["single"]):
+        assert parameter.dtype == np.float32
+        np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+def tensors(value):
+    """A recorded state, with tensors where PyTorch has them."""
+    if isinstance(value, dict):
+        return {key: tensors(item) for key, item in value.items()}
+    return value if value is None else tensor(np.array(value))
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_states_are_those_of_pytorch(case):
+    parameters, optimizer = start(case)
+    for step in range(1, GOLDEN["saved"] + 1):
+        advance(parameters, optimizer, step)
+    state = optimizer.state_dict()["state"]
+    assert {str(number): set(entries) for number, entries in state.items()} == {
+        number: set(entries) for number, entries in case["state"].items()
+    }
+    for number, entries in state.items():
+        for name, entry in entries.items():
+            np.testing.assert_allclose(np.asarray(entry), case["state"][str(number)][name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_going_on_from_a_state_of_pytorch(case):
+    saved = GOLDEN["saved"]
+    parameters, optimizer = start({**case, "options": case["options"]})
+    for parameter, values in zip(parameters, case["path"][str(saved)]):
+        parameter.data = tensor(np.array(values))
+    state = {int(number): tensors(entries) for number, entries in case["state"].items()}
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for step in range(saved + 1, STEPS + 1):
+        advance(parameters, optimizer, step)
         compare(parameters, case, step)
 
 
@@ -71,16 +118,20 @@ def valley(parameters):
     return ((1 - flat[:-1]) ** 2 + 10 * (flat[1:] - flat[:-1] ** 2) ** 2).sum()
 
 
-@pytest.mark.parametrize("case", GOLDEN["closures"], ids=label)
-def test_steps_of_several_evaluations(case):
-    parameters, optimizer = start(case)
-
+def closing(parameters, optimizer):
     def closure():
         optimizer.zero_grad()
         loss = valley(parameters)
         loss.backward()
         return loss
 
+    return closure
+
+
+@pytest.mark.parametrize("case", GOLDEN["closures"], ids=label)
+def test_steps_of_several_evaluations(case):
+    parameters, optimizer = start(case)
+    closure = closing(parameters, optimizer)
     losses = [optimizer.step(closure).item() for _ in range(STEPS)]
     # Sums are added up in another order, and each of up to 20 evaluations in a step multiplies the rounding errors.
     np.testing.assert_allclose(losses[:3], case["losses"][:3], rtol=1e-8)
@@ -89,38 +140,71 @@ def test_steps_of_several_evaluations(case):
         np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-5)
 
 
-class SparseGradient:
-    """What optimizers ask of a sparse gradient of a matrix: rows and their values."""
-
-    is_sparse = True
-
-    def __init__(self, rows, values, shape):
-        self.rows, self.rows_values, self.shape = rows, np.array(values), shape
-
-    def coalesce(self):
-        rows = sorted(set(self.rows))
-        values = [sum(v for r, v in zip(self.rows, self.rows_values) if r == row) for row in rows]
-        return SparseGradient(rows, values, self.shape)
-
-    def indices(self):
-        return tensor([self.rows])
-
-    def values(self):
-        return tensor(self.rows_values)
+@pytest.mark.parametrize("case", GOLDEN["closures"], ids=label)
+def test_a_learned_curvature_is_saved(case, tmp_path):
+    parameters, optimizer = start(case)
+    ends = []
+    for step in range(6):
+        if step == 3:
+            tg.save(optimizer.state_dict(), tmp_path / "state.safetensors")
+            copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
+        optimizer.step(closing(parameters, optimizer))
+    ends = [parameter.detach().numpy() for parameter in parameters]
+    again = optim.LBFGS(copies)
+    again.load_state_dict(tg.load(tmp_path / "state.safetensors"))
+    for _ in range(3):
+        again.step(closing(copies, again))
+    for copy, end in zip(copies, ends):
+        np.testing.assert_array_equal(copy.detach().numpy(), end)
 
 
+@pytest.mark.parametrize("replace", [None, True, False], ids=["step", "replacing", "in place"])
 @pytest.mark.parametrize("case", GOLDEN["sparse"], ids=label)
-def test_sparse_gradients(case):
+def test_sparse_gradients(case, replace):
     parameter = tensor(np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 3.0]]), requires_grad=True)
     optimizer = getattr(optim, case["optimizer"])([parameter], **case["options"])
     for step in range(STEPS):
-        values = [[0.5 + step % 4, -1.0], [0.25, 0.125 * step]]
-        gradient = SparseGradient(GOLDEN["rows"][step % len(GOLDEN["rows"])], values, parameter.shape)
-        optimizer.step_with({parameter: gradient}, replace=False)
+        values = tensor(np.array([[0.5 + step % 4, -1.0], [0.25, 0.125 * step]]))
+        gradient = tg.sparse_coo_tensor([GOLDEN["rows"][step % len(GOLDEN["rows"])]], values, parameter.shape)
+        if replace is None:
+            parameter.grad = gradient
+            optimizer.step()
+        else:
+            optimizer.step_with({parameter: gradient}, replace=replace)
     np.testing.assert_allclose(parameter.detach().numpy(), case["end"], rtol=1e-12, atol=1e-12)
 
 
-def test_dense_optimizers_refuse_sparse_gradients():
+def test_a_gradient_sparse_in_every_dimension():
+    ends = []
+    for sparse in (1, 2):
+        parameter = tensor(np.ones((3, 2), "float32"), requires_grad=True)
+        optimizer = optim.SparseAdam([parameter], lr=0.1)
+        dense = tensor(np.array([[1.0, -2.0], [0, 0], [3, 4]], "float32"))
+        for _ in range(3):
+            optimizer.step_with({parameter: dense.to_sparse(sparse)})
+        assert parameter.dtype == np.float32
+        ends.append(parameter.detach().numpy())
+    np.testing.assert_array_equal(*ends)
+    assert ends[0][1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", [optim.Adam, optim.RMSprop, optim.Rprop])
+def test_dense_optimizers_refuse_sparse_gradients(kind):
     parameter = tensor(np.zeros((3, 2)), requires_grad=True)
-    with pytest.raises(RuntimeError, match="Adam does not take sparse gradients; use SparseAdam"):
-        optim.Adam([parameter]).step_with({parameter: SparseGradient([0], [[1.0, 2.0]], (3, 2))})
+    gradient = tg.sparse_coo_tensor([[0]], [[1.0, 2.0]], (3, 2))
+    with pytest.raises(RuntimeError, match=f"{kind.__name__} does not take sparse gradients; use SparseAdam"):
+        kind([parameter]).step_with({parameter: gradient})
+
+
+def test_sparse_adam_refuses_dense_gradients():
+    parameter = tensor(np.zeros((3, 2)), requires_grad=True)
+    with pytest.raises(RuntimeError, match="SparseAdam does not take dense gradients; use Adam"):
+        optim.SparseAdam([parameter]).step_with({parameter: np.ones((3, 2))})
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adagrad])
+def test_weight_decay_needs_dense_gradients(kind):
+    parameter = tensor(np.zeros((3, 2)), requires_grad=True)
+    gradient = tg.sparse_coo_tensor([[0]], [[1.0, 2.0]], (3, 2))
+    with pytest.raises(RuntimeError, match="only without weight_decay"):
+        kind([parameter], weight_decay=0.1).step_with({parameter: gradient})

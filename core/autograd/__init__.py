@@ -2,12 +2,22 @@
 
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
 from . import node as _node  # isort: skip
+from . import functional, graph
+from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from .checkpointing import checkpoint, checkpoint_sequential
 from .context import FunctionContext
+from .edges import attach, gradient_edge
 from .engine import GraphTask
 from .function import Function, once_differentiable
-from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .graph import attach, gradient_edge
 from .node import Edge, Node
 from .passes import backward, grad
 
@@ -19,6 +29,15 @@ __all__ = [
     "GraphTask",
     "Node",
     "attach",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detect_anomaly",
+    "functional",
+    "graph",
+    "inference_mode",
+    "is_anomaly_enabled",
+    "is_inference_mode_enabled",
+    "set_detect_anomaly",
     "backward",
     "enable_grad",
     "grad",

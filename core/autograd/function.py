@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import AutogradError
 from ..tensor import Tensor
 from .context import FunctionContext, OutputInfo, SavedValue
+from .edges import gradient_edge
 from .grad_mode import is_grad_enabled, no_grad
-from .graph import gradient_edge
 from .intercept import to_tensor
 from .node import Edges, Node
 

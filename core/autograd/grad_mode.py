@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
@@ -33,8 +34,18 @@ class GradMode:
         _enabled.set(self._former.pop())
 
     def __call__(self, function: F) -> F:
-        """Decorate ``function`` to run in this mode."""
+        """Decorate ``function``, a coroutine or generator function too, to run in this mode."""
         mode = self._mode
+        if inspect.isgeneratorfunction(function):
+            return cast(F, _generator(function, mode))
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def later(*args: Any, **kwargs: Any) -> Any:
+                with GradMode(mode):
+                    return await function(*args, **kwargs)
+
+            return cast(F, later)
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -81,3 +92,49 @@ class set_grad_enabled(GradMode):  # noqa: N801 - PyTorch's name
         # As a decorator it must not change the mode of the place where the function is defined.
         _enabled.set(self._former.pop())
         return super().__call__(function)
+
+
+class inference_mode(GradMode):  # noqa: N801 - PyTorch's name
+    """``with inference_mode():`` is ``no_grad``; here there is nothing more to save, and results can be used anywhere."""
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        _inference.set((*_inference.get(), not self._mode))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _inference.set(_inference.get()[:-1])
+        super().__exit__(kind, error, tb)
+
+
+_inference: ContextVar[tuple[bool, ...]] = ContextVar("telegrad_inference_modes", default=())
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether an ``inference_mode`` block is being run."""
+    modes = _inference.get()
+    return bool(modes) and modes[-1]
+
+
+def _generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
+    """A generator function whose body runs in the mode, and whose user's code between the values does not."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        sent: Any = None
+        try:
+            while True:
+                with GradMode(mode):
+                    value = generator.send(sent)
+                sent = yield value
+        except StopIteration as end:
+            return end.value
+        finally:
+            generator.close()
+
+    return wrapper

@@ -1,26 +1,96 @@
-"""How tensors and nodes meet: the edge of a tensor, and a tensor on a node.
-
-These are for extenders. Distributed autograd, for one, cuts the graph here: it asks for the edges of the tensors it
-sends, and attaches the ones it received to a node of its own.
-"""
+"""What users do with graphs (``torch.autograd.graph``): hooks on what is saved and on several tensors, pictures."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import AutogradError
 from ..tensor import Tensor
-from ..types import Array
-from .node import Edge, Node, accumulator_of
+from .drawing import draw as draw
+from .edges import gradient_edge as gradient_edge
+from .hooks import RemovableHandle
+from .node import Edge
+from .node import Node as Node
+from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
 
-def gradient_edge(tensor: Tensor) -> Edge | None:
-    """Where the gradient of ``tensor`` goes.
+def get_gradient_edge(tensor: Tensor) -> Edge:
+    """The node, and the number of its output, that the gradient of ``tensor`` goes to.
 
-    Its ``grad_fn`` and slot; for a leaf that requires grad its ``AccumulateGrad``; ``None`` if it requires no grad.
+    Raises:
+        AutogradError: it requires no grad.
     """
-    if tensor._edge is not None:
-        return tensor._edge
-    return (accumulator_of(tensor), 0) if tensor._requires_grad else None
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise AutogradError("this tensor does not require grad, so its gradient goes nowhere")
+    return edge
 
 
-def attach(array: Array, node: Node, slot: int = 0) -> Tensor:
-    """A tensor over ``array`` whose ``grad_fn`` is ``node``: it is the node's output number ``slot``."""
-    return Tensor(array, True, (node, slot))
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Note that memory was changed behind autograd's back, so that what was saved of it is not trusted."""
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        each._counter[0] += 1
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
+    """Keeps what is saved where it is: everything is on the CPU."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
+        super().__init__(lambda tensor: tensor, lambda tensor: tensor)
+
+
+class MultiGradHandle:
+    """Removes the hook from all tensors."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Take the hook off; again is harmless."""
+        for handle in self._handles:
+            handle.remove()
+
+    def __enter__(self) -> MultiGradHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> MultiGradHandle:
+    """Call ``fn`` when the gradients of all ``tensors`` are there, with a list of them.
+
+    Args:
+        tensors: each requires grad.
+        fn: its result is not used.
+        mode: with "any", call ``fn(grad)`` with the first gradient of each backward pass over all of them instead.
+
+    Raises:
+        ValueError: another mode.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f'mode must be "all" or "any", and you gave {mode!r}')
+    lock = threading.Lock()
+    came: dict[int, Tensor] = {}
+
+    def hook(number: int) -> Callable[[Tensor], None]:
+        def arrived(grad: Tensor) -> None:
+            with lock:
+                first = not came
+                came[number] = grad
+                complete = len(came) == len(tensors)
+                grads = [came[place] for place in sorted(came)]
+                if complete:
+                    came.clear()
+            if mode == "any" and first:
+                fn(grad)
+            elif mode == "all" and complete:
+                fn(grads)
+
+        return arrived
+
+    return MultiGradHandle([tensor.register_hook(hook(number)) for number, tensor in enumerate(tensors)])

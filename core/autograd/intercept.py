@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..tensor import Tensor
-from .graph import gradient_edge
+from .edges import gradient_edge
 from .hooks import HookTable, NodeHooks
 from .node import AccumulateGrad, Node
 

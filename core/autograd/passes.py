@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import AutogradError
 from ..tensor import Tensor
 from .accumulate import accumulate_grad
+from .edges import gradient_edge
 from .engine import GraphTask
-from .graph import gradient_edge
 from .node import Node
 
 Tensors = Tensor | Sequence[Tensor]

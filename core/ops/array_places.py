@@ -5,6 +5,7 @@ A place is named by a NumPy index, or by its number in row-major order (``Flat``
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,13 @@ def read_at(x: Array, where: Any) -> Array:
         return np.asarray(x.take(where.places))
     if type(where) is tuple and where:
         last = where[-1]
-        if type(last) is np.ndarray and last.dtype.kind in "iu" and all(part is FULL for part in where[:-1]):
+        if type(last) is np.ndarray and last.dtype.kind in "iu" and _all_full(where):
             return x.take(last, len(where) - 1)  # several times faster than x[where]
     return np.array(x[where], order="C")
+
+
+def _all_full(where: tuple[Any, ...]) -> bool:
+    return len(where) == 1 or all(part is FULL for part in where[:-1])
 
 
 def write_at(x: Array, where: Any, values: Any) -> None:
@@ -76,13 +81,13 @@ def linear_places(shape: tuple[int, ...], where: Any) -> Array:
     if type(where) is Flat:
         return where.places
     if type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu":
-        rows, width = where[0], int(np.prod(shape[1:]))
+        rows, width = where[0], math.prod(shape[1:])
         if rows.size and rows.min() < 0:
             rows = np.where(rows < 0, rows + shape[0], rows)
         inner = np.arange(width, dtype=np.int64).reshape(shape[1:])
         places: Array = rows.reshape(rows.shape + (1,) * inner.ndim) * np.int64(width) + inner
         return places
-    return np.asarray(np.arange(int(np.prod(shape))).reshape(shape)[where])
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[where])
 
 
 def _names_twice(where: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..tensor import Tensor
 from .table import BroadcastNode, Row, Saved
 

@@ -5,6 +5,7 @@ It is mapped to a matrix product: dimensions of both that stay are its batch, th
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -59,8 +60,8 @@ def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Ar
     if not way.summed:
         values = x.reshape((*batch, *rows, *(1,) * way.columns)) * y.reshape((*batch, *(1,) * way.rows, *columns))
     else:
-        size = int(np.prod(x.shape[way.batch + way.rows :]))
-        height, width = int(np.prod(rows)), int(np.prod(columns))
+        size = math.prod(x.shape[way.batch + way.rows :])
+        height, width = math.prod(rows), math.prod(columns)
         values = product(x.reshape(*batch, height, size), y.reshape(*batch, size, width))
         values = np.asarray(values).reshape((*batch, *rows, *columns))
     result: Array = values.transpose(way.order_out)

@@ -150,7 +150,7 @@ def searchsorted(
     lines, values = lines.astype(dtype, copy=False), values.astype(dtype, copy=False)
     if lines.ndim != 1 and lines.shape[:-1] != values.shape[:-1]:
         raise ValueError(f"searchsorted() cannot look for shape {values.shape} in sequences of shape {lines.shape}")
-    where = "right" if right or side == "right" else "left"
+    where: Any = "right" if right or side == "right" else "left"
     if lines.ndim == 1:
         places = np.asarray(np.searchsorted(lines, values, where))
     else:
@@ -176,5 +176,5 @@ def bucketize(
 @operation
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among ``test_elements``; with ``invert``, where it is not."""
-    parts = [each._array if isinstance(each, Tensor) else np.asarray(each) for each in (elements, test_elements)]
-    return Tensor(np.asarray(np.isin(*parts, assume_unique=assume_unique, invert=invert)))
+    among, test = (each._array if isinstance(each, Tensor) else np.asarray(each) for each in (elements, test_elements))
+    return Tensor(np.asarray(np.isin(among, test, assume_unique=assume_unique, invert=invert)))

@@ -55,7 +55,9 @@ def det(input: Tensor) -> Tensor:
         TypeError: not of floating point.
         ValueError: not square.
     """
-    result = Tensor(np.asarray(np.linalg.det(square("linalg.det", input))))
+    x = square("linalg.det", input)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = Tensor(np.asarray(np.linalg.det(x)))
     return record(_DET, result, (input,), (keep(input), keep_result(result))) if records(input) else result
 
 

@@ -6,6 +6,7 @@ Operands are first brought to one occurrence of each label (diagonals, sums), th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..dtypes import result_type
 from ..tensor import Tensor
 from .axes import permute
 from .casting import to
-from .contraction import contract
+from .contraction import Labels, contract
 from .diagonal import diagonal
 from .dims import one_dim
 from .einsum_forms import from_lists, parse, resolve
@@ -47,13 +48,26 @@ def einsum(*args: Any) -> Tensor:
         operands, inputs, out = from_lists(args)
     if len(inputs) != len(operands):
         raise ValueError(f"einsum() has subscripts for {len(inputs)} operands, and you gave {len(operands)}")
-    labels, result = resolve(inputs, out, tuple(operand.ndim for operand in operands))
+    labels, result = resolve(inputs, out, tuple([operand.ndim for operand in operands]))
+    if len(operands) == 2:
+        (x, y), (a, b) = operands, labels
+        if _is_contraction(a, b, result, x.shape, y.shape):
+            return contract(x, y, a, b, result)
     parts = _simplified(operands, labels)
     for pair in _path(parts, result):
         chosen = [parts[place] for place in pair]
         parts = [part for place, part in enumerate(parts) if place not in pair]
         parts.append(_multiplied(chosen, [part[1] for part in parts], result))
     return _ordered(*parts[0], result)
+
+
+@lru_cache(maxsize=1024)
+def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether there is nothing to simplify: each label once in an operand, in two of the three, and of one length."""
+    if len({*a}) != len(a) or len({*b}) != len(b):
+        return False
+    twice = {*a} & {*b} | {*a} & {*out} | {*b} & {*out}
+    return twice == {*a, *b} and all(shape[a.index(name)] == other[b.index(name)] for name in {*a} & {*b})
 
 
 def _simplified(operands: Sequence[Tensor], labels: Sequence[tuple[int, ...]]) -> list[Labelled]:

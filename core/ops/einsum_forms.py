@@ -50,9 +50,10 @@ def _listed(labels: Any) -> Subscripts:
     return tuple(labels)
 
 
+@lru_cache(maxsize=1024)
 def resolve(
     inputs: tuple[Subscripts, ...], out: Subscripts | None, ndims: tuple[int, ...]
-) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
     """Labels for every dimension: those that ``...`` stands for are negative, -1 the last of them.
 
     Raises:
@@ -77,7 +78,7 @@ def resolve(
             raise ValueError(
                 f"einsum() names {_shown(label)} in the result, where it must be once and come from an operand"
             )
-    return resolved, result
+    return tuple(resolved), result
 
 
 def _replace(labels: Subscripts, width: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,6 +53,14 @@ __all__ = [
     "tanh",
 ]
 METHODS = __all__
+
+
+class Scaled(Protocol):
+    """What ``add`` and ``sub`` are: with ``alpha``."""
+
+    __name__: str
+
+    def __call__(self, input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor: ...
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -120,14 +128,14 @@ def _divide_to_zero(x: Any, y: Any) -> Any:
     return np.trunc(_divide(x, y))
 
 
-def _scaled(plain: Binary, doc: str) -> Any:
+def _scaled(plain: Binary, doc: str) -> Scaled:
     """``plain`` with ``alpha``, which operators do without."""
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
         return plain(input, other if alpha == 1 else mul(other, alpha), out=out)
 
-    return named(scaled, name, doc)
+    return named(scaled, name, doc)  # type: ignore[no-any-return]
 
 
 plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..autograd.node import Edges
 from ..dtypes import result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
@@ -58,10 +58,13 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
         except AttributeError:
             raise TypeError(f"{name}() takes a tensor, not {type(input).__name__}") from None
         used = row
-        if x.dtype.kind != "f":
+        if x.dtype.kind == "f":
+            result = Tensor(forward(x))
+        else:
             x = to_float(x)
             used = row.of(x.dtype)
-        result = Tensor(forward(x))
+            # Of bfloat16, NumPy would widen what comes from Python numbers.
+            result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
         if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
             if saves_input:

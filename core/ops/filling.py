@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..dtypes import is_inexact
+from ..dtypes import finfo, is_inexact
 from ..random import Generator, default_generator
 from ..random_tensors import floats
 from ..tensor import Tensor
@@ -127,7 +127,7 @@ def _past_largest(input: Tensor) -> int:
     if dtype.kind == "b":
         return 2
     if is_inexact(dtype):
-        return 2 ** min(-int(np.log2(float(np.spacing(np.ones((), dtype)).real))) + 1, 62)
+        return 1 << min(1 - int(np.log2(finfo(dtype).eps)), 62)
     return int(np.iinfo(dtype).max) + (dtype.itemsize < 8)
 
 

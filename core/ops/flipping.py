@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
+from .array_places import FULL
 from .axes import transpose
 from .dims import all_dims, one_dim
 from .linear_maps import LinearMap
@@ -19,13 +20,19 @@ METHODS = ("flip", "fliplr", "flipud", "roll", "rot90")
 
 
 def _flipped(x: Array, dims: tuple[int, ...]) -> Array:
-    return np.array(np.flip(x, dims), order="C")
+    return np.array(x[tuple([_BACKWARDS if axis in dims else FULL for axis in range(x.ndim)])], order="C")
 
 
 def _rolled(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
-    return np.roll(x, shifts, dims) if dims else np.array(x)
+    for shift, dim in zip(shifts, dims):
+        length = x.shape[dim]
+        start = -shift % length if length else 0
+        tail, head = ((FULL,) * dim + (part,) for part in (slice(start, None), slice(0, start)))
+        x = np.concatenate((x[tail], x[head]), dim)
+    return x if dims else x.copy()
 
 
+_BACKWARDS = slice(None, None, -1)
 _FLIP = LinearMap("flip", _flipped, lambda g, shape, dims: _flipped(g, dims))
 _ROLL = LinearMap("roll", _rolled, lambda g, shape, shifts, dims: _rolled(g, tuple(-n for n in shifts), dims))
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..autograd.graph import gradient_edge
+from ..autograd.edges import gradient_edge
 from ..autograd.node import Node
 from ..tensor import Tensor
 from ..types import Array

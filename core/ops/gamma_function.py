@@ -48,12 +48,17 @@ def _lgamma(x: Array) -> Array:
     return np.where(np.isnan(x), x, result)
 
 
+def _steps(y: Array) -> Array:
+    """How many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
+    return np.asarray(np.clip(np.ceil(_FAR - y), 0, _FAR))
+
+
 def _stirling(y: Array) -> Array:
     product = np.ones_like(y)
+    steps = _steps(y)
     for step in range(_FAR):
-        product *= np.where(y < _FAR - step, y + step, 1.0)
-    # The recurrence goes up by whole steps: 0.5 needs ten of them, 9.5 needs one.
-    far = y + np.clip(np.ceil(_FAR - y), 0, _FAR)
+        product *= np.where(step < steps, y + step, 1.0)
+    far = y + steps
     square = 1 / (far * far)
     terms = [_BERNOULLI[k] / ((2 * k + 2) * (2 * k + 1)) for k in range(8)]
     with np.errstate(all="ignore"):
@@ -64,9 +69,8 @@ def _stirling(y: Array) -> Array:
 
 def _taylor(y: Array) -> Array:
     # lgamma(1 + z) for |z| <= 0.25 or so; around 2 by lgamma(2 + z) = lgamma(1 + z) + log(1 + z); between, by both.
-    z = y - np.where(y < 1.5, 1.0, 2.0)
-    z = np.clip(z, -0.5, 0.5)
-    series = z * polynomial(z, _taylor_terms())
+    z = np.clip(y - np.where(y < 1.5, 1.0, 2.0), -0.5, 0.5)
+    series: Array = z * polynomial(z, _taylor_terms())
     return np.where(y < 1.5, series, series + np.log1p(z))
 
 
@@ -79,9 +83,10 @@ def _taylor_terms() -> tuple[float, ...]:
 def _digamma(x: Array) -> Array:
     y = np.where(x < 0.5, 1 - x, x)
     result = np.zeros_like(y)
+    steps = _steps(y)
     for step in range(_FAR):
-        result -= np.where(y < _FAR - step, 1 / (y + step), 0.0)
-    far = y + np.clip(np.ceil(_FAR - y), 0, _FAR)
+        result -= np.where(step < steps, 1 / (y + step), 0.0)
+    far = y + steps
     square = 1 / (far * far)
     terms = [_BERNOULLI[k] / (2 * k + 2) for k in range(8)]
     with np.errstate(all="ignore"):

@@ -44,13 +44,23 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
         return nonzero(condition, as_tuple=True)
     if mask.dtype.kind != "b":
         raise TypeError(f"where() needs a boolean condition, not {mask.dtype}; compare, as in x != 0")
-    dtype = result_type(input, other)
+    dtype = _common(input, other)
     first, second = _operand(input, dtype), _operand(other, dtype)
     result = Tensor(np.where(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
     if records(first, second):
         shapes = ((first.shape, first.dtype), (second.shape, second.dtype))
         record(_WHERE, result, (first, second), (), mask, *shapes)
     return result
+
+
+def _common(a: Any, b: Any) -> Any:
+    """The dtype of both; the usual cases without the whole of promotion."""
+    one, other = (getattr(each, "_array", each) for each in (a, b))
+    if type(one) is np.ndarray and (type(other) is float if one.dtype.kind == "f" else False):
+        return one.dtype
+    if type(one) is type(other) is np.ndarray and one.dtype is other.dtype:
+        return one.dtype
+    return result_type(a, b)
 
 
 def _operand(value: Any, dtype: Any) -> Tensor:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..dtypes import result_type
 from ..tensor import Tensor
 from ..types import Array
@@ -73,15 +73,19 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         TypeError: the dtypes differ, or are bool.
         ValueError: the shapes do not fit.
     """
-    x, y = factors("matmul", input, other)
+    result = _multiplied(input, other, *factors("matmul", input, other))
+    return result if out is None else delivered("matmul", result, out)
+
+
+def _multiplied(a: Tensor, b: Tensor, x: Array, y: Array) -> Tensor:
     try:
         result = Tensor(product(x, y))
     except ValueError:
         raise misfit("matmul", x, y) from None
-    if (input._requires_grad or other._requires_grad) and is_grad_enabled():
+    if (a._requires_grad or b._requires_grad) and is_grad_enabled():
         row, params = _row_for(x, y)
-        link(row, result, (input, other), (x, y), params)
-    return result if out is None else delivered("matmul", result, out)
+        link(row, result, (a, b), (x, y), params)
+    return result
 
 
 def _row_for(x: Array, y: Array) -> tuple[Row, tuple[Any, ...]]:
@@ -222,7 +226,8 @@ def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor, out: Tensor
             f"{name}() takes {what[dims[0]]} and {what[dims[1]]} whose inner lengths are equal, "
             f"and you gave shapes {x.shape} and {y.shape}"
         )
-    return matmul(a, b, out=out)
+    result = _multiplied(a, b, x, y)
+    return result if out is None else delivered(name, result, out)
 
 
 def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:

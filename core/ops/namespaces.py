@@ -11,6 +11,7 @@ from ..types import Array, DType
 from .array_places import Flat, add_at, along, read_at, without
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
+from .reducers import add_reduce
 from .resampling import resample
 from .sliding import gathered, spread
 from .table import ARRAYS
@@ -24,7 +25,7 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
         axes = tuple(range(extra)) + tuple(
             axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
         )
-        grad = np.add.reduce(grad, axes).reshape(shape)
+        grad = add_reduce(grad, axes).reshape(shape)
     return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
@@ -68,7 +69,7 @@ def cast(array: Array, dtype: DType) -> Array:
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """The sum over ``dims``."""
-    return np.asarray(np.add.reduce(array, dims, keepdims=keepdim))
+    return np.asarray(add_reduce(array, dims, keepdims=keepdim))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:

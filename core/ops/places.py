@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..tensor import Tensor
 from ..types import Array
 from .array_places import FULL as FULL

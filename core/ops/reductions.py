@@ -17,6 +17,7 @@ from .casting import to
 from .cumulative import product_rule
 from .dims import all_dims, kept_shape, one_dim
 from .operation import delivered, operation
+from .reducers import add_reduce, multiply_reduce
 from .table import Row, keep, keep_result, record, records
 
 __all__ = [
@@ -61,7 +62,7 @@ def sum(
         input = to(input, dtype)
     x = input._array
     if dim is None and not keepdim:
-        result = Tensor(np.add.reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False))
+        result = Tensor(add_reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False))
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
         return result if out is None else delivered("sum", result, out)
@@ -75,11 +76,11 @@ def sum(
 def total(x: Array, dims: Any, keepdims: bool) -> Array:
     """The sum; small floating-point types are added up in ``float32``, integers in ``int64``."""
     if x.dtype.kind in "biu":
-        return np.add.reduce(x, dims, np.int64, keepdims=keepdims)  # type: ignore[no-any-return]
+        return add_reduce(x, dims, np.int64, keepdims=keepdims)  # type: ignore[no-any-return]
     # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
-        return np.asarray(np.add.reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
-    return np.add.reduce(x, dims, keepdims=keepdims)  # type: ignore[no-any-return]
+        return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
+    return add_reduce(x, dims, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @operation
@@ -99,6 +100,11 @@ def mean(
     if dtype is not None:
         input = to(input, dtype)
     x = needs_inexact("mean", input)
+    if dim is None and not keepdim and x.itemsize >= 4 and x.size:
+        result = Tensor(add_reduce(x, None) / x.dtype.type(x.size))
+        if input._requires_grad and is_grad_enabled():
+            record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
+        return result if out is None else delivered("mean", result, out)
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
     # A sum and a division: np.mean would warn of empty slices, and is slower.
@@ -177,7 +183,7 @@ def prod(
     axis = None if dim is None or not x.ndim else one_dim(dim, x.ndim)
     wide: Any = np.int64 if x.dtype.kind in "biu" else np.float32 if x.itemsize == 2 else x.dtype
     keepdim = keepdim and dim is not None
-    product = np.multiply.reduce(x, axis, wide, keepdims=keepdim)
+    product = multiply_reduce(x, axis, wide, keepdims=keepdim)
     result = Tensor(product if x.itemsize != 2 or x.dtype.kind in "biu" else np.asarray(product).astype(x.dtype))
     if records(input):
         kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))

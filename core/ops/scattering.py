@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..tensor import Tensor
-from ..types import Array, Operand
+from ..types import Array, Operand, Scalar
 from .array_places import Flat, along
 from .dims import one_dim
 from .index_forms import integers, within
@@ -67,7 +67,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 @operation
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Operand, *, reduce: Literal["add", "multiply"] | None = None
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Operand | None = None,
+    *,
+    value: Scalar | None = None,
+    reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
     """A copy with ``out[index[i, j], j] = src[i, j]`` for ``dim`` 0, and so on.
 
@@ -76,6 +82,7 @@ def scatter(
         dim: the dimension along which ``index`` chooses.
         index: integers from 0.
         src: a tensor of the same dtype and at least the shape of ``index``, or a number.
+        value: a number, by name.
         reduce: "add" or "multiply" to combine instead of replacing (not differentiable for "multiply").
 
     Raises:
@@ -83,15 +90,21 @@ def scatter(
         TypeError: ``src`` is of another dtype.
         ValueError: the shapes do not fit, or another ``reduce``.
     """
-    return _scatter("scatter", input, dim, index, src, reduce, False)
+    return _scatter("scatter", input, dim, index, value if src is None else src, reduce, False)
 
 
 @operation
 def scatter_(
-    input: Tensor, dim: int, index: Tensor, src: Operand, *, reduce: Literal["add", "multiply"] | None = None
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Operand | None = None,
+    *,
+    value: Scalar | None = None,
+    reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
     """``scatter`` in place."""
-    return _scatter("scatter_", input, dim, index, src, reduce, True)
+    return _scatter("scatter_", input, dim, index, value if src is None else src, reduce, True)
 
 
 @operation
@@ -136,6 +149,8 @@ def scatter_reduce(
 
 
 def _scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Any, reduce: Any, in_place: bool) -> Tensor:
+    if src is None:
+        raise TypeError(f"{name}() needs src or value")
     where, source = _for_writing(name, input, dim, index, src)
     if reduce is None:
         return overwrite(input, where, source, in_place)

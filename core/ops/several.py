@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.graph import gradient_edge
+from ..autograd.edges import gradient_edge
 from ..autograd.node import Node
 from ..tensor import Tensor
 from .table import ARRAYS, TENSORS, Saved, freed, keep_result, modified

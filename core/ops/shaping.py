@@ -59,7 +59,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 def _in_shape(x: Array, wanted: Any) -> Array:
     try:
-        out = x.reshape(wanted)
+        out: Array = x.reshape(wanted)
     except (ValueError, TypeError):
         raise _unfit(x, wanted) from None
     if out.shape != wanted and min(wanted, default=0) < -1:  # NumPy takes any negative length for -1

@@ -15,6 +15,7 @@ from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape, one_dim
 from .operation import delivered, operation
+from .reducers import add_reduce, maximum_reduce
 from .table import Row, keep, keep_result, record, records
 
 __all__ = [
@@ -45,7 +46,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
     out = np.exp(x - _largest(x, axis))
-    out = out / np.add.reduce(out, axis, keepdims=True)
+    out = out / add_reduce(out, axis, keepdims=True)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_SOFTMAX, result, (input,), (keep_result(result),), axis)
@@ -63,7 +64,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
     out = x - _largest(x, axis)
     # Of nothing there is no logarithm, and NumPy would say so.
     if x.size:
-        out = out - np.log(np.add.reduce(np.exp(out), axis, keepdims=True))
+        out = out - np.log(add_reduce(np.exp(out), axis, keepdims=True))
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis)
@@ -77,7 +78,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     dims = all_dims(dim, x.ndim)
     shift = peak(x, dims)
     with np.errstate(divide="ignore"):
-        sums = np.asarray(np.log(np.add.reduce(np.exp(x - shift), dims, keepdims=True)) + shift)
+        sums = np.asarray(np.log(add_reduce(np.exp(x - shift), dims, keepdims=True)) + shift)
     kept = kept_shape(x.shape, dims)
     result = Tensor(sums if keepdim else sums.reshape([n for axis, n in enumerate(sums.shape) if axis not in dims]))
     if records(input):
@@ -116,10 +117,10 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Any) -> tuple[Te
 
 
 def _largest(x: Array, axis: int | None) -> Any:
-    return np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
+    return maximum_reduce(x, axis, keepdims=True, initial=-np.inf)
 
 
 def peak(x: Array, axis: Any) -> Any:
     """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by."""
-    top = np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
+    top = maximum_reduce(x, axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

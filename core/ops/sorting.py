@@ -121,7 +121,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     return _median("nanmedian", input, dim, keepdim, skip=True)
 
 
-def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: bool) -> Any:
+def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: bool) -> Tensor | ValuesIndices:
     x = ordered(name, input)
     if dim is None:
         result = Tensor(_middle_of_all(name, x, skip))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.graph import gradient_edge
+from ..autograd.edges import gradient_edge
 from ..autograd.node import Edge, Node
 from ..tensor import Tensor
 from .dims import one_dim

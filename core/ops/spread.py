@@ -14,6 +14,7 @@ from . import axes, elementwise, indexing, matrix_products, reductions, shaping
 from .complex_parts import conj, real
 from .dims import all_dims, kept_shape
 from .operation import delivered, operation
+from .reducers import add_reduce
 from .reductions import needs_inexact
 from .table import Row, keep, keep_result, record, records
 
@@ -133,10 +134,10 @@ def _deviation(
 
 def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, root: bool) -> Array:
     wide = x.astype(np.float32) if x.itemsize == 2 else x
-    mean = np.true_divide(np.add.reduce(wide, dims, keepdims=True), wide.dtype.type(count))
+    mean = np.true_divide(add_reduce(wide, dims, keepdims=True), wide.dtype.type(count))
     centred = wide - mean
     squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
-    result = np.asarray(np.true_divide(np.add.reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
+    result = np.asarray(np.true_divide(add_reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
     result = np.asarray(np.sqrt(result)) if root else result
     return result.astype(x.dtype) if x.itemsize == 2 else result
 

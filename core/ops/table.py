@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..autograd.node import Edges, Node
 from ..errors import AutogradError
 from ..tensor import Tensor

@@ -9,6 +9,8 @@ import numpy as np
 from ..tensor import Tensor
 from ..types import Array
 from .axes import transpose
+from .diagonal import lower as lower_part
+from .diagonal import upper as upper_part
 from .linalg_errors import LinAlgError, square
 from .matrix_products import factors
 from .operation import delivered, operation
@@ -17,7 +19,7 @@ from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 __all__ = ["triangular_solve"]
 METHODS = ("triangular_solve",)
 
-_SMALL = 16
+_SMALL = 32
 
 
 def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, upper: bool, unit: bool, shape: Any, other: Any) -> Any:
@@ -120,9 +122,7 @@ def _substitute(x: Array, out: Array, upper: bool, unit: bool) -> None:
         out[..., second, :] -= np.matmul(x[..., second, first], out[..., first, :])
         _substitute(x[..., second, second], out[..., second, :], upper, unit)
         return
-    for row in reversed(range(n)) if upper else range(n):
-        known = slice(row + 1, n) if upper else slice(0, row)
-        if known.stop > known.start:
-            out[..., row, :] -= np.matmul(x[..., row, None, known], out[..., known, :])[..., 0, :]
-        if not unit:
-            out[..., row, :] /= x[..., row, row, None]
+    block = np.array(upper_part(x, int(unit)) if upper else lower_part(x, -int(unit)))
+    if unit:
+        block += np.eye(n, dtype=x.dtype)
+    out[...] = np.linalg.solve(block, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape
 from .operation import delivered, operation
+from .reducers import add_reduce, maximum_reduce, minimum_reduce
 from .table import Row, keep, keep_result, record, records
 
 __all__: list[str] = []
@@ -20,18 +22,18 @@ METHODS = ()
 
 def _rule(xp: Any, g: Any, x: Any, out: Any, order: float, dims: Any, kept: Any) -> Any:
     g, length = xp.reshape(g, kept), xp.reshape(out, kept)
-    if order == 2:
-        return x * xp.where(length == 0, 0, g / xp.where(length == 0, 1, length))
-    size = xp.real(x * xp.conj(xp.sign(x)))
-    if order in (np.inf, -np.inf):
-        chosen = xp.cast(size == length, g.dtype)
-        return xp.sign(x) * (g * chosen / xp.sum_dims(chosen, dims, True))
     if order == 1:
-        return g * xp.sign(x)
-    # Where x is 0 its direction is 0; where all are, so is the length.
-    here = xp.where(size == 0, 1, size)
-    share = (here / xp.where(length == 0, 1, length)) ** (order - 1)
-    return xp.sign(x) * (g * xp.where(size == 0, 0 if order > 1 else np.nan, share) if order < 1 else g * share)
+        return xp.sign(x) * g
+    if order == 2:
+        return x * xp.where(length == 0, 0.0, g / xp.where(length == 0, 1.0, length))
+    size = xp.abs(x)
+    if order in (np.inf, -np.inf):
+        chosen = xp.cast((size == length) | ((size != size) & (length != length)), length.dtype)
+        return xp.sign(x) * (g * chosen / xp.sum_dims(chosen, dims, True))
+    # Where x is 0 it has no direction, and no gradient, as in PyTorch also where the slope is infinite.
+    here = xp.where(size == 0, 1.0, size)
+    scale = xp.where(length == 0, 0.0, g * xp.where(length == 0, 1.0, length) ** (1 - order))
+    return xp.where(size == 0, 0.0, xp.sign(x) * here ** (order - 1)) * scale
 
 
 _NORM = Row("linalg_vector_norm", _rule, holomorphic=False)
@@ -66,7 +68,7 @@ def vector_norm(
     if source.dtype.kind in "biu":
         raise TypeError(f"linalg.vector_norm() computes in floating point, not {source.dtype}; pass dtype=")
     values, dims = source._array, all_dims(dim, x.ndim)
-    if not np.prod([values.shape[axis] for axis in dims]) and (ord < 0 or ord == np.inf):
+    if not math.prod([values.shape[axis] for axis in dims]) and (ord < 0 or ord == np.inf):
         raise ValueError(f"linalg.vector_norm() of order {ord} needs elements, and the shape is {values.shape}")
     result = Tensor(_length(values, float(ord), dims, keepdim))
     if ord != 0 and records(source):
@@ -76,15 +78,23 @@ def vector_norm(
 
 
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
+    if order == 2 and x.dtype.kind == "f" and x.itemsize > 2 and len(dims) == x.ndim and not keepdim:
+        flat = x.reshape(-1)
+        return np.asarray(np.sqrt(flat.dot(flat)))  # one pass over the memory
     size = np.abs(x)
+    kind = size.dtype
+    if size.itemsize == 2:
+        size = size.astype(np.float32)
     if order == np.inf:
-        return np.asarray(size.max(axis=dims, keepdims=keepdim))
-    if order == -np.inf:
-        return np.asarray(size.min(axis=dims, keepdims=keepdim))
-    if order == 0:
-        return np.asarray((size != 0).sum(axis=dims, keepdims=keepdim).astype(size.dtype))
-    if order == 1:
-        return np.asarray(size.sum(axis=dims, keepdims=keepdim))
-    if order == 2:
-        return np.asarray(np.sqrt((size * size).sum(axis=dims, keepdims=keepdim)))
-    return np.asarray((size**order).sum(axis=dims, keepdims=keepdim) ** (1 / order))
+        result = maximum_reduce(size, dims, keepdims=keepdim)
+    elif order == -np.inf:
+        result = minimum_reduce(size, dims, keepdims=keepdim)
+    elif order == 0:
+        result = add_reduce(size != 0, dims, keepdims=keepdim)
+    elif order == 1:
+        result = add_reduce(size, dims, keepdims=keepdim)
+    elif order == 2:
+        result = np.sqrt(add_reduce(size * size, dims, keepdims=keepdim))
+    else:
+        result = add_reduce(size**order, dims, keepdims=keepdim) ** (1 / order)
+    return np.asarray(result).astype(kind, copy=False)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.graph import gradient_edge
 from ..autograd.node import Edge
 from ..errors import AutogradError
 from ..tensor import Tensor

@@ -119,7 +119,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.numel() not in (1, channels):
         raise ValueError(f"the weight must have 1 slope or {channels}, one for each channel, not shape {weight.shape}")
     slope = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape((1,) * input.ndim)
-    return core.where(input > 0, input, slope * input)  # type: ignore[no-any-return]
+    return core.where(input > 0, input, slope * input)
 
 
 @operation
@@ -138,7 +138,7 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slopes = core.rand_like(input) * (upper - lower) + lower
-    return core.where(input > 0, input, slopes * input)  # type: ignore[no-any-return]
+    return core.where(input > 0, input, slopes * input)
 
 
 @operation
@@ -238,7 +238,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 @operation
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """0 within ``lambd`` of 0, ``input`` elsewhere."""
-    return core.where(core.abs(input) <= lambd, Tensor(np.zeros((), input.dtype)), input)  # type: ignore[no-any-return]
+    return core.where(core.abs(input) <= lambd, Tensor(np.zeros((), input.dtype)), input)
 
 
 @operation
@@ -270,7 +270,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """``input`` where it is above ``threshold``, ``value`` elsewhere."""
     if inplace:
         return threshold_(input, threshold, value)
-    return core.where(input <= threshold, Tensor(np.asarray(value).astype(input.dtype)), input)  # type: ignore[no-any-return]
+    return core.where(input <= threshold, Tensor(np.asarray(value).astype(input.dtype)), input)
 
 
 @operation

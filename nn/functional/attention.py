@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core import dropout, repeat_interleave, softmax
-from ...core.extend import Array, Tensor, fused, records
+from ...core import broadcast_to, dropout, masked_fill, ones, repeat_interleave, softmax
+from ...core.extend import ARRAYS, Array, Tensor, fused, operation, records
 
 __all__ = ["scaled_dot_product_attention"]
 
 
+@operation
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -29,7 +30,8 @@ def scaled_dot_product_attention(
         query: shape (N, ..., L, E).
         key: shape (N, ..., S, E).
         value: shape (N, ..., S, V).
-        attn_mask: added to the scores, or, of booleans, false where not to look; broadcast to (N, ..., L, S).
+        attn_mask: added to the scores, or, of booleans, false where not to look; broadcast to (N, ..., L, S). The result of
+            a query that may look nowhere is 0.
         dropout_p: the share of weights that is zeroed.
         is_causal: let each query look only at keys up to its own place; instead of ``attn_mask``.
         scale: at first ``1 / sqrt(E)``.
@@ -39,81 +41,162 @@ def scaled_dot_product_attention(
         Shape (N, ..., L, V).
 
     Raises:
+        TypeError: the inputs are not all of one real floating-point type, or the mask is of integers.
         ValueError: the shapes do not fit, or there are two masks.
     """
     if is_causal and attn_mask is not None:
-        raise ValueError("scaled_dot_product_attention() takes attn_mask or is_causal=True, and you gave both")
+        raise ValueError("attn_mask and is_causal=True are two masks; give one of them")
+    if not query.dtype == key.dtype == value.dtype:
+        raise TypeError("query, key and value must be of one dtype")
+    if not query.is_floating_point():
+        raise TypeError("query, key and value must be of a real floating-point type")
     if enable_gqa:
-        key, value = (repeat_interleave(each, query.shape[-3] // each.shape[-3], -3) for each in (key, value))
+        key, value = _shared(query, key), _shared(query, value)
     _check(query, key, value)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    mask = causal_mask(query.shape[-2], key.shape[-2], query) if is_causal else added(attn_mask, query)
-    out, _ = attention(query, key, value, mask, dropout_p, factor)
-    return out
+    if is_causal:
+        attn_mask = causal_mask(query.shape[-2], key.shape[-2], query)
+    mask = None if attn_mask is None else added(attn_mask, query)
+    return attention(query, key, value, mask, dropout_p, factor)[0]
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, scale: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    scale: float,
+    blind: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The result, and the weights before dropout. ``mask`` is added to the scores."""
-    plain = dropout_p or (mask is not None and mask.requires_grad) or len({query.shape[:-2], value.shape[:-2]}) > 1
-    if plain or query.shape[:-2] != key.shape[:-2]:
-        return _composed(query, key, value, mask, dropout_p, scale)
-    weights = _weights(query._array, key._array, None if mask is None else mask._array, scale)
-    out = np.matmul(weights, value._array)
-    if not records(query, key, value):
-        return Tensor(out), Tensor(weights)
+    """The result, and the weights after dropout.
+
+    ``mask`` is added to the scores; a query that it lets look nowhere has weights of ``blind``.
+    """
+    query, key, value = _broadcast(query, key, value, mask)
+    q, k, v = (_wide(each) for each in (query, key, value))
+    q = q * q.dtype.type(scale)
+    weights, hidden = _weights(q, k, None if mask is None else _wide(mask), blind)
+    drops = dropout(ones(weights.shape, dtype=weights.dtype), dropout_p) if dropout_p else None
+    looked = weights if drops is None else weights * drops._array
+    outputs = [_narrow(each, query) for each in (np.matmul(looked, v), looked)]
+    if not records(query, key, value, *(() if mask is None else (mask,))):
+        return Tensor(outputs[0]), Tensor(outputs[1])
 
     def backward(grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
-        return _backward((query._array, key._array, value._array), weights, scale, grads)
+        change, of_value = _backward(v, weights, looked, None if drops is None else drops._array, grads)
+        of_mask = ARRAYS.fit(change, mask.shape, mask.dtype) if mask is not None and wanted[3] else None
+        of_query = np.matmul(change, k) if wanted[0] else None
+        if of_query is not None:
+            of_query *= of_query.dtype.type(scale)
+        of_key = np.matmul(change.swapaxes(-1, -2), q) if wanted[1] else None
+        found = [None if each is None else _narrow(each, query) for each in (of_query, of_key, of_value)]
+        return [*found, of_mask]
 
-    def replay(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return _composed(query, key, value, mask, 0.0, scale)
+    def replay(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        scores = (query * scale) @ key.mT
+        scores = scores if mask is None else scores + mask
+        # What nobody looks at owes nothing to the scores, which are all -inf.
+        likely = softmax(scores if hidden is None else masked_fill(scores, hidden, 0), -1)
+        likely = likely if hidden is None else masked_fill(likely, hidden, blind)
+        likely = likely if drops is None else likely * drops.to(likely.dtype)
+        return likely @ value, likely
 
-    result, looked = fused("Attention", (query, key, value), (out, weights), backward, replay)
-    return result, looked
-
-
-def _composed(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, scale: float
-) -> tuple[Tensor, Tensor]:
-    scores = (query * scale) @ key.mT
-    weights = softmax(scores if mask is None else scores + mask, -1)
-    return (dropout(weights, dropout_p) if dropout_p else weights) @ value, weights
+    result, given = fused("ScaledDotProductAttention", (query, key, value, mask), outputs, backward, replay)
+    return result, given
 
 
-def _weights(query: Array, key: Array, mask: Array | None, scale: float) -> Array:
-    weights: Array = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+def _weights(query: Array, key: Array, mask: Array | None, blind: float) -> tuple[Array, Tensor | None]:
+    """The weights, and which queries (..., L, 1) may look nowhere (``None``: none)."""
+    weights: Array = np.matmul(query, key.swapaxes(-1, -2))
     if mask is not None:
-        weights = weights + mask if mask.ndim > weights.ndim else np.add(weights, mask, out=weights)
-    # A row of only -inf has no greatest score; its weights are nan, as PyTorch's.
-    weights -= weights.max(-1, keepdims=True, initial=-np.inf)
+        weights += mask
+    top = weights.max(-1, keepdims=True, initial=-np.inf)
+    hidden = None if mask is None else top == -np.inf
+    if hidden is None or not hidden.any():
+        weights -= top
+        np.exp(weights, out=weights)
+        weights /= _row_sums(weights)
+        return weights, None
+    weights -= np.where(hidden, 0, top)
     np.exp(weights, out=weights)
-    weights /= weights.sum(-1, keepdims=True)
-    return weights
+    weights /= np.where(hidden, 1, _row_sums(weights))
+    if blind:
+        weights += np.where(hidden, weights.dtype.type(blind), weights.dtype.type(0))
+    return weights, Tensor(hidden)
+
+
+def _row_sums(x: Array) -> Array:
+    # A product with ones takes an eighth of the time of a sum over short rows.
+    return np.asarray(np.matmul(x, np.ones(x.shape[-1], x.dtype))[..., None])
 
 
 def _backward(
-    inputs: tuple[Array, Array, Array], weights: Array, scale: float, grads: Sequence[Array | None]
-) -> list[Array | None]:
-    query, key, value = inputs
-    grad, of_weights = grads
+    value: Array, weights: Array, looked: Array, drops: Array | None, grads: Sequence[Array | None]
+) -> tuple[Array, Array]:
+    """The gradients of the scores and of the values."""
+    grad, of_weights = (None if each is None else each.astype(weights.dtype, copy=False) for each in grads)
     change = np.zeros_like(weights) if grad is None else np.matmul(grad, value.swapaxes(-1, -2))
     if of_weights is not None:
-        change = change + of_weights
-    of_value = np.zeros_like(value) if grad is None else np.matmul(weights.swapaxes(-1, -2), grad)
+        change += of_weights
+    of_value = np.zeros_like(value) if grad is None else np.matmul(looked.swapaxes(-1, -2), grad)
+    if drops is not None:
+        change *= drops
     # Of softmax: p * (g - sum(g * p)).
     change -= np.einsum("...i,...i->...", change, weights)[..., None]
     change *= weights
-    change *= weights.dtype.type(scale)
-    return [np.matmul(change, key), np.matmul(change.swapaxes(-1, -2), query), of_value]
+    return change, of_value
 
 
-def added(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask that is added to scores: a boolean one (true: look) becomes 0 and -inf."""
-    if mask is None or mask.dtype.kind != "b":
-        return None if mask is None else mask.to(like.dtype)
-    return Tensor(np.where(mask.numpy(), 0, -np.inf).astype(like.dtype))
+def _broadcast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The inputs with the same dimensions in front.
+
+    Raises:
+        ValueError: they do not fit each other or the mask.
+    """
+    front, scores = query.shape[:-2], (query.shape[-2], key.shape[-2])
+    if not front == key.shape[:-2] == value.shape[:-2]:
+        front = np.broadcast_shapes(front, key.shape[:-2], value.shape[:-2])
+    if mask is not None:
+        try:
+            fits = np.broadcast_shapes((*front, *scores), mask.shape)
+        except ValueError:
+            fits = ()
+        if fits[-2:] != scores:
+            raise ValueError(f"a mask of shape {mask.shape} does not fit scores of shape {(*front, *scores)}")
+        front = fits[:-2]
+    spread = (x if x.shape[:-2] == front else broadcast_to(x, (*front, *x.shape[-2:])) for x in (query, key, value))
+    query, key, value = spread
+    return query, key, value
+
+
+def _shared(query: Tensor, x: Tensor) -> Tensor:
+    """``x`` with each head repeated for the queries' heads that share it."""
+    if min(query.ndim, x.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
+        raise ValueError("enable_gqa=True needs heads of key and value (dimension -3) that divide the query's evenly")
+    return repeat_interleave(x, query.shape[-3] // x.shape[-3], -3)
+
+
+def _wide(x: Tensor) -> Array:
+    # Halves are computed in float32, where products are fast and sums do not overflow.
+    return x._array.astype(np.float32) if x.dtype.itemsize == 2 else x._array
+
+
+def _narrow(x: Array, like: Tensor) -> Array:
+    return x if x.dtype == like.dtype else x.astype(like.dtype)
+
+
+def added(mask: Tensor, like: Tensor, looks: bool = True) -> Tensor:
+    """A mask that is added to scores; one of booleans becomes 0 where it is ``looks`` and -inf elsewhere.
+
+    Raises:
+        TypeError: a mask of integers or complex numbers.
+    """
+    if mask.dtype.kind == "b":
+        return Tensor(np.where(mask.numpy() == looks, 0, -np.inf).astype(like.dtype))
+    if not mask.is_floating_point():
+        raise TypeError(f"a mask must be of booleans or of floating point, not {mask.dtype}; convert it with to(bool)")
+    return mask.to(like.dtype)
 
 
 def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
@@ -128,6 +211,6 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
         or key.shape[-2] != value.shape[-2]
     ):
         raise ValueError(
-            "scaled_dot_product_attention() needs a query (..., L, E), a key (..., S, E) and a value (..., S, V), and you gave "
-            f"{query.shape}, {key.shape} and {value.shape}"
+            f"it needs a query (..., L, E), a key (..., S, E) and a value (..., S, V), not {query.shape}, {key.shape} and "
+            f"{value.shape}"
         )

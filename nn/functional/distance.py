@@ -25,7 +25,7 @@ def norm(x: Tensor, p: float, dim: int, keepdim: bool = False) -> Tensor:
     zero = total == 0
     one, none = Tensor(np.ones((), x.dtype)), Tensor(np.zeros((), x.dtype))
     safe: Tensor = core.where(zero, one, total)
-    return core.where(zero, none, safe.sqrt() if p == 2 else safe ** (1 / p))  # type: ignore[no-any-return]
+    return core.where(zero, none, safe.sqrt() if p == 2 else safe ** (1 / p))
 
 
 @operation

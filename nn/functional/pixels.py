@@ -171,7 +171,7 @@ def _reflected(place: Tensor, low: float, span: float) -> Tensor:
     distance = core.abs(place - low)
     turns = np.floor(distance.numpy(force=True) / span)
     rest = distance - Tensor((turns * span).astype(place.dtype))
-    return core.where(Tensor(turns % 2 == 0), rest + low, span - rest + low)  # type: ignore[no-any-return]
+    return core.where(Tensor(turns % 2 == 0), rest + low, span - rest + low)
 
 
 def _read(input: Tensor, places: list[Any]) -> Tensor:

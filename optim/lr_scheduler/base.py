@@ -43,16 +43,12 @@ class LRScheduler:
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._step_count = 0
-        self._optimizer_stepped = False
-        optimizer.register_step_post_hook(self._note_step)
+        self._steps_before = optimizer._steps
         self._begin()
 
     def _begin(self) -> None:
         self._step_count = 0
         self.step()
-
-    def _note_step(self, *_: Any) -> None:
-        self._optimizer_stepped = True
 
     # -- what subclasses define
 
@@ -68,7 +64,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next epoch, or to ``epoch``, and set the rates."""
-        if self._step_count == 1 and not self._optimizer_stepped:
+        if self._step_count == 1 and self.optimizer._steps == self._steps_before:
             warnings.warn(
                 "lr_scheduler.step() was called before optimizer.step(), so the first rate is never used; "
                 "call optimizer.step() first",
@@ -97,7 +93,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of functions, only those that are objects with attributes."""
-        return {name: _saved(value) for name, value in vars(self).items() if name != "optimizer"}
+        kept = {name: value for name, value in vars(self).items() if name not in ("optimizer", "_steps_before")}
+        return {name: _saved(value) for name, value in kept.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what another scheduler's ``state_dict`` gave."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +16,8 @@ from .samples import SHAPES, binary, unary
 INSIDE = unary(0.1, 0.8, signs=True)
 
 
-def _by_math(function: object) -> np.ufunc:
-    return np.vectorize(function, otypes=[np.float64])  # type: ignore[no-any-return, call-overload]
+def _by_math(function: Callable[[float], float]) -> Callable[..., Any]:
+    return np.vectorize(function, otypes=[np.float64])
 
 
 def complexes(make: Make) -> list[tuple[tg.Tensor, ...]]:
@@ -28,8 +30,8 @@ def last_pairs(make: Make) -> list[tuple[tg.Tensor]]:
     return [(make(*shape, 2),) for shape in SHAPES]
 
 
-def _from_parts(function: object) -> object:
-    return lambda a, b: function(tg.complex(a, b))  # type: ignore[operator]
+def _from_parts(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b: function(tg.complex(a, b))
 
 
 CHECKS = [

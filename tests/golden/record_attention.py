@@ -35,6 +35,13 @@ CASES = [
         {"attn_mask": "numbers", "key_padding_mask": "padding"},
     ),
     ("MultiheadAttention", {"embed_dim": E, "num_heads": 2}, [(L, E), (S, E), (S, E)], {}),
+    ("MultiheadAttention", {"embed_dim": E, "num_heads": 2, "batch_first": True}, [(N, L, E)], {"need_weights": True}),
+    (
+        "MultiheadAttention",
+        {"embed_dim": E, "num_heads": 2},
+        [(L, N, E), (S, N, E), (S, N, E)],
+        {"attn_mask": "nowhere", "need_weights": False},
+    ),
     ("TransformerEncoderLayer", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E)], {}),
     (
         "TransformerEncoderLayer",
@@ -48,6 +55,8 @@ CASES = [
         [(S, N, E)],
         {"src_key_padding_mask": "padding"},
     ),
+    ("TransformerEncoder", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E)], {"mask": "causal", "is_causal": True}),
+    ("TransformerDecoder", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E), (S, N, E)], {"memory_mask": "numbers"}),
     ("TransformerDecoderLayer", {"d_model": E, "nhead": 2, **SMALL}, [(L, N, E), (S, N, E)], {"tgt_mask": "causal"}),
     (
         "TransformerDecoderLayer",
@@ -67,6 +76,8 @@ ATTENTIONS = [
     ({"is_causal": True}, [(N, 2, L, E), (N, 2, S, E), (N, 2, S, 3)], None),
     ({"scale": 0.3}, [(N, L, E), (N, S, E), (N, S, 3)], "hidden"),
     ({}, [(N, L, E), (N, S, E), (N, S, 3)], "numbers"),
+    ({}, [(N, L, E), (N, S, E), (N, S, 3)], "nowhere"),
+    ({}, [(N, L, E), (N, S, E), (N, S, 3), (L, S)], "learned"),
     ({"enable_gqa": True}, [(N, 4, L, E), (N, 2, S, E), (N, 2, S, 3)], None),
 ]
 
@@ -79,6 +90,7 @@ def numbers(seed, *shape):
 MASKS = {
     "padding": torch.tensor([[False, False, False, True], [False, True, False, False]]),
     "hidden": torch.tensor([[False, True, False, False], [True, False, False, True], [False, False, False, False]]),
+    "nowhere": torch.tensor([[False, True, False, False], [True, True, True, True], [False, False, False, False]]),
     "numbers": numbers(9, L, S),
     "causal": nn.Transformer.generate_square_subsequent_mask(L, dtype=torch.float64),
 }
@@ -98,22 +110,32 @@ def finish(case, outputs, inputs, named=()):
     return case
 
 
+def build(name, options):
+    if name in ("TransformerEncoder", "TransformerDecoder"):
+        return getattr(nn, name)(getattr(nn, f"{name}Layer")(**options), 2, nn.LayerNorm(E))
+    return getattr(nn, name)(**options)
+
+
 def record(name, options, shapes, extra):
-    module = getattr(nn, name)(**options)
+    module = build(name, options)
     for seed, parameter in enumerate(module.parameters(), 20):
         with torch.no_grad():
             parameter.copy_(numbers(seed, *parameter.shape) * 0.8)
     inputs = [numbers(seed, *shape).requires_grad_() for seed, shape in enumerate(shapes, 1)]
     given = {key: MASKS[value] if isinstance(value, str) else value for key, value in extra.items()}
-    outputs = flat(module(*inputs, **given))
+    # Query, key and value are one where only one shape is named.
+    alike = 3 if name == "MultiheadAttention" and len(inputs) == 1 else 1
+    outputs = flat(module(*inputs * alike, **given))
     case = {"name": name, "options": options, "shapes": shapes, "extra": extra}
     return finish(case, outputs, inputs, module.named_parameters())
 
 
 def record_attention(options, shapes, mask):
     inputs = [numbers(seed, *shape).requires_grad_() for seed, shape in enumerate(shapes, 1)]
-    chosen = None if mask is None else ~MASKS[mask] if mask == "hidden" else MASKS[mask]
-    outputs = [nn.functional.scaled_dot_product_attention(*inputs, attn_mask=chosen, **options)]
+    # Here true means: look.
+    looks = {name: ~MASKS[name] for name in ("hidden", "nowhere")}
+    chosen = {**MASKS, **looks, "learned": inputs[-1], None: None}[mask]
+    outputs = [nn.functional.scaled_dot_product_attention(*inputs[:3], attn_mask=chosen, **options)]
     return finish({"options": options, "shapes": shapes, "mask": mask}, outputs, inputs)
 
 

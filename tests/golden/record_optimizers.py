@@ -53,7 +53,15 @@ CLOSURES = [
     ("LBFGS", {"line_search_fn": "strong_wolfe"}),
     ("LBFGS", {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe", "history_size": 3}),
 ]
-SPARSE = [("SparseAdam", {"lr": 0.05}), ("SGD", {"lr": 0.1}), ("Adagrad", {"lr": 0.1})]
+SPARSE = [
+    ("SparseAdam", {"lr": 0.05}),
+    ("SparseAdam", {"lr": 0.03, "betas": [0.8, 0.95], "eps": 1e-5, "maximize": True}),
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "maximize": True}),
+]
+SAVED = 10  # the step whose state dict is recorded
 ROWS = [[0, 2], [1, 1], [2, 0]]  # rows with a gradient, by step
 
 
@@ -62,17 +70,33 @@ def gradient(value, step):
     return value * 0.75 - 1.5 + 0.5 * (step % 3 - 1)
 
 
-def record(name, options):
-    parameters = [torch.tensor(start, dtype=torch.float64, requires_grad=True) for start in START]
+def plain(value):
+    """A state dict without tensors: these become their elements."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value.tolist() if isinstance(value, torch.Tensor) else value
+
+
+def record(name, options, dtype):
+    parameters = [torch.tensor(start, dtype=dtype, requires_grad=True) for start in START]
     optimizer = getattr(torch.optim, name)(parameters, **options)
-    path = {}
+    path, saved = {}, None
     for step in range(1, STEPS + 1):
         for parameter in parameters:
             parameter.grad = gradient(parameter.detach(), step)
         optimizer.step()
         if step in KEPT:
-            path[step] = [parameter.tolist() for parameter in parameters]
-    return {"optimizer": name, "options": options, "path": path}
+            path[str(step)] = [parameter.tolist() for parameter in parameters]
+        if step == SAVED:
+            saved = plain(optimizer.state_dict())
+    return {"optimizer": name, "options": options, "path": path, "state": saved["state"]}
+
+
+def record_both(name, options):
+    single = record(name, options, torch.float32)
+    return {**record(name, options, torch.float64), "single": single["path"][str(STEPS)]}
 
 
 def valley(parameters):
@@ -113,9 +137,10 @@ if __name__ == "__main__":
     recorded = {
         "torch": torch.__version__,
         "start": START,
-        "cases": [record(*case) for case in CASES],
+        "saved": SAVED,
+        "cases": [record_both(*case) for case in CASES],
         "closures": [record_closure(*case) for case in CLOSURES],
         "rows": ROWS,
         "sparse": [record_sparse(*case) for case in SPARSE],
     }
-    Path(__file__).with_name("optimizers.json").write_text(json.dumps(recorded, indent=1) + "\n")
+    Path(__file__).with_name("optimizers.json").write_text(json.dumps(recorded) + "\n")

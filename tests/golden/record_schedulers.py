@@ -12,6 +12,7 @@ import torch
 from torch.optim import lr_scheduler
 
 EPOCHS = 40
+JUMPS = [3, 4, 11, 2, 30, 0, 21]  # epochs that are gone to directly
 FUNCTIONS = {"inverse": lambda epoch: 1 / (1 + epoch), "wave": lambda epoch: 1 + 0.1 * math.sin(epoch)}
 
 # Scheduler, options; a string among the options names a function, a list of cases the inner schedulers.
@@ -109,6 +110,16 @@ def record(optimizer, case):
     return path
 
 
+def record_jumps(case):
+    optimizer, _ = optimizers()
+    scheduler = make(optimizer, *case)
+    path = []
+    for epoch in JUMPS:
+        scheduler.step(epoch)
+        path.append(state(optimizer))
+    return {"case": case, "path": path}
+
+
 def record_plateau(options):
     optimizer, _ = optimizers()
     scheduler = lr_scheduler.ReduceLROnPlateau(optimizer, **options)
@@ -124,6 +135,8 @@ if __name__ == "__main__":
     recorded = {
         "torch": torch.__version__,
         "cases": [{"case": case, "paths": [record(optimizer, case) for optimizer in optimizers()]} for case in CASES],
+        "epochs": JUMPS,
+        "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict)],
         "measures": MEASURES,
         "plateaus": [{"options": options, "path": record_plateau(options)} for options in PLATEAUS],
     }

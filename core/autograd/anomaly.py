@@ -1,0 +1,105 @@
+"""Anomaly mode: a backward pass that fails, or makes a nan, shows the line of the forward pass that it belongs to."""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from ..errors import AutogradError
+from ..interception import TensorFunctionMode
+from .node import Node
+from .saved_hooks import new_nodes
+
+_LINES = object()
+
+
+class detect_anomaly(TensorFunctionMode):  # noqa: N801 - PyTorch's name
+    """While it is entered, operations note the line that called them, and backward passes are watched.
+
+    Args:
+        check_nan: raise when a node makes a nan out of gradients without one.
+
+    Raises:
+        AutogradError: from the backward pass, when it makes a nan. The message shows the forward line; so does that of any
+            other error of a backward pass inside the block.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        self._running: Node | None = None
+
+    def __tensor_function__(
+        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run the operation, and note where it was called."""
+        result = func(*args, **kwargs)
+        for node in new_nodes(result):
+            if _LINES not in node.metadata:
+                node.metadata[_LINES] = "".join(traceback.format_list(traceback.extract_stack()[:-2]))
+                self._watch(node)
+        return result
+
+    def _watch(self, node: Node) -> None:
+        known = weakref.ref(node)  # its own hooks must not keep it alive
+
+        def before(_: Any) -> None:
+            self._running = known()
+
+        def after(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+            node = known()
+            self._running = None
+            if self.check_nan and node is not None and _has_nan(grad_inputs) and not _has_nan(grad_outputs):
+                raise AutogradError(f"{node.name()} made a nan in the backward pass.{forward_line(node)}")
+
+        node._hook_tables().before.add(before)
+        node._hook_tables().after.add(after)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        super().__exit__(kind, error, tb)
+        if error is not None and self._running is not None and error.args and isinstance(error.args[0], str):
+            name, line = self._running.name(), forward_line(self._running)
+            error.args = (f"{error.args[0]}\n{name} failed in the backward pass.{line}", *error.args[1:])
+        self._running = None
+
+
+class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
+    """Turn anomaly mode on or off from here on; or for a ``with`` block."""
+
+    _current: detect_anomaly | None = None
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(check_nan)
+        current = set_detect_anomaly._current
+        if current is not None:
+            TensorFunctionMode.__exit__(current, None, None, None)
+        set_detect_anomaly._current = self if mode else None
+        if mode:
+            super().__enter__()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if set_detect_anomaly._current is self:
+            set_detect_anomaly._current = None
+            super().__exit__(kind, error, tb)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether ``set_detect_anomaly(True)`` is in force."""
+    return set_detect_anomaly._current is not None
+
+
+def forward_line(node: Node) -> str:
+    """Where the operation of a node was called, as text."""
+    lines = node.metadata.get(_LINES)
+    return f" Its forward call:\n{lines}" if lines else " Its forward call was made outside anomaly mode."
+
+
+def _has_nan(grads: tuple[Any, ...]) -> bool:
+    return any(
+        grad is not None and grad._array.dtype.kind in "fc" and (grad._array != grad._array).any() for grad in grads
+    )

@@ -1,0 +1,174 @@
+"""Derivatives of whole functions: ``jacobian``, ``hessian``, their products with vectors (``torch.autograd.functional``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import AutogradError
+from ..tensor import Tensor
+from .grad_mode import enable_grad
+from .passes import grad
+
+Function = Callable[..., Any]
+Inputs = Tensor | Sequence[Tensor]
+
+
+def jacobian(func: Function, inputs: Inputs, create_graph: bool = False, strict: bool = False) -> Any:
+    """The derivative of each element of ``func(*inputs)`` by each element of the inputs.
+
+    Args:
+        func: returns a tensor or a tuple of tensors.
+        inputs: a tensor, or several.
+        create_graph: record it, so that it can be differentiated.
+        strict: raise where an output does not depend on an input, instead of giving zeros.
+
+    Returns:
+        A tensor of shape ``(*output.shape, *input.shape)``; of several outputs or inputs, tuples of them, outputs first.
+    """
+    given, outputs = _evaluated(func, inputs, create_graph)
+    rows = tuple(_rows(output, given, create_graph, strict, number) for number, output in enumerate(_tuple(outputs)))
+    by_output = tuple(row[0] if isinstance(inputs, Tensor) else row for row in rows)
+    return by_output[0] if isinstance(outputs, Tensor) else by_output
+
+
+def hessian(func: Function, inputs: Inputs, create_graph: bool = False, strict: bool = False) -> Any:
+    """The second derivatives of ``func(*inputs)``, which must be one number, by each pair of elements of the inputs.
+
+    Returns:
+        A tensor of shape ``(*input.shape, *input.shape)``; of several inputs, a tuple of tuples.
+
+    Raises:
+        AutogradError: the result has more than one element.
+    """
+
+    def gradient(*own: Tensor) -> Any:
+        value = _one(func(*own))
+        found = grad(value, own, create_graph=True, allow_unused=True, materialize_grads=True)
+        return found[0] if isinstance(inputs, Tensor) else found
+
+    return jacobian(gradient, inputs, create_graph, strict)
+
+
+def vjp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, and the product of ``v``, of its shape, with the Jacobian: of the inputs' shapes."""
+    given, outputs = _evaluated(func, inputs, create_graph)
+    vectors = _vectors(v, _tuple(outputs), "v")
+    products = grad(
+        _tuple(outputs),
+        given,
+        vectors,
+        create_graph=create_graph,
+        allow_unused=not strict,
+        materialize_grads=not strict,
+    )
+    return _freed(outputs, create_graph), products[0] if isinstance(inputs, Tensor) else products
+
+
+def jvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, and the product of the Jacobian with ``v``, of the inputs' shapes: of the outputs' shapes.
+
+    By differentiating the product from the left by its vector, in which it is linear.
+    """
+    given, outputs = _evaluated(func, inputs, True)
+    outs = _tuple(outputs)
+    doubles = tuple(Tensor(np.zeros(output.shape, output.dtype), True) for output in outs)
+    left = grad(outs, given, doubles, create_graph=True, allow_unused=not strict, materialize_grads=not strict)
+    used = [(product, vector) for product, vector in zip(left, _vectors(v, given, "v")) if product.requires_grad]
+    zeros = tuple(Tensor(np.zeros(output.shape, output.dtype)) for output in outs)
+    products = zeros
+    if used:
+        sides, vectors = zip(*used)
+        products = grad(sides, doubles, vectors, create_graph=create_graph, allow_unused=True, materialize_grads=True)
+    return _freed(outputs, create_graph), products[0] if isinstance(outputs, Tensor) else products
+
+
+def vhp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """``func(*inputs)``, one number, and the product of ``v``, of the inputs' shapes, with the Hessian."""
+    given, outputs = _evaluated(func, inputs, True)
+    value = _one(outputs)
+    first = grad(value, given, create_graph=True, allow_unused=not strict, materialize_grads=not strict)
+    used = [(slope, vector) for slope, vector in zip(first, _vectors(v, given, "v")) if slope.requires_grad]
+    products = tuple(Tensor(np.zeros(tensor.shape, tensor.dtype)) for tensor in given)
+    if used:
+        slopes, vectors = zip(*used)
+        products = grad(slopes, given, vectors, create_graph=create_graph, allow_unused=True, materialize_grads=True)
+    return _freed(outputs, create_graph), products[0] if isinstance(inputs, Tensor) else products
+
+
+def hvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The same as ``vhp``: a Hessian is symmetric."""
+    return vhp(func, inputs, v, create_graph, strict)
+
+
+def _evaluated(func: Function, inputs: Inputs, create_graph: bool) -> tuple[tuple[Tensor, ...], Any]:
+    # With create_graph, aliases in the graph; else leaves, so that nothing else is differentiated.
+    given = tuple(
+        tensor.view_as(tensor) if create_graph and tensor.requires_grad else tensor.detach().requires_grad_()
+        for tensor in _tuple(inputs)
+    )
+    with enable_grad():
+        outputs = func(*given)
+    for number, output in enumerate(_tuple(outputs)):
+        if not isinstance(output, Tensor):
+            raise TypeError(
+                f"the function must return tensors, and output {number} is of class {type(output).__name__}"
+            )
+    return given, outputs
+
+
+def _rows(
+    output: Tensor, given: tuple[Tensor, ...], create_graph: bool, strict: bool, number: int
+) -> tuple[Tensor, ...]:
+    """The derivatives of one output by each input."""
+    from ..ops.joining import stack
+
+    found: list[list[Tensor]] = [[] for _ in given]
+    for place in range(output.numel()):
+        start = np.zeros(output.shape, output.dtype)
+        start.reshape(-1)[place] = 1
+        grads: Any = (None,) * len(given)
+        if output.requires_grad:
+            grads = grad(output, given, Tensor(start), retain_graph=True, create_graph=create_graph, allow_unused=True)
+        for index, (gradient, tensor) in enumerate(zip(grads, given)):
+            if gradient is None and strict:
+                raise AutogradError(f"output {number} does not depend on input {index}, and strict=True")
+            found[index].append(Tensor(np.zeros(tensor.shape, output.dtype)) if gradient is None else gradient)
+    return tuple(
+        stack(parts).reshape(*output.shape, *tensor.shape)
+        if parts
+        else Tensor(np.zeros((*output.shape, *tensor.shape), output.dtype))
+        for parts, tensor in zip(found, given)
+    )
+
+
+def _one(value: Any) -> Tensor:
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        shape = value.shape if isinstance(value, Tensor) else type(value).__name__
+        raise AutogradError(f"a Hessian is that of one number, and the function returned {shape}")
+    return value.reshape(())
+
+
+def _vectors(v: Any, like: tuple[Tensor, ...], name: str) -> tuple[Tensor, ...]:
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise AutogradError(f"{name} can be left out only for one element; give {[tuple(t.shape) for t in like]}")
+        return (Tensor(np.ones(like[0].shape, like[0].dtype)),)
+    vectors = _tuple(v)
+    if [vector.shape for vector in vectors] != [tensor.shape for tensor in like]:
+        raise AutogradError(
+            f"{name} must have the shapes {[tuple(t.shape) for t in like]}, and you gave {[tuple(t.shape) for t in vectors]}"
+        )
+    return vectors
+
+
+def _tuple(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def _freed(outputs: Any, create_graph: bool) -> Any:
+    if create_graph:
+        return outputs
+    return outputs.detach() if isinstance(outputs, Tensor) else tuple(output.detach() for output in outputs)

@@ -1,0 +1,277 @@
+"""``profile``: which operations ran, how long, and what memory they took (``torch.autograd.profiler``).
+
+It is a tensor-function mode, which sees operations of its own thread or task, and puts hooks on the nodes that they make, which
+see them again in the backward pass. Of calls whose results come later it needs only a future: their event ends when that
+completes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .autograd.saved_hooks import new_nodes
+from .futures import Future
+from .interception import TensorFunctionMode
+from .profiler_table import averages, table
+from .tensor import Tensor
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class FunctionEvent:
+    """One call. Times are in nanoseconds since the profile began; ``end`` is ``None`` while it goes on."""
+
+    name: str
+    start: int
+    thread: int
+    input_shapes: tuple[Any, ...] = ()
+    end: int | None = None
+    children: int = 0  # time of the calls inside
+    memory: int = 0  # bytes of tensor memory that it allocated
+    backward: bool = False
+    is_async: bool = False
+    stack: list[str] = field(default_factory=list)
+
+    @property
+    def duration(self) -> int:
+        """How long it took; 0 while it goes on."""
+        return 0 if self.end is None else self.end - self.start
+
+    @property
+    def self_time(self) -> int:
+        """The same without the calls inside."""
+        return max(self.duration - self.children, 0)
+
+
+@dataclass(frozen=True)
+class MemoryEvent:
+    """An allocation (``size`` above 0) or a release of tensor memory, in bytes."""
+
+    time: int
+    size: int
+    thread: int
+
+
+_current: ContextVar[profile | None] = ContextVar("telegrad_profile", default=None)
+
+
+class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
+    """Notes the operations of the thread (or task) that enters it, until it is left.
+
+    Args:
+        enabled: do nothing if false.
+        record_shapes: note the shapes of the tensors that each operation was given.
+        profile_memory: note allocations and releases of tensor memory.
+        with_stack: note who called.
+
+    Attributes:
+        function_events: the calls, in the order of their starts.
+        memory_events: with ``profile_memory``.
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        use_cpu: bool = True,
+    ) -> None:
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.function_events: list[FunctionEvent] = []
+        self.memory_events: list[MemoryEvent] = []
+        self._open = threading.local()
+        self._began = time.perf_counter_ns()
+        self._token: Token[profile | None] | None = None
+
+    def __enter__(self) -> profile:
+        if self.enabled:
+            self._began = time.perf_counter_ns()
+            self._token = _current.set(self)
+            super().__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._token is not None:
+            super().__exit__(kind, error, tb)
+            _current.reset(self._token)
+            self._token = None
+
+    def __tensor_function__(
+        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run an operation, and note it; what it is made of is part of it."""
+        event = self.begin(func.__name__, _shapes(args) if self.record_shapes else ())
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self.finish(event)
+        self._note_result(event, result)
+        return result
+
+    # -- events
+
+    @property
+    def _stack(self) -> list[FunctionEvent]:
+        if not hasattr(self._open, "stack"):
+            self._open.stack = []
+        return self._open.stack  # type: ignore[no-any-return]
+
+    def begin(self, name: str, shapes: tuple[Any, ...] = (), backward: bool = False) -> FunctionEvent:
+        """Note that a call starts in this thread, inside the one that is going on."""
+        event = FunctionEvent(name, self._now(), threading.get_ident(), shapes, backward=backward)
+        if self.with_stack:
+            import traceback
+
+            event.stack = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_stack()[-8:-3]]
+        self.function_events.append(event)
+        self._stack.append(event)
+        return event
+
+    def finish(self, event: FunctionEvent) -> None:
+        """Note that it ended."""
+        event.end = self._now()
+        stack = self._stack
+        if event in stack:
+            del stack[stack.index(event) :]
+        if stack:
+            stack[-1].children += event.duration
+
+    def end_with(self, event: FunctionEvent, future: Future[T]) -> Future[T]:
+        """Let ``event`` end when ``future`` completes, in whichever thread; a future like it, complete after that."""
+        stack = self._stack
+        if event in stack:
+            stack.remove(event)
+        event.is_async = True
+
+        def ended(done: Future[T]) -> T:
+            event.end = self._now()
+            return done.value()
+
+        return future.then(ended)
+
+    def _now(self) -> int:
+        return time.perf_counter_ns() - self._began
+
+    # -- results
+
+    def _note_result(self, event: FunctionEvent, result: Any) -> None:
+        for node in new_nodes(result):
+            if self not in node.metadata:
+                node.metadata[self] = True
+                self._watch(node)
+        if self.profile_memory:
+            for item in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(item, Tensor) and item._array.base is None:
+                    self._note_memory(event, item._array)
+
+    def _note_memory(self, event: FunctionEvent, array: Any) -> None:
+        size, thread = array.nbytes, threading.get_ident()
+        event.memory += size
+        self.memory_events.append(MemoryEvent(self._now(), size, thread))
+        weakref.finalize(array, self._note_release, size, thread).atexit = False
+
+    def _note_release(self, size: int, thread: int) -> None:
+        self.memory_events.append(MemoryEvent(self._now(), -size, thread))
+
+    def _watch(self, node: Any) -> None:
+        name, running = node.name(), threading.local()
+
+        def before(_: Any) -> None:
+            running.event = self.begin(name, backward=True)
+
+        def after(*_: Any) -> None:
+            if getattr(running, "event", None) is not None:
+                self.finish(running.event)
+                running.event = None
+
+        node._hook_tables().before.add(before)
+        node._hook_tables().after.add(after)
+
+    # -- what came out
+
+    def key_averages(self, group_by_input_shape: bool = False) -> Any:
+        """The calls by name (and shapes): counts and sums; ``.table(...)`` shows them."""
+        return averages(self.function_events, group_by_input_shape)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
+        """``key_averages().table(...)``."""
+        return table(self.key_averages(), sort_by, row_limit)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that chrome://tracing and Perfetto show."""
+        events: list[dict[str, Any]] = [
+            {
+                "name": event.name,
+                "ph": "X",
+                "cat": "backward" if event.backward else "async" if event.is_async else "forward",
+                "ts": event.start / 1000,
+                "dur": event.duration / 1000,
+                "pid": os.getpid(),
+                "tid": event.thread,
+                "args": {"shapes": str(event.input_shapes), "memory": event.memory},
+            }
+            for event in self.function_events
+        ]
+        total = 0
+        for change in sorted(self.memory_events, key=lambda change: change.time):
+            total += change.size
+            counter = {"ph": "C", "ts": change.time / 1000, "pid": os.getpid(), "args": {"bytes": total}}
+            events.append({"name": "tensor memory", **counter})
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
+
+
+class record_function:  # noqa: N801 - PyTorch's name
+    """Names a part of a program in the profile that is going on: a ``with`` block, or a decorator."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self._entered: list[tuple[profile, FunctionEvent] | None] = []
+
+    def __enter__(self) -> record_function:
+        current = _current.get()
+        self._entered.append(None if current is None else (current, current.begin(self.name)))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        entered = self._entered.pop()
+        if entered is not None and not entered[1].is_async:
+            entered[0].finish(entered[1])
+
+    def __call__(self, function: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> T:
+            with record_function(self.name):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def _call_end_callbacks_on_future(self, fut: Future[T]) -> Future[T]:
+        """Inside the block: let its event end when ``fut`` completes, and not with the block."""
+        if not self._entered or self._entered[-1] is None:
+            return fut
+        current, event = self._entered[-1]
+        return current.end_with(event, fut)
+
+
+def _shapes(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        tuple(arg.shape) if isinstance(arg, Tensor) else _shapes(tuple(arg)) if isinstance(arg, (list, tuple)) else ()
+        for arg in args
+    )

@@ -1,0 +1,205 @@
+"""Indexing as in PyTorch: views and copies, forms of an index, writing, and the errors."""
+
+import numpy as np
+import pytest
+import telegrad as tg
+
+A = tg.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "index", [0, slice(1, None), (..., 1), None, (slice(None), slice(0, 2)), tg.tensor(1), (tg.tensor(0), 1)]
+)
+def test_numbers_and_slices_give_views(index):
+    assert A[index]._counter is A._counter
+
+
+@pytest.mark.parametrize("index", [[0, 1], A > 3, np.array([1]), True, (0, [1, 2]), tg.tensor([0])])
+def test_lists_tensors_and_masks_give_contiguous_copies(index):
+    part = A[index]
+    assert part._counter is not A._counter
+    assert part.is_contiguous()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_any_integer_type_is_an_index(dtype):
+    np.testing.assert_array_equal(A[tg.tensor([1, -1]).to(dtype)].numpy(), A.numpy()[[1, 1]])
+
+
+def test_integers_come_before_arrays():
+    # NumPy puts the new dimension in front here.
+    assert A[0, :, [1, 2]].shape == (3, 2)
+    assert A.numpy()[0, :, [1, 2]].shape == (2, 3)
+    b = A.clone()
+    b[0, :, [1, 2]] = tg.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(b[0].numpy()[:, [1, 2]], np.arange(6.0).reshape(3, 2))
+
+
+def test_a_list_with_slices_or_sequences_is_a_tuple():
+    assert A[[0, slice(None)]].shape == (3, 4)
+    assert A[[[0, 1], [1, 2]]].shape == (2, 4)
+
+
+def test_bytes_are_masks_with_a_warning():
+    with pytest.warns(UserWarning, match="uint8"):
+        assert A[tg.tensor([0, 1], dtype=tg.uint8)].shape == (1, 3, 4)
+
+
+def test_true_and_false_add_a_dimension():
+    assert A[True].shape == (1, 2, 3, 4)
+    assert A[False].shape == (0, 2, 3, 4)
+    assert tg.tensor(1.0)[True].shape == (1,)
+
+
+def test_an_element_is_a_view():
+    a = tg.zeros(2, 2)
+    element = a[1, 1]
+    element.fill_(5)
+    assert a.tolist() == [[0, 0], [0, 5]]
+
+
+def test_writing_casts_and_broadcasts():
+    a = tg.zeros(2, 3, dtype=tg.int64)
+    a[0] = 1.9
+    a[:, 1:] += tg.tensor([10, 20])
+    a[a == 0] = 7
+    a[1:, :1] = tg.ones(1, 1, 1, 1, dtype=tg.int64)
+    assert a.tolist() == [[1, 11, 21], [1, 10, 20]]
+
+
+def test_repeated_writes_through_views_keep_gradients():
+    x = tg.zeros(3, requires_grad=True)
+    total = tg.zeros(3, 2)
+    for row, value in enumerate(x * 2):
+        total[row][1:] = value
+    total.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_gradients_of_values_that_were_overwritten_are_zero():
+    x = tg.ones(4, requires_grad=True)
+    y = x * 3
+    y[1:3] = 0
+    y[tg.tensor([3])] = float("nan")
+    y[:3].sum().backward()
+    assert x.grad.tolist() == [3, 0, 0, 0]
+
+
+def test_a_saved_value_that_was_indexed_away_is_noticed():
+    x = tg.ones(3, requires_grad=True)
+    y = x * 2
+    z = y * y
+    y[0] = 5.0
+    with pytest.raises(tg.errors.AutogradError, match="modified in place"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("index_add_", (0, tg.tensor([1, 1]), tg.ones(2, 2))),
+    ("index_copy_", (0, tg.tensor([1]), tg.ones(1, 2))),
+    ("index_fill_", (0, tg.tensor([1]), 2.0)),
+    ("scatter_", (0, tg.tensor([[1, 0]]), 2.0)),
+    ("scatter_add_", (0, tg.tensor([[1, 0]]), tg.ones(1, 2))),
+    ("scatter_reduce_", (0, tg.tensor([[1, 0]]), tg.ones(1, 2), "sum")),
+    ("masked_fill_", (tg.tensor([[True], [False], [True]]), 3.0)),
+    ("masked_scatter_", (tg.tensor([True, False]), tg.ones(3))),
+    ("index_put_", ((tg.tensor([1]),), tg.ones(2))),
+    ("put_", (tg.tensor([4]), tg.ones(1))),
+])  # fmt: skip
+def test_in_place_forms_write_where_the_others_do(name, arguments):
+    base = tg.arange(6.0).reshape(2, 3).clone()
+    target = base.t()
+    expected = getattr(target.clone(), name[:-1])(*arguments)
+    assert getattr(target, name)(*arguments) is target
+    np.testing.assert_array_equal(target.numpy(), expected.numpy())
+    np.testing.assert_array_equal(base.numpy(), expected.numpy().T)
+    assert base._version == 1
+    leaf = tg.zeros(3, 2, requires_grad=True)
+    with pytest.raises(tg.errors.AutogradError, match="leaf"):
+        getattr(leaf, name)(*arguments)
+
+
+def test_scatter_reduce_of_integers_and_booleans():
+    index = tg.tensor([0, 0, 1])
+    ints = tg.zeros(2, dtype=tg.int64)
+    assert ints.scatter_reduce(0, index, tg.tensor([3, 4, 5]), "mean", include_self=False).tolist() == [3, 5]
+    assert ints.scatter_reduce(0, index, tg.tensor([3, 4, -5]), "amax").tolist() == [4, 0]
+    assert tg.zeros(2, dtype=tg.bool_).scatter(0, tg.tensor([1]), True).tolist() == [False, True]
+
+
+def test_nan_and_infinity_do_not_leak_through_masks():
+    x = tg.tensor([1.0, 2.0], requires_grad=True)
+    (tg.where(tg.tensor([True, False]), x, 0.0) * tg.tensor([1.0, float("nan")])).sum().backward()
+    assert x.grad.tolist() == [1, 0]
+    y = tg.tensor([float("inf"), 1.0], requires_grad=True)
+    y.masked_fill(tg.tensor([True, False]), 0.0).sum().backward()
+    assert y.grad.tolist() == [0, 1]
+
+
+def test_where_takes_numbers_and_conditions_alone():
+    mask = tg.tensor([True, False])
+    assert tg.where(mask, 1.0, 2.0).dtype == tg.float32
+    assert tg.where(mask, tg.ones(2, dtype=tg.float64), 0).dtype == tg.float64
+    assert [each.tolist() for each in tg.where(mask)] == [[0]]
+    assert tg.nonzero(tg.tensor(3)).shape == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "act, error, message",
+    [
+        (lambda: A[5], IndexError, r"index 5 is out of range for dimension 0 of size 2: it takes -2 to 1; you called"),
+        (lambda: A[0, 0, -5], IndexError, "index -5 is out of range for dimension 2 of size 4"),
+        (lambda: A[[5]], IndexError, "index 5 is out of range for dimension 0 of size 2"),
+        (lambda: A[:, tg.tensor([0, 3])], IndexError, "index 3 is out of range for dimension 1 of size 3"),
+        (lambda: A[0, 0, 0, 0], IndexError, "too many indices for a tensor of 3 dimensions"),
+        (lambda: tg.tensor(1.0)[0], IndexError, r"0-d tensor cannot be indexed by a number; use item\(\)"),
+        (lambda: A[::-1], ValueError, r"positive step, and you gave -1; use flip\(\)"),
+        (lambda: A[[0], ::-2], ValueError, "positive step"),
+        (lambda: A[1.0], IndexError, "you gave a float"),
+        (lambda: A["a"], IndexError, "you gave a str"),
+        (lambda: A[tg.tensor([1.0])], IndexError, "integers or booleans, not float32"),
+        (lambda: A[tg.zeros(3, dtype=tg.bool_)], IndexError, r"a mask must have the lengths .* shape \(2, 3, 4\)"),
+        (lambda: A[:, [0, 1], [0, 1, 2]], IndexError, "shape"),
+        (lambda: A.clone().__setitem__(0, tg.ones(5)), ValueError, r"shape \(5,\) cannot be broadcast .* \(3, 4\)"),
+        (lambda: A.clone().__setitem__([0], tg.ones(5)), ValueError, "cannot be broadcast"),
+        (lambda: A.clone().__setitem__(7, 0.0), IndexError, "index 7 is out of range"),
+        (lambda: A.gather(0, tg.tensor([0])), ValueError, "needs an index of 3 dimensions"),
+        (lambda: A.gather(2, tg.full((2, 3, 4), 4)), IndexError, r"got index 4, outside 0..3: dimension 2 has size 4"),
+        (lambda: A.gather(2, A), TypeError, "index of integers, not float32"),
+        (lambda: A[0].scatter(1, tg.tensor([[0, 9]]), 1.0), IndexError, "got index 9"),
+        (
+            lambda: A[0].scatter_add(1, tg.tensor([[0]]), tg.ones(1, 1, dtype=tg.float64)),
+            TypeError,
+            "src of the tensor's dtype",
+        ),
+        (
+            lambda: A[0].scatter_add(1, tg.tensor([[0, 1]]), tg.ones(1, 1)),
+            ValueError,
+            "src of at least the index's shape",
+        ),
+        (
+            lambda: A[0].scatter_reduce(1, tg.tensor([[0]]), tg.ones(1, 1), "max"),
+            ValueError,
+            "sum, prod, mean, amax, amin",
+        ),
+        (lambda: A.index_select(1, tg.tensor([3])), IndexError, "got index 3, outside 0..2: dimension 1 has size 3"),
+        (lambda: A.index_select(1, tg.tensor([[0]])), IndexError, "vector of indices"),
+        (lambda: A.index_add(0, tg.tensor([0]), tg.ones(1, 3)), ValueError, r"source of shape \(1, 3, 4\)"),
+        (lambda: A.index_fill(0, tg.tensor([0]), tg.ones(2)), ValueError, "0-d tensor"),
+        (lambda: A.take(tg.tensor([24])), IndexError, "24 elements takes -24 to 23"),
+        (lambda: A.put(tg.tensor([0]), tg.ones(2)), ValueError, "1 places, 2 values"),
+        (lambda: A.masked_fill(A, 0.0), TypeError, "boolean tensor as mask, and you gave float32"),
+        (lambda: A.masked_fill(A > 0, tg.ones(2)), ValueError, "0-d tensor"),
+        (lambda: A.masked_scatter(A > 0, tg.ones(2)), ValueError, "needs 23 elements"),
+        (lambda: tg.where(A, A, A), TypeError, "boolean condition"),
+        (
+            lambda: A.index_put((tg.tensor([0]),), tg.ones(1, dtype=tg.float64)),
+            TypeError,
+            "values of the tensor's dtype",
+        ),
+        (lambda: tg.embedding(A[0], tg.tensor([3])), IndexError, "row outside 0..2"),
+    ],
+)
+def test_misuse_says_what_was_wrong(act, error, message):
+    with pytest.raises(error, match=message):
+        act()

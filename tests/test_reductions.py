@@ -1,0 +1,156 @@
+"""Reductions beside their recorded values: named results, overloads, out=, integers, empty tensors, errors."""
+
+import math
+
+import numpy as np
+import pytest
+import telegrad as tg
+
+A = [[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]
+
+
+def test_named_results():
+    a = tg.tensor(A)
+    for function in (tg.max, tg.min, tg.median, tg.nanmedian, tg.mode, tg.cummax, tg.cummin):
+        result = function(a, 1)
+        assert result.values is result[0] and result.indices.dtype == tg.int64
+        method = getattr(a, function.__name__)(dim=1)
+        assert tg.equal(method.values, result.values)
+    assert tg.sort(a).values.tolist() == [[1, 2, 3], [4, 5, 6]] and a.sort(0, True).indices.tolist() == [
+        [1] * 3,
+        [0] * 3,
+    ]
+    assert a.topk(2).values.tolist() == [[3, 2], [6, 5]] and a.kthvalue(2).indices.tolist() == [2, 2]
+    pair = tg.aminmax(a, dim=0)
+    assert pair.min.tolist() == [3, 1, 2] and pair.max.tolist() == [4, 6, 5]
+
+
+def test_overloads():
+    a = tg.tensor(A)
+    assert a.max(tg.full((3,), 3.0)).tolist() == tg.maximum(a, tg.tensor(3.0)).tolist()
+    assert a.var(0, False).tolist() == a.var(dim=0, correction=0).tolist() == a.var(0, unbiased=False).tolist()
+    assert a.std(False).item() == pytest.approx(np.std(A)) and a.std().item() == pytest.approx(np.std(A, ddof=1))
+    assert tg.var(a, 1, True, True).shape == (2, 1) and tg.var_mean(a, 1)[1].tolist() == [2, 5]
+    assert tg.sum(a, (0, 1)).item() == tg.sum(a, ()).item() == 21 and a.sum(dim=-1, keepdim=True).shape == (2, 1)
+    assert tg.norm(a, dim=1).shape == (2,) and tg.norm(a, 1).item() == 21 and tg.dist(a, a).item() == 0
+    assert tg.sum(input=a, dim=0, dtype=tg.float64).dtype == tg.float64
+
+
+def test_integers_and_booleans():
+    a = tg.tensor([[1, 2], [3, 0]], dtype=tg.uint8)
+    assert a.sum().dtype == a.prod().dtype == a.cumsum(0).dtype == tg.int64 and a.amax().dtype == tg.uint8
+    assert a.any().dtype == a.all(1).dtype == tg.uint8 and a.all(1).tolist() == [1, 0]
+    b = tg.tensor([True, False, True])
+    assert (
+        b.sum().item() == 2
+        and b.all().dtype == tg.bool
+        and b.max().item() is True
+        and b.cumsum(0).tolist() == [1, 1, 2]
+    )
+    assert tg.count_nonzero(a, 0).tolist() == [2, 1] and tg.diff(b).tolist() == [True, True]
+    for function in (tg.mean, tg.var, tg.std, tg.norm, tg.quantile):
+        with pytest.raises(TypeError, match=rf"{function.__name__}.*floating-point|computes in floating point"):
+            function(a, *([0.5] if function is tg.quantile else []))
+    assert a.mean(dtype=tg.float32).item() == 1.5
+
+
+def test_small_types_are_added_up_precisely():
+    a = tg.full((5000,), 0.1, dtype=tg.float16)
+    assert abs(a.sum().item() - 500) < 1 and abs(a.mean().item() - 0.1) < 1e-3
+    assert abs(tg.full((3000,), 0.5, dtype=tg.bfloat16).sum().item() - 1500) < 8
+
+
+def test_nothing_to_reduce():
+    empty = tg.empty(0, 3)
+    assert empty.sum().item() == 0 and empty.prod().item() == 1 and math.isnan(empty.mean().item())
+    assert empty.sum(0).tolist() == [0, 0, 0] and empty.all().item() is True and empty.any().item() is False
+    assert empty.amax(1).shape == empty.argmax(1).shape == (0,) and empty.logsumexp(0).tolist() == [-math.inf] * 3
+    assert (
+        empty.sort(0).values.shape == (0, 3) and empty.cumsum(0).shape == (0, 3) and math.isnan(tg.median(tg.empty(0)))
+    )
+    assert tg.unique(tg.empty(0)).shape == (0,) and tg.norm(tg.empty(0)).item() == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "match"),
+    [
+        (lambda a, e: e.max(), ValueError, r"max\(\) of no elements"),
+        (lambda a, e: e.amin(0), ValueError, r"amin\(\) of no elements.*\(0, 3\)"),
+        (lambda a, e: e.argmax(), ValueError, r"argmax\(\) of no elements"),
+        (lambda a, e: e.median(0), ValueError, r"median\(\) of no elements"),
+        (lambda a, e: e.mode(0), ValueError, r"mode\(\) of no elements"),
+        (lambda a, e: tg.quantile(e, 0.5), ValueError, r"quantile\(\) of no elements"),
+        (lambda a, e: tg.norm(e, -math.inf), ValueError, "elements"),
+        (lambda a, e: a.sum(2), IndexError, r"sum\(\).*dim 2"),
+        (lambda a, e: a.sum((0, 0)), ValueError, "twice"),
+        (lambda a, e: a.sort(5), IndexError, r"sort\(\).*-2 to 1"),
+        (lambda a, e: a.topk(4), ValueError, r"topk\(\) cannot choose 4 of the 3"),
+        (lambda a, e: a.kthvalue(0), ValueError, r"kthvalue\(\) takes k from 1 to 3"),
+        (lambda a, e: tg.quantile(a, 1.5), ValueError, "within 0 and 1"),
+        (lambda a, e: tg.quantile(a, 0.5, interpolation="odd"), ValueError, "linear"),
+        (lambda a, e: tg.norm(a, "odd"), ValueError, "norm"),
+        (lambda a, e: tg.softmax(a), TypeError, "dim"),
+        (lambda a, e: tg.bincount(a), TypeError, "integers"),
+        (lambda a, e: tg.bincount(tg.tensor([-1])), ValueError, "from 0"),
+        (lambda a, e: tg.histc(a, 0), ValueError, "bins"),
+        (lambda a, e: tg.searchsorted(a, tg.ones(3, 2)), ValueError, r"\(3, 2\)"),
+        (lambda a, e: tg.searchsorted(a[0], a, side="left", right=True), ValueError, "side"),
+        (lambda a, e: tg.diff(tg.tensor(1.0)), ValueError, "dimension"),
+        (lambda a, e: tg.cov(tg.ones(2, 2, 2)), ValueError, "two dimensions"),
+        (lambda a, e: tg.max(a * 1j), TypeError, "order"),
+        (lambda a, e: tg.sum(a, 0, out=tg.zeros(2)), ValueError, "sum"),
+    ],
+)
+def test_errors_name_the_operation(wrong, error, match):
+    with pytest.raises(error, match=match):
+        wrong(tg.tensor(A), tg.empty(0, 3))
+
+
+def test_out():
+    a = tg.tensor(A)
+    for name, arguments in (
+        ("sum", (0,)),
+        ("mean", (0,)),
+        ("amax", (0,)),
+        ("var", (0,)),
+        ("all", (0,)),
+        ("logsumexp", (0,)),
+    ):
+        out = tg.zeros(3)
+        assert getattr(tg, name)(a, *arguments, out=out) is out
+        assert tg.allclose(out, getattr(tg, name)(a, *arguments).to(tg.float32))
+
+
+def test_counting():
+    a = tg.tensor([3, 1, 2, 3, 3, 1])
+    values, inverse, counts = tg.unique(a, return_inverse=True, return_counts=True)
+    assert tg.equal(values[inverse], a) and counts.tolist() == [2, 1, 3] and a.unique().tolist() == [1, 2, 3]
+    assert tg.unique(tg.tensor([math.nan, 1.0, math.nan])).shape == (3,)
+    assert a.bincount().tolist() == [0, 2, 1, 3] and tg.isin(a, 3).tolist() == [True, False, False, True, True, False]
+    assert tg.histc(tg.tensor([1.0, 2.0, 1.0]), 2).tolist() == [2, 1]
+    assert tg.bucketize(tg.tensor([0.5, 3.0]), tg.tensor([1, 3, 5])).tolist() == [0, 1]
+    order = tg.argsort(a)
+    assert (
+        tg.searchsorted(a, 2, sorter=order).item() == 2
+        and tg.searchsorted(a[order], 3, out_int32=True).dtype == tg.int32
+    )
+
+
+def test_running_sums_in_place():
+    a = tg.tensor(A)
+    assert a.cumsum_(1) is a and a.tolist() == [[3, 4, 6], [4, 10, 15]]
+    assert tg.tensor(2.0).cumsum(0).item() == 2 and tg.cummax(tg.tensor(2.0), 0).indices.item() == 0
+
+
+def test_a_long_product_with_zeros_has_gradients():
+    x = tg.ones(400)
+    x[7] = 0
+    x.requires_grad_()
+    (gradient,) = tg.autograd.grad(x.cumprod(0).sum(), x)
+    assert gradient[7].item() == 393 and gradient[0].item() == 7 and gradient[8:].sum().item() == 0
+
+
+def test_norm_of_singular_values():
+    a = tg.tensor(A)
+    assert tg.norm(a, "nuc").item() == pytest.approx(np.linalg.norm(A, "nuc"), rel=1e-5)
+    assert tg.corrcoef(a).shape == (2, 2) and tg.cov(tg.tensor([1.0, 3.0])).item() == 2
