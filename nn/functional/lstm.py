@@ -97,9 +97,8 @@ class _Layer:
         w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype)
         h, c = self.h[:0], self.c[:0]
         for step, n in self.steps:
-            if n != len(h):
-                h, c = going_on(h, n, self.h), going_on(c, n, self.c)
-                products, kept = room[:4, :n], room[4, :n]
+            h, c = going_on(h, n, self.h), going_on(c, n, self.c)
+            products, kept = room[:4, :n], room[4, :n]
             gates, tanh_c = self.gates[step, :, :n], self.tanh_c[step, :n]
             gates += np.matmul(h, w_hh, out=products)
             np.tanh(gates, out=gates)
@@ -116,12 +115,9 @@ class _Layer:
         """The gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
         changes, former_c = self.steps.empty(self.gates.shape, self.x.dtype), self.steps.former(self.all_c, self.c)
-        room, size = np.empty((9, *self.h.shape), self.x.dtype), -1
+        room = np.empty((9, *self.h.shape), self.x.dtype)
         for step, n in self.steps.back():
-            if n != size:
-                size, dh_n, dc_n = n, dh[:n], dc[:n]
-                products, slopes, of_c = room[:4, :n], room[4:8, :n], room[8, :n]
-                of_opened, of_cell = slopes[:3], slopes[3]
+            dh_n, dc_n, products, slopes, of_c = dh[:n], dc[:n], room[:4, :n], room[4:8, :n], room[8, :n]
             gates, change, tanh_c = self.gates[step, :, :n], changes[step, :, :n], self.tanh_c[step, :n]
             if grads[0] is not None:
                 dh_n += grads[0][step, :n]
@@ -135,8 +131,8 @@ class _Layer:
             np.multiply(dc_n, gates[3:1:-1], out=change[2:])
             # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
             np.multiply(gates, gates, out=slopes)
-            np.subtract(gates[:3], of_opened, out=of_opened)
-            np.subtract(1, of_cell, out=of_cell)
+            np.subtract(gates[:3], slopes[:3], out=slopes[:3])
+            np.subtract(1, slopes[3], out=slopes[3])
             change *= slopes
             np.add.reduce(np.matmul(change, self.w_hh, out=products), 0, out=dh_n)
             dc_n *= gates[0]
