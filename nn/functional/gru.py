@@ -17,6 +17,7 @@ from .recurrence import (
     Steps,
     Weights,
     forward_planes,
+    going_on,
     gradient_of,
     of_bias,
     over_steps,
@@ -66,64 +67,68 @@ def replayed(x: Tensor, h: Tensor, steps: Steps, one: Any) -> tuple[Tensor, Tens
 
 
 class _Layer:
-    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (3, T, N, H)."""
+    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (T, 3, N, H)."""
 
     def __init__(self, x: Array, h: Array, weights: Weights, steps: Steps) -> None:
         self.x, self.h, self.steps = x, h, steps
         self.w_ih, self.w_hh = planes(weights.ih._array, _ORDER), planes(weights.hh._array, _ORDER)
         self.b_ih, self.b_hh = (
-            None if bias is None else planes(bias._array[:, None], _ORDER)
+            None if bias is None else planes(bias._array[:, None], _ORDER).swapaxes(1, 2)
             for bias in (weights.bias_ih, weights.bias_hh)
         )
 
     def forward(self) -> tuple[Array, Array]:
         """The outputs of all steps, and the last states."""
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
-        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves)
-        if self.b_ih is not None and self.b_hh is not None:
-            both = self.b_ih.copy()
-            both[:2] += self.b_hh[:2]
-            self.gates += (both * halves).swapaxes(1, 2)[:, None]
-        self.former_h, self.new_h, y = (self.steps.empty(shape, self.x.dtype) for _ in range(3))
-        h, w_hh = self.h.copy(), forward_planes(self.w_hh) * halves
-        room = np.empty((3, *self.h.shape), self.x.dtype)
+        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, self._bias(halves))
+        self.y, self.new_h = (self.steps.empty(shape, self.x.dtype) for _ in range(2))
+        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((3, *self.h.shape), self.x.dtype)
+        h = self.h[:0]
         for step, n in self.steps:
-            self.former_h[step] = h
-            gates, h_n, new_h = self.gates[:, step, :n], h[:n], self.new_h[step, :n]
-            products = np.matmul(h_n, w_hh, out=room[:, :n])
-            new_h[...] = products[2] if self.b_hh is None else products[2] + self.b_hh[2].T
+            h = going_on(h, n, self.h)
+            gates, new_h, products = self.gates[step, :, :n], self.new_h[step, :n], np.matmul(h, w_hh, out=room[:, :n])
+            np.add(products[2], 0 if self.b_hh is None else self.b_hh[2], out=new_h)
             opened, new = gates[:2], gates[2]
             opened += products[:2]
             np.tanh(opened, out=opened)
             opened *= 0.5
             opened += 0.5
-            new += opened[0] * new_h
+            new += np.multiply(opened[0], new_h, out=products[2])
             np.tanh(new, out=new)
-            h_n -= new
-            h_n *= opened[1]
-            h_n += new
-            y[step, :n] = h_n
-        return y, h
+            h = np.subtract(h, new, out=self.y[step, :n])
+            h *= opened[1]
+            h += new
+        return self.y, self.steps.last(self.y, self.h)
+
+    def _bias(self, halves: Array) -> Array | None:
+        """What is added to all steps at once: both biases, but of the new gate only the inputs' one."""
+        if self.b_ih is None or self.b_hh is None:
+            return None
+        both = self.b_ih.copy()
+        both[:2] += self.b_hh[:2]
+        return np.asarray(both * halves)
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """The gradients of x, h and the weights."""
-        dh = gradient_of(grads[1], self.h)
+        dh, former_h = gradient_of(grads[1], self.h), self.steps.former(self.y, self.h)
         of_h, of_x = (self.steps.empty(self.gates.shape, self.x.dtype) for _ in range(2))
         for step, n in self.steps.back():
-            dh_n, change, (reset, update, new) = dh[:n], of_h[:, step, :n], self.gates[:, step, :n]
+            dh_n, change, (reset, update, new) = dh[:n], of_h[step, :, :n], self.gates[step, :, :n]
             if grads[0] is not None:
                 dh_n += grads[0][step, :n]
             of_new = dh_n * (1 - update) * (1 - new * new)
             np.multiply(of_new * self.new_h[step, :n], reset * (1 - reset), out=change[0])
-            np.multiply(dh_n * (self.former_h[step, :n] - new), update * (1 - update), out=change[1])
+            np.multiply(dh_n * (former_h[step, :n] - new), update * (1 - update), out=change[1])
             np.multiply(of_new, reset, out=change[2])
-            of_x[:2, step, :n], of_x[2, step, :n] = change[:2], of_new
+            of_x[step, :2, :n], of_x[step, 2, :n] = change[:2], of_new
             dh_n *= update
-            dh_n += np.matmul(change, self.w_hh).sum(0)
-        return [through(of_x, self.w_ih) if wanted[0] else None, dh, *self._of_weights(rows_of(of_x), rows_of(of_h))]
+            dh_n += np.add.reduce(np.matmul(change, self.w_hh), 0)
+        of_x, of_h = rows_of(of_x), rows_of(of_h)
+        into = through(of_x, self.w_ih, self.x.shape) if wanted[0] else None
+        return [into, dh, *self._of_weights(of_x, of_h, former_h)]
 
-    def _of_weights(self, of_x: Array, of_h: Array) -> list[Array | None]:
-        matrices = [over_steps(of_x, self.x, _ORDER), over_steps(of_h, self.former_h, _ORDER)]
+    def _of_weights(self, of_x: Array, of_h: Array, former_h: Array) -> list[Array | None]:
+        matrices = [over_steps(of_x, self.x, _ORDER), over_steps(of_h, former_h, _ORDER)]
         if self.b_ih is None:
             return [*matrices, None, None]
         return [*matrices, of_bias(of_x, _ORDER), of_bias(of_h, _ORDER)]

@@ -20,6 +20,7 @@ from .recurrence import (
     Steps,
     Weights,
     forward_planes,
+    going_on,
     gradient_of,
     of_bias,
     over_steps,
@@ -71,71 +72,74 @@ def _replayed(
     return stack([outputs[step] for step in range(len(outputs))]), h, c
 
 
-# The gates in the order in which they are computed, by their places in PyTorch's: input, forget, output, cell.
-_ORDER = (0, 1, 3, 2)
+# The gates in the order in which they are computed, by their places in PyTorch's: forget, output, input, cell. So the
+# sigmoids lie together, and so do the two that are factors of one another.
+_ORDER = (1, 3, 0, 2)
 _HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)
 
 
 class _Layer:
-    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (4, T, N, H)."""
+    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (T, 4, N, H)."""
 
     def __init__(self, x: Array, h: Array, c: Array, weights: Weights, steps: Steps) -> None:
         self.x, self.h, self.c, self.steps = x, h, c, steps
         self.w_ih, self.w_hh = planes(weights.ih._array, _ORDER), planes(weights.hh._array, _ORDER)
         self.bias = None
         if weights.bias_ih is not None and weights.bias_hh is not None:
-            self.bias = planes((weights.bias_ih._array + weights.bias_hh._array)[:, None], _ORDER)
+            self.bias = planes((weights.bias_ih._array + weights.bias_hh._array)[:, None], _ORDER).swapaxes(1, 2)
 
     def forward(self) -> tuple[Array, Array, Array]:
         """The outputs of all steps, and the last states."""
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
-        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves)
-        if self.bias is not None:
-            self.gates += (self.bias * halves).swapaxes(1, 2)[:, None]
-        self.former_h, self.former_c, self.tanh_c, y = (self.steps.empty(shape, self.x.dtype) for _ in range(4))
-        h, c, w_hh = self.h.copy(), self.c.copy(), forward_planes(self.w_hh) * halves
-        room = np.empty((4, *self.h.shape), self.x.dtype)
+        bias = None if self.bias is None else self.bias * halves
+        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, bias)
+        self.y, self.all_c, self.tanh_c = (self.steps.empty(shape, self.x.dtype) for _ in range(3))
+        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype)
+        h, c = self.h[:0], self.c[:0]
         for step, n in self.steps:
-            self.former_h[step], self.former_c[step] = h, c
-            gates, h_n, c_n, tanh_c = self.gates[:, step, :n], h[:n], c[:n], self.tanh_c[step, :n]
-            gates += np.matmul(h_n, w_hh, out=room[:, :n])
+            h, c = going_on(h, n, self.h), going_on(c, n, self.c)
+            products, kept = room[:4, :n], room[4, :n]
+            gates, tanh_c = self.gates[step, :, :n], self.tanh_c[step, :n]
+            gates += np.matmul(h, w_hh, out=products)
             np.tanh(gates, out=gates)
             opened = gates[:3]
             opened *= 0.5
             opened += 0.5
-            into, forget, out, cell = gates
-            c_n *= forget
-            c_n += into * cell
-            np.tanh(c_n, out=tanh_c)
-            np.multiply(out, tanh_c, out=h_n)
-            y[step, :n] = h_n
-        return y, h, c
+            forget, out, into, cell = gates
+            c = np.multiply(forget, c, out=self.all_c[step, :n])
+            c += np.multiply(into, cell, out=kept)
+            h = np.multiply(out, np.tanh(c, out=tanh_c), out=self.y[step, :n])
+        return self.y, self.steps.last(self.y, self.h), self.steps.last(self.all_c, self.c)
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """The gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
-        changes = self.steps.empty(self.gates.shape, self.x.dtype)
-        room, slopes = np.empty_like(changes[:, 0]), np.empty_like(changes[:, 0])
+        changes, former_c = self.steps.empty(self.gates.shape, self.x.dtype), self.steps.former(self.all_c, self.c)
+        room = np.empty((9, *self.h.shape), self.x.dtype)
         for step, n in self.steps.back():
-            dh_n, dc_n, change, slope = dh[:n], dc[:n], changes[:, step, :n], slopes[:, :n]
-            gates, tanh_c = self.gates[:, step, :n], self.tanh_c[step, :n]
+            dh_n, dc_n, products, slopes, of_c = dh[:n], dc[:n], room[:4, :n], room[4:8, :n], room[8, :n]
+            gates, change, tanh_c = self.gates[step, :, :n], changes[step, :, :n], self.tanh_c[step, :n]
             if grads[0] is not None:
                 dh_n += grads[0][step, :n]
-            dc_n += dh_n * gates[2] * (1 - tanh_c * tanh_c)
-            np.multiply(dc_n, gates[3], out=change[0])
-            np.multiply(dc_n, self.former_c[step, :n], out=change[1])
-            np.multiply(dh_n, tanh_c, out=change[2])
-            np.multiply(dc_n, gates[0], out=change[3])
+            # By c, h = out * tanh(c) changes with out * (1 - tanh(c) ** 2), which is out - h * tanh(c).
+            np.multiply(self.y[step, :n], tanh_c, out=of_c)
+            np.subtract(gates[1], of_c, out=of_c)
+            of_c *= dh_n
+            dc_n += of_c
+            np.multiply(dc_n, former_c[step, :n], out=change[0])
+            np.multiply(dh_n, tanh_c, out=change[1])
+            np.multiply(dc_n, gates[3:1:-1], out=change[2:])
             # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
-            np.multiply(gates, gates, out=slope)
-            np.subtract(gates[:3], slope[:3], out=slope[:3])
-            np.subtract(1, slope[3], out=slope[3])
-            change *= slope
-            np.add.reduce(np.matmul(change, self.w_hh, out=room[:, :n]), 0, out=dh_n)
-            dc_n *= gates[1]
-        return [through(changes, self.w_ih) if wanted[0] else None, dh, dc, *self._of_weights(changes)]
-
-    def _of_weights(self, changes: Array) -> list[Array | None]:
+            np.multiply(gates, gates, out=slopes)
+            np.subtract(gates[:3], slopes[:3], out=slopes[:3])
+            np.subtract(1, slopes[3], out=slopes[3])
+            change *= slopes
+            np.add.reduce(np.matmul(change, self.w_hh, out=products), 0, out=dh_n)
+            dc_n *= gates[0]
         rows = rows_of(changes)
+        return [through(rows, self.w_ih, self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
+
+    def _of_weights(self, rows: Array) -> list[Array | None]:
+        former_h = self.steps.former(self.y, self.h)
         bias = None if self.bias is None else of_bias(rows, _ORDER)
-        return [over_steps(rows, self.x, _ORDER), over_steps(rows, self.former_h, _ORDER), bias, bias]
+        return [over_steps(rows, self.x, _ORDER), over_steps(rows, former_h, _ORDER), bias, bias]

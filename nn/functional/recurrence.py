@@ -18,6 +18,7 @@ class Steps:
 
     def __init__(self, counts: Sequence[int], reverse: bool) -> None:
         self.counts = counts
+        self.reverse = reverse
         self.order = range(len(counts) - 1, -1, -1) if reverse else range(len(counts))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
@@ -28,9 +29,36 @@ class Steps:
         """The same in the order of the backward pass."""
         return ((step, self.counts[step]) for step in reversed(self.order))
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:  # type: ignore[type-arg]
         """An array of all steps, to be written; what steps leave out, because sequences have ended, is zero."""
         return np.empty(shape, dtype) if min(self.counts, default=0) == shape[-2] else np.zeros(shape, dtype)
+
+    def former(self, states: Array, first: Array) -> Array:
+        """The state before each step, (T, N, H), from those after each and the first ones, (N, H)."""
+        result = np.empty_like(states)
+        if not self.reverse:
+            result[1:], result[:1] = states[:-1], first
+            return result
+        result[:-1], result[-1:] = states[1:], first
+        for step, (here, later) in enumerate(zip(self.counts, self.counts[1:])):
+            result[step, later:here] = first[later:here]
+        return result
+
+    def last(self, states: Array, first: Array) -> Array:
+        """The state of each sequence after its last step, (N, H)."""
+        result = first.copy()
+        if self.reverse:
+            result[:] = states[0]
+            return result
+        for step, (here, later) in enumerate(zip(self.counts, (*self.counts[1:], 0))):
+            if later < here:
+                result[later:here] = states[step, later:here]
+        return result
+
+
+def going_on(state: Array, count: int, first: Array) -> Array:
+    """The states of the first ``count`` sequences, of whom some may have ended, or join with their ``first`` state."""
+    return state[:count] if count <= len(state) else np.concatenate([state, first[len(state) : count]])
 
 
 class Weights(NamedTuple):
@@ -62,14 +90,21 @@ def forward_planes(gates: Array) -> Array:
     return np.ascontiguousarray(gates.swapaxes(1, 2))
 
 
-def times_inputs(x: Array, weights: Array) -> Array:
-    """The products of the inputs of all steps with each gate's weights: (T, N, I) and (gates, I, H) give (gates, T, N, H)."""
-    return np.matmul(x.reshape(-1, x.shape[-1]), weights).reshape(len(weights), *x.shape[:-1], -1)  # type: ignore[no-any-return]
+def times_inputs(x: Array, weights: Array, bias: Array | None) -> Array:
+    """The products of the inputs of all steps with each gate's weights: (T, N, I) and (gates, I, H) give (T, gates, N, H).
+
+    The gates of a step lie together: what is far apart in memory costs four times as much to go over.
+    """
+    gates = np.matmul(x[:, None], weights)
+    if bias is not None:
+        gates += bias
+    return gates
 
 
 def rows_of(changes: Array) -> Array:
-    """From planes (gates, T, N, H) to rows (T * N, gates * H), for products over all steps."""
-    return changes.transpose(1, 2, 0, 3).reshape(changes[0, ..., 0].size, -1)  # type: ignore[no-any-return]
+    """From (T, gates, N, H) to rows (T * N, gates * H), for products over all steps."""
+    steps, gates, sequences, features = changes.shape
+    return changes.swapaxes(1, 2).reshape(steps * sequences, gates * features)
 
 
 def over_steps(rows: Array, values: Array, order: Sequence[int]) -> Array:
@@ -80,13 +115,13 @@ def over_steps(rows: Array, values: Array, order: Sequence[int]) -> Array:
 
 def of_bias(rows: Array, order: Sequence[int]) -> Array:
     """The gradient of a bias (gates * H,) that was added in each step."""
-    return from_planes(rows.sum(0).reshape(len(order), -1, 1), order).reshape(-1)
+    # A product with ones is three times as fast as a sum over the first dimension.
+    return from_planes((np.ones(len(rows), rows.dtype) @ rows).reshape(len(order), -1, 1), order).reshape(-1)
 
 
-def through(changes: Array, gates: Array) -> Array:
-    """The gradient of what was multiplied with the gates (gates, H, I): from (gates, T, N, H) to (T, N, I)."""
-    flat = changes.reshape(len(changes), -1, changes.shape[-1])
-    return np.matmul(flat, gates).sum(0).reshape(*changes.shape[1:-1], -1)  # type: ignore[no-any-return]
+def through(rows: Array, gates: Array, shape: tuple[int, ...]) -> Array:
+    """The gradient of inputs of that shape, which were multiplied with the gates (gates, H, I) in each step."""
+    return (rows @ gates.reshape(-1, gates.shape[-1])).reshape(shape)
 
 
 def gradient_of(grad: Array | None, state: Array) -> Array:
