@@ -54,7 +54,7 @@ class Copies:
 
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
         if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
+            return memo[id(self)]
         tensor: Any = self
         if tensor._edge is not None:
             raise AutogradError("only leaves can be deep-copied; use clone(), or detach() first")

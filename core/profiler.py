@@ -130,7 +130,7 @@ class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
     def _stack(self) -> list[FunctionEvent]:
         if not hasattr(self._open, "stack"):
             self._open.stack = []
-        return self._open.stack  # type: ignore[no-any-return]
+        return self._open.stack
 
     def begin(self, name: str, shapes: tuple[Any, ...] = (), backward: bool = False) -> FunctionEvent:
         """Note that a call starts in this thread, inside the one that is going on."""

@@ -67,7 +67,7 @@ def storage(array: Array) -> Array:
 
 def address(array: Array) -> int:
     """Where an array's first element is in memory."""
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def shared_segment(array: Array) -> Segment | None:

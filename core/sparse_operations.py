@@ -115,7 +115,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     shape = (input.shape[0], *other.shape[1:])
     if not products.numel():
         return Tensor(np.zeros(shape, products.dtype))
-    return TENSORS.add_rows(shape, rows, products)  # type: ignore[no-any-return]
+    return TENSORS.add_rows(shape, rows, products)
 
 
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:

@@ -110,7 +110,7 @@ class SparseTensor(Tensor):
         """All elements, zeros too, as an ordinary tensor; gradients flow through it."""
         rows = math.prod(self._shape[: self.sparse_dim()])
         result = TENSORS.reshape(self._added_up(self._rows(), rows), self._shape)
-        return result if dtype is None else result.to(dtype)  # type: ignore[no-any-return]
+        return result if dtype is None else result.to(dtype)
 
     def to_sparse(self, sparse_dim: int | None = None) -> SparseTensor:
         """This tensor.
@@ -132,7 +132,7 @@ class SparseTensor(Tensor):
         shape = (count, *self._elements.shape[1:])
         if not self._elements.numel():
             return Tensor(np.zeros(shape, self.dtype))
-        return TENSORS.add_rows(shape, rows, self._elements)  # type: ignore[no-any-return]
+        return TENSORS.add_rows(shape, rows, self._elements)
 
     def with_values(self, elements: Tensor) -> SparseTensor:
         """Other elements at the same places."""
@@ -227,7 +227,7 @@ class SparseTensor(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         elements = deepcopy(self._elements, memo)
-        return memo.setdefault(id(self), SparseTensor(self._places.copy(), elements, self._shape, self._is_coalesced))  # type: ignore[no-any-return]
+        return memo.setdefault(id(self), SparseTensor(self._places.copy(), elements, self._shape, self._is_coalesced))
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return SparseTensor, (self._places, self._elements, self._shape, self._is_coalesced)

@@ -212,7 +212,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
     def detach(self) -> Tensor:
         """The same memory and version counter, outside the graph."""
         if interceptors and (taken := offer(Tensor.detach, (self,), {})) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         result = Tensor(self._array)
         result._counter = self._counter
         return result

@@ -268,4 +268,4 @@ def rebuilt(failure: Failure, worker: Worker) -> Exception:
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
         error = DataLoaderError(f"{failure.kind} in {worker}: {failure.text}")
     error.__cause__ = WorkerTraceback(str(worker), failure.traceback)
-    return error  # type: ignore[no-any-return]
+    return error

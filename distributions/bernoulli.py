@@ -24,28 +24,28 @@ class Bernoulli(Odds):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs  # type: ignore[no-any-return]
+        return self.probs
 
     @property
     def mode(self) -> Tensor:
         probs = self.probs
-        return (probs >= 0.5).to(probs.dtype).masked_fill(probs == 0.5, float("nan"))  # type: ignore[no-any-return]
+        return (probs >= 0.5).to(probs.dtype).masked_fill(probs == 0.5, float("nan"))
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+        return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             probs = self.probs
-            return (rand(self._extended(sample_shape), dtype=probs.dtype) < probs).to(probs.dtype)  # type: ignore[no-any-return]
+            return (rand(self._extended(sample_shape), dtype=probs.dtype) < probs).to(probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, value = self.logits, self._checked(value)
-        return value * logits - softplus(logits)  # type: ignore[no-any-return]
+        return value * logits - softplus(logits)
 
     def entropy(self) -> Tensor:
-        return softplus(self.logits) - self.logits * self.probs  # type: ignore[no-any-return]
+        return softplus(self.logits) - self.logits * self.probs
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(2, dtype=self.probs.dtype).reshape(2, *(1,) * len(self.batch_shape))
@@ -63,15 +63,15 @@ class Geometric(Odds):
 
     @property
     def mean(self) -> Tensor:
-        return 1 / self.probs - 1  # type: ignore[no-any-return]
+        return 1 / self.probs - 1
 
     @property
     def mode(self) -> Tensor:
-        return self.probs * 0  # type: ignore[no-any-return]
+        return self.probs * 0
 
     @property
     def variance(self) -> Tensor:
-        return (1 / self.probs - 1) / self.probs  # type: ignore[no-any-return]
+        return (1 / self.probs - 1) / self.probs
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -87,4 +87,4 @@ class Geometric(Odds):
 
     def entropy(self) -> Tensor:
         p = self.probs
-        return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p  # type: ignore[no-any-return]
+        return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p

@@ -43,7 +43,7 @@ class Categorical(Choice):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs.detach().sum(-1) * float("nan")  # type: ignore[no-any-return]
+        return self.probs.detach().sum(-1) * float("nan")
 
     @property
     def variance(self) -> Tensor:
@@ -64,7 +64,7 @@ class Categorical(Choice):
 
     def entropy(self) -> Tensor:
         logits = self.logits.clamp(min=float(np.finfo(self.logits.dtype).min))
-        return -(logits * self.probs).sum(-1)  # type: ignore[no-any-return]
+        return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(self._num_events).reshape(-1, *(1,) * len(self.batch_shape))
@@ -87,7 +87,7 @@ class OneHotCategorical(Choice):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs  # type: ignore[no-any-return]
+        return self.probs
 
     @property
     def mode(self) -> Tensor:
@@ -95,7 +95,7 @@ class OneHotCategorical(Choice):
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+        return self.probs * (1 - self.probs)
 
     def _one_hot(self, numbers: Array) -> Tensor:
         return Tensor(np.eye(self.event_shape[0], dtype=self.probs.dtype)[numbers])

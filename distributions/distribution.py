@@ -135,7 +135,7 @@ class Distribution:
         """A value whose density is asked for: as a tensor, of a shape that fits, and in the support."""
         value = as_tensor(value)
         if not self._validate_args:
-            return value  # type: ignore[no-any-return]
+            return value
         if self.event_shape and value.shape[-len(self.event_shape) :] != self.event_shape:
             raise ValueError(
                 f"{type(self).__name__} has events of shape {self.event_shape}, and you gave a value of {value.shape}"
@@ -148,7 +148,7 @@ class Distribution:
                 f"and event shape {self.event_shape}"
             ) from None
         self._require(self.support, value, "value")
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _require(self, constraint: Constraint, value: Tensor, what: str) -> None:
         if not bool(constraint.check(value).all()):

@@ -69,7 +69,7 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     # Softplus of the logits is -log(1 - probs), and of their negatives -log(probs).
     success = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    return success + (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))  # type: ignore[no-any-return]
+    return success + (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
 
 
 @register_kl(Categorical, Categorical)
@@ -144,7 +144,7 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - log(1 - q.probs) * (1 / p.probs - 1) - log(q.probs)  # type: ignore[no-any-return]
+    return -p.entropy() - log(1 - q.probs) * (1 / p.probs - 1) - log(q.probs)
 
 
 @register_kl(Independent, Independent)

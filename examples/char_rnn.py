@@ -33,7 +33,7 @@ class CharRNN(nn.Module):
     def forward(self, numbers: tg.Tensor) -> tg.Tensor:
         """The scores."""
         hidden, _ = self.lstm(self.embed(numbers))
-        return self.score(hidden)  # type: ignore[no-any-return]
+        return self.score(hidden)
 
     def write(self, start: list[int], count: int) -> list[int]:
         """``start`` and ``count`` characters that go on from it."""

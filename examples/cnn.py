@@ -45,7 +45,7 @@ class ConvNet(nn.Module):
 
     def forward(self, images: tg.Tensor) -> tg.Tensor:
         """The scores."""
-        return self.classify(self.features(images))  # type: ignore[no-any-return]
+        return self.classify(self.features(images))
 
 
 class Batches:

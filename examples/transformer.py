@@ -40,13 +40,13 @@ class CharTransformer(nn.Module):
 
     def embedded(self, numbers: tg.Tensor) -> tg.Tensor:
         """The characters and their places as vectors."""
-        return self.embed(numbers) + self.place(tg.arange(numbers.shape[1]))  # type: ignore[no-any-return]
+        return self.embed(numbers) + self.place(tg.arange(numbers.shape[1]))
 
     def forward(self, numbers: tg.Tensor) -> tg.Tensor:
         """The scores."""
         mask = nn.Transformer.generate_square_subsequent_mask(numbers.shape[1])
         hidden = self.layers(self.embedded(numbers), mask=mask, is_causal=True)
-        return self.score(self.norm(hidden))  # type: ignore[no-any-return]
+        return self.score(self.norm(hidden))
 
     def write(self, start: list[int], count: int) -> list[int]:
         """``start`` and ``count`` characters that go on from it."""
@@ -63,7 +63,7 @@ class CharTransformer(nn.Module):
         with tg.no_grad():
             hidden = first.norm1(self.embedded(numbers))
             _, weights = first.self_attn(hidden, hidden, hidden, attn_mask=mask, average_attn_weights=False)
-        return weights[0].numpy()  # type: ignore[no-any-return]
+        return weights[0].numpy()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -94,7 +94,7 @@ class Module(Hooked):
         Raises:
             AttributeError: there is none.
         """
-        return self._member("_parameters", "parameter", target)  # type: ignore[no-any-return]
+        return self._member("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path like ``"encoder.norm.running_mean"``.
@@ -102,7 +102,7 @@ class Module(Hooked):
         Raises:
             AttributeError: there is none.
         """
-        return self._member("_buffers", "buffer", target)  # type: ignore[no-any-return]
+        return self._member("_buffers", "buffer", target)
 
     def _member(self, table: str, what: str, target: str) -> Any:
         path, _, name = target.rpartition(".")

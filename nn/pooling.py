@@ -222,7 +222,7 @@ class _AdaptivePool(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (N, C, *output_size), or without N as the input."""
-        return type(self)._function(input, self.output_size)  # type: ignore[no-any-return]
+        return type(self)._function(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"

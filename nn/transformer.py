@@ -76,11 +76,11 @@ class _Layer(Module):
         """``x`` and what a part makes of it, with dropout, normalised before or after."""
         norm, drop = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
         if self.norm_first:
-            return x + drop(function(norm(x)))  # type: ignore[no-any-return]
-        return norm(x + drop(function(x)))  # type: ignore[no-any-return]
+            return x + drop(function(norm(x)))
+        return norm(x + drop(function(x)))
 
     def _feedforward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -98,7 +98,7 @@ class TransformerEncoderLayer(_Layer):
         """Of the shape of ``src``; the masks are those of ``MultiheadAttention``."""
 
         def look(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, True, is_causal)[0]  # type: ignore[no-any-return]
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, True, is_causal)[0]
 
         return self._apply_part(self._apply_part(src, 1, look), 2, self._feedforward)
 
@@ -122,11 +122,11 @@ class TransformerDecoderLayer(_Layer):
         """Of the shape of ``tgt``; ``memory`` is the encoder's output, and the masks are those of ``MultiheadAttention``."""
 
         def look(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0]  # type: ignore[no-any-return]
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0]
 
         def remember(x: Tensor) -> Tensor:
             given = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
-            return self.multihead_attn(x, memory, memory, *given)[0]  # type: ignore[no-any-return]
+            return self.multihead_attn(x, memory, memory, *given)[0]
 
         x = self._apply_part(self._apply_part(tgt, 1, look), 2, remember)
         return self._apply_part(x, 3, self._feedforward)
@@ -260,7 +260,7 @@ class Transformer(Module):
             raise ValueError(f"Transformer takes {self.d_model} features, and you gave {src.shape} and {tgt.shape}")
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        return self.decoder(tgt, memory, *masks, tgt_is_causal, memory_is_causal)  # type: ignore[no-any-return]
+        return self.decoder(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
 
     @staticmethod
     def generate_square_subsequent_mask(

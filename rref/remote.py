@@ -128,7 +128,7 @@ class _Opened:
         if self._error is not None:
             raise self._error
         request, self._request = self._request, None
-        return request  # type: ignore[no-any-return]
+        return request
 
 
 def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) -> None:

@@ -219,7 +219,7 @@ def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: A
             )
     from ..ops.table import TENSORS
 
-    return TENSORS.fit(result, shape, dtype)  # type: ignore[no-any-return]
+    return TENSORS.fit(result, shape, dtype)
 
 
 def _check_form(cls: type[Function]) -> None:

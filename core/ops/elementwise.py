@@ -135,7 +135,7 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
         return plain(input, other if alpha == 1 else mul(other, alpha), out=out)
 
-    return named(scaled, name, doc)  # type: ignore[no-any-return]
+    return named(scaled, name, doc)
 
 
 plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")

@@ -114,7 +114,7 @@ def _by_blocks(function: Callable[[Array], Array], x: Any) -> Array:
     for start in range(0, flat.size, 16384):
         part = slice(start, start + 16384)
         result[part] = function(flat[part])
-    return np.asarray(result.reshape(np.shape(x)))
+    return result.reshape(np.shape(x))
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:

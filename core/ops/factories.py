@@ -52,7 +52,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         try:
             x = input._array
         except AttributeError:
@@ -76,7 +76,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)  # type: ignore[no-any-return]
+    return named(operation, name, doc)
 
 
 def binary(
@@ -97,7 +97,7 @@ def binary(
 
     def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         x: Any = input
         y: Any = other
         needs = 0
@@ -131,7 +131,7 @@ def binary(
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)  # type: ignore[no-any-return]
+    return named(operation, name, doc)
 
 
 def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any) -> tuple[Saved, ...]:
@@ -165,7 +165,7 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binar
 
     def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         x: Any = input._array if isinstance(input, Tensor) else input
         y: Any = other._array if isinstance(other, Tensor) else other
         if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
@@ -177,7 +177,7 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binar
             raise
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)  # type: ignore[no-any-return]
+    return named(operation, name, doc)
 
 
 def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
@@ -186,7 +186,7 @@ def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, save
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         try:
             result = Tensor(forward(input._array))
         except (AttributeError, TypeError, ValueError) as error:
@@ -197,7 +197,7 @@ def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, save
             record(row, result, (input,), saved)
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)  # type: ignore[no-any-return]
+    return named(operation, name, doc)
 
 
 def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
@@ -205,7 +205,7 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         try:
             result = Tensor(forward(input._array))
         except (AttributeError, TypeError, ValueError) as error:
@@ -213,7 +213,7 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
             raise
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)  # type: ignore[no-any-return]
+    return named(operation, name, doc)
 
 
 def _flat(xp: Any, g: Any) -> Any:

@@ -50,7 +50,7 @@ def _lgamma(x: Array) -> Array:
 
 def _steps(y: Array) -> Array:
     """How many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
-    return np.asarray(np.clip(np.ceil(_FAR - y), 0, _FAR))
+    return np.clip(np.ceil(_FAR - y), 0, _FAR)
 
 
 def _stirling(y: Array) -> Array:

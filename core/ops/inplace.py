@@ -27,7 +27,7 @@ def inplace(
 
     def in_place(target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if active and (taken := offer(in_place, (target, *args), kwargs)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         recording = is_grad_enabled()
         if ufunc is not None and len(args) == 1 and not kwargs and not (recording and _any_requires_grad(target, args)):
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]

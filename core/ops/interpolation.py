@@ -219,7 +219,7 @@ def _adaptive_avg(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
         return mean(input, tuple(range(-dims, 0)), True)
     if not any(length % size for length, size in zip(lengths, sizes)):
         pool: Any = (avg_pool1d, avg_pool2d, avg_pool3d)[dims - 1]
-        return pool(input, tuple(length // size for length, size in zip(lengths, sizes)))  # type: ignore[no-any-return]
+        return pool(input, tuple(length // size for length, size in zip(lengths, sizes)))
     if not input.is_floating_point():
         raise TypeError(f"means are floating-point numbers, and the input is {input.dtype}; convert it first")
     result = input

@@ -29,7 +29,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if active and (taken := offer(call, args, kwargs)) is not NOT_TAKEN:
-            return taken  # type: ignore[no-any-return]
+            return taken
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError, IndexError, AttributeError) as error:

@@ -76,11 +76,11 @@ def sum(
 def total(x: Array, dims: Any, keepdims: bool) -> Array:
     """The sum; small floating-point types are added up in ``float32``, integers in ``int64``."""
     if x.dtype.kind in "biu":
-        return add_reduce(x, dims, np.int64, keepdims=keepdims)  # type: ignore[no-any-return]
+        return add_reduce(x, dims, np.int64, keepdims=keepdims)
     # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
         return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
-    return add_reduce(x, dims, keepdims=keepdims)  # type: ignore[no-any-return]
+    return add_reduce(x, dims, keepdims=keepdims)
 
 
 @operation

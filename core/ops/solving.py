@@ -85,7 +85,7 @@ def solved(a: Tensor, b: Tensor) -> Tensor:
 
 def solve_arrays(x: Array, y: Array) -> Array:
     """``solved`` on arrays."""
-    return attempt("linalg.solve", SINGULAR, np.linalg.solve, x, y)  # type: ignore[no-any-return]
+    return attempt("linalg.solve", SINGULAR, np.linalg.solve, x, y)
 
 
 @operation
@@ -105,7 +105,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def inverse_arrays(x: Array) -> Array:
     """``inv`` on arrays."""
-    return attempt("linalg.inv", SINGULAR, np.linalg.inv, x)  # type: ignore[no-any-return]
+    return attempt("linalg.inv", SINGULAR, np.linalg.inv, x)
 
 
 ARRAYS.solve, TENSORS.solve = solve_arrays, solved

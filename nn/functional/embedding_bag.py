@@ -109,7 +109,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
 def _added_up(found: Tensor, bags: Array, count: int) -> Tensor:
     if not found.numel():
         return Tensor(np.zeros((count, found.shape[1]), found.dtype))
-    return TENSORS.add_rows((count, found.shape[1]), bags, found)  # type: ignore[no-any-return]
+    return TENSORS.add_rows((count, found.shape[1]), bags, found)
 
 
 def _largest(found: Tensor, bags: Array, count: int) -> Tensor:

@@ -106,7 +106,7 @@ class _Layer:
             return None
         both = self.b_ih.copy()
         both[:2] += self.b_hh[:2]
-        return np.asarray(both * halves)
+        return both * halves
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """The gradients of x, h and the weights."""

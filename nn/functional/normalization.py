@@ -68,7 +68,7 @@ def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
     if shape == g.shape[-len(shape) :]:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
-            return g.reshape(rows).sum(axis=0)  # type: ignore[no-any-return]
+            return g.reshape(rows).sum(axis=0)
         return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
     return _total((0, *range(2, g.ndim)), g, a)
 

@@ -29,7 +29,7 @@ class Steps:
         """The same in the order of the backward pass."""
         return ((step, self.counts[step]) for step in reversed(self.order))
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """An array of all steps, to be written; what steps leave out, because sequences have ended, is zero."""
         return np.empty(shape, dtype) if min(self.counts, default=0) == shape[-2] else np.zeros(shape, dtype)
 

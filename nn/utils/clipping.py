@@ -85,7 +85,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
 
 def elements(tensor: Any) -> Array:
     """The elements of a tensor; of a sparse one, those that are stored, each place once."""
-    return (tensor.coalesce().values() if tensor.is_sparse else tensor).numpy(force=True)  # type: ignore[no-any-return]
+    return (tensor.coalesce().values() if tensor.is_sparse else tensor).numpy(force=True)
 
 
 def listed(tensors: Tensors) -> list[Tensor]:

@@ -78,16 +78,16 @@ class ParametrizationList(ModuleList):
         result = first(*values)
         for module in others:
             result = module(result)
-        return result  # type: ignore[no-any-return]
+        return result
 
     def value(self) -> Tensor:
         """The parameter's value, computed once within ``cached``."""
         cache = _cache.get()
         if cache is None:
-            return self()  # type: ignore[no-any-return]
+            return self()
         if id(self) not in cache:
             cache[id(self)] = self()
-        return cache[id(self)]  # type: ignore[no-any-return]
+        return cache[id(self)]
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class _WeightNormHook:
     def compute(self, module: Module) -> Tensor:
         """The weight, from its lengths and directions."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, self.dim))  # type: ignore[no-any-return]
+        return v * (g / norm_except_dim(v, self.dim))
 
     def __call__(self, module: Module, args: Any) -> None:
         setattr(module, self.name, self.compute(module))

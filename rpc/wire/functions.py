@@ -78,7 +78,7 @@ def resolve(name: str) -> Callable[..., Any]:
         ) from error
     if not callable(found):
         raise SerializationError(f"{name!r} is not callable on the callee; it is a {type(found).__name__} there")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _loaded(name: str) -> ModuleType:
