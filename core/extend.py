@@ -10,6 +10,7 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
+from .devices import check_device
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
@@ -35,6 +36,7 @@ __all__ = [
     "attach",
     "binary",
     "changed",
+    "check_device",
     "check_writable",
     "comparison",
     "fused",
