@@ -20,7 +20,7 @@ class device(str):  # noqa: N801 - PyTorch's name
     __slots__ = ("index", "type")
 
     type: str
-    index: int | None
+    index: int | None  # type: ignore[assignment]  # instead of the strings' search
 
     def __new__(cls, device: str, index: int | None = None) -> device:
         """
