@@ -236,7 +236,12 @@ def saved_tensor(node: Node, entry: Saved, slot: int = 0) -> Any:
         return tensor
     # Replaced or converted since: the value of then, at the place in the graph of now.
     edge = gradient_edge(tensor)
+    if edge is not None and tensor._array.dtype is not array.dtype:
+        edge = (BroadcastNode(_CONVERTED, (edge,), (), ((array.shape, tensor._array.dtype),)), 0)
     return Tensor(array, edge is not None, edge)
+
+
+_CONVERTED = Row("converted", lambda xp, g: g)
 
 
 def unpacked(node: Node, entry: Saved) -> Tensor:
