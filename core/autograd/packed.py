@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AutogradError
 from ..types import Counter
+from .node import AccumulateGrad, Edge, Node
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
-    from .node import Edge, Node
 
 Pack = Callable[["Tensor"], Any]
 Unpack = Callable[[Any], "Tensor"]
@@ -45,7 +46,15 @@ class Packed:
             raise AutogradError(
                 f"unpack_hook must give a tensor of shape {self._shape}, as was packed, and it gave {what}"
             )
-        result = copy.copy(tensor)  # yours may be a tensor that you keep
-        result._edge = self._edge if self._slot is None else (node, self._slot)
-        result._requires_grad = result._edge is not None
-        return result  # type: ignore[no-any-return]
+        return placed(tensor, self._edge if self._slot is None else (node, self._slot))
+
+
+def placed(tensor: Tensor, edge: Edge | None) -> Tensor:
+    """An alias of ``tensor``, with its class and attributes, that stands in the graph where ``edge`` says."""
+    result = copy.copy(tensor)
+    result._requires_grad = edge is not None
+    if edge is not None and isinstance(edge[0], AccumulateGrad):
+        result._accumulator = weakref.ref(edge[0])  # a leaf, whose gradient goes where that of the leaf itself goes
+    else:
+        result._edge = edge
+    return result
