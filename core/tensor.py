@@ -21,7 +21,7 @@ from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import Copies
 from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
-from .interception import NOT_TAKEN, PlainTensors, offer
+from .interception import NOT_TAKEN, PlainTensors, offer, takes_over
 from .interception import active as interceptors
 from .printing import describe
 from .types import Array, Counter
@@ -79,6 +79,9 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         "_views",
     )
 
+    # Whether the class overrides __tensor_function__.
+    _takes_over = False
+
     # NumPy then leaves `array * tensor` to Tensor.__rmul__.
     __array_priority__ = 1000
 
@@ -112,7 +115,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__tensor_function__.__func__ is not Tensor.__tensor_function__.__func__:  # type: ignore[attr-defined]
-            interceptors.append(cls)
+            cls._takes_over = True
+            takes_over(cls)
 
     # -- what autograd knows
 

@@ -133,7 +133,8 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
-        return plain(input, other if alpha == 1 else mul(other, alpha), out=out)
+        times = other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+        return plain(input, times, out=out)
 
     return named(scaled, name, doc)
 
