@@ -13,9 +13,9 @@ from ..random_tensors import floats
 from ..tensor import Tensor
 from ..types import Array
 from . import casting, expanding
+from .changes import changed, check_writable
 from .indexing import setitem
 from .inplace import inplace
-from .views import changed, check_writable
 
 __all__: list[str] = []
 METHODS = (
