@@ -14,7 +14,7 @@ from .ops.changes import changed, check_writable
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
-from .ops.operation import operation
+from .ops.operation import OPERATIONS, operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
 from .ops.views import view_of
 from .tensor import Tensor
@@ -22,6 +22,7 @@ from .types import Array
 
 __all__ = [
     "ARRAYS",
+    "OPERATIONS",
     "TENSORS",
     "AccumulateGrad",
     "Array",

@@ -138,9 +138,9 @@ def _refill(input: Tensor, values: Array) -> Tensor:
     return changed(input)
 
 
-def _assigned(input: Tensor, src: Tensor) -> Tensor:
+def copy(input: Tensor, src: Tensor) -> Tensor:
     # What copy_ computes: the source's value and history, none of the former one's.
     return src
 
 
-_copy = inplace(_assigned, keeps="never")
+_copy = inplace(copy, keeps="never")
