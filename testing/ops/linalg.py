@@ -245,6 +245,10 @@ CHECKS = [
         )
         for p in (2.0, 1.0, 3.0, float("inf"))
     ),
+    *(
+        OpCheck(f"pdist:{p}", lambda a, p=p: tg.pdist(a, p), of((3, 2), (1, 2), (0, 2), (4, 1)))
+        for p in (2.0, 1.0, 3.0)
+    ),
     OpCheck("cdist", lambda a, b: tg.cdist(a, b, compute_mode="use_mm_for_euclid_dist"), shapes(((2, 3), (4, 3)))),
     OpCheck("tensorinv", lambda a: la.tensorinv(a.reshape(1, 3, 3), 2), regular((3, 3))),
     OpCheck("tensorsolve", lambda a: la.tensorsolve(a.reshape(2, 2, 2, 2), a[:2, :2]), regular((4, 4))),
