@@ -1,6 +1,7 @@
 """``tg.linalg``: linear algebra under the names of ``torch.linalg``."""
 
-from .ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svdvals
+from .ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, svdvals
+from .ops.decompositions import linalg_qr as qr
 from .ops.decompositions import linalg_svd as svd
 from .ops.determinants import det, slogdet
 from .ops.diagonal import linalg_diagonal as diagonal

@@ -31,7 +31,7 @@ EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "tensordot": (lambda a, b: tg.tensordot(a, b, 1), ((0, 3), (3, 2))),
     "multi_dot": (lambda *args: la.multi_dot(args), ((2, 0), (0, 3), (3, 2))),
     "solve": (la.solve, ((0, 0), (0, 2))),
-    "qr": (lambda a: tuple(la.qr(a)), ((0, 3),)),
+    "linalg_qr": (lambda a: tuple(la.qr(a)), ((0, 3),)),
     "cross": (lambda a, b: tg.cross(a, b, 1), ((0, 3), (0, 3))),
     "vecdot": (la.vecdot, ((2, 0), (2, 0))),
     "logsumexp": (lambda a: tg.logsumexp(a, 1), ((2, 0),)),

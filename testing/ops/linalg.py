@@ -203,9 +203,12 @@ CHECKS = [
     OpCheck("det", tg.det, SQUARE, reference=np.linalg.det),
     OpCheck("slogdet", lambda a: tg.slogdet(a).logabsdet, SQUARE, reference=lambda a: np.linalg.slogdet(a)[1]),
     OpCheck("logdet", lambda a: tg.logdet(positive(a)), SQUARE),
-    OpCheck("qr", of_qr, any_rank),
+    OpCheck("linalg_qr", of_qr, scattered),
+    OpCheck("qr", lambda a: tuple(tg.qr(a)), any_rank),
     OpCheck(
-        "qr:complete", lambda a: of_qr(a, "complete"), lambda make: [(make.distinct(2, 3),), (make.distinct(3, 3),)]
+        "linalg_qr:complete",
+        lambda a: of_qr(a, "complete"),
+        lambda make: [(make.distinct(2, 3),), (make.distinct(3, 3),)],
     ),
     OpCheck("eigh", of_eigh, SQUARE),
     OpCheck("eigvalsh", lambda a: la.eigvalsh(a + a.mH), SQUARE),
