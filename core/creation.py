@@ -95,9 +95,17 @@ def from_numpy(ndarray: Array) -> Tensor:
     return Tensor(_to_array(ndarray, None))
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor over the memory of another library's array, through DLPack and without a copy."""
-    return Tensor(np.from_dlpack(ext_tensor))
+def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array, through DLPack and without a copy.
+
+    Args:
+        ext_tensor: the array.
+        device: ``"cpu"``.
+        copy: make one after all.
+    """
+    check_device(device)
+    array = np.from_dlpack(ext_tensor)
+    return Tensor(array.copy() if copy else array)
 
 
 def zeros(

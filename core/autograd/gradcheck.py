@@ -72,6 +72,7 @@ def gradcheck(
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -79,12 +80,18 @@ def gradgradcheck(
     raise_exception: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """``gradcheck`` of the gradients of ``func`` themselves. Args and errors are those of ``gradcheck``."""
+    """``gradcheck`` of the gradients of ``func`` themselves. Args and errors are those of ``gradcheck``.
+
+    ``grad_outputs`` are what the outputs' gradients begin with, one for each that requires grad; by default some numbers.
+    """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     places = [place for place, arg in enumerate(arguments) if isinstance(arg, Tensor) and arg._requires_grad]
     outputs = [output for output in _outputs(func, arguments) if output._requires_grad]
     random = np.random.default_rng(0)
-    weights = [Tensor(_random(random, output.shape, output.dtype), True) for output in outputs]
+    if grad_outputs is None:
+        weights = [Tensor(_random(random, output.shape, output.dtype), True) for output in outputs]
+    else:
+        weights = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
 
     def gradients(*all_arguments: Any) -> tuple[Tensor, ...]:
         own, given = all_arguments[: len(arguments)], all_arguments[len(arguments) :]

@@ -159,7 +159,15 @@ quotient = binary(
     saves=("b", "bo"),
     doc="``input / other``, in floating point.",
 )
-pow = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+
+
+@operation
+def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``."""
+    return power(input, exponent, out=out)
+
+
 floor_divide = binary(
     "floor_divide",
     _floor_divide,

@@ -10,8 +10,8 @@ from ..dtypes import can_cast
 from ..errors import AutogradError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
+from .changes import changed, check_writable, stopped
 from .factories import PACKAGE, named
-from .views import changed, check_writable, stopped
 
 
 def inplace(

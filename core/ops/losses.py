@@ -110,7 +110,7 @@ def nll_loss(
     index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
     # Zero weights silence what they weigh, also where a log-probability is -inf.
     losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
-    result = Tensor(losses if reduction == "none" else losses.sum())
+    result = Tensor(losses if reduction == "none" else _added_up(losses, reduction))
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 
 
@@ -153,10 +153,15 @@ def _hard_cross_entropy(
     if not weights.all():
         losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
     losses = losses * weights
-    result = Tensor(losses if reduction == "none" else losses.sum())
+    result = Tensor(losses if reduction == "none" else _added_up(losses, reduction))
     if records(input):
         record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
     return result
+
+
+def _added_up(losses: Array, reduction: str) -> Any:
+    # The weights have the mean in them; there is none of no losses.
+    return losses.sum() if losses.size or reduction == "sum" else losses.dtype.type(np.nan)
 
 
 def _soft_cross_entropy(
@@ -168,7 +173,7 @@ def _soft_cross_entropy(
     if weight is not None:
         target = target * weight.reshape(-1, *(1,) * (scores.ndim - axis - 1))
     losses = -total(scores * target, axis)
-    return total(losses) / max(losses.numel(), 1) if reduction == "mean" else reduced(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def _uniform_cross_entropy(
