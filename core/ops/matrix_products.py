@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def _rule_b(xp: Any, g: Any, a: Any, b: Any, other: Any, shape: Any) -> Any:
 
 def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
     # One product over all batches at once, instead of one for each and their sum.
-    return xp.matmul(xp.conj(xp.reshape(a, (-1, a.shape[-1])).mT), xp.reshape(g, (-1, g.shape[-1])))
+    rows = math.prod(a.shape[:-1])
+    return xp.matmul(xp.conj(xp.reshape(a, (rows, a.shape[-1])).mT), xp.reshape(g, (rows, g.shape[-1])))
 
 
 _MATMUL = Row("matmul", _rule_a, _rule_b, holomorphic=False)
@@ -154,9 +156,13 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     else:
         if input.shape[-1] != other.shape[-1]:
             raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
-        flat = matmul(reshape(input, (-1, input.shape[-1])), reshape(other, (-1, other.shape[-1])).mT)
+        flat = matmul(_as_matrix(input), _as_matrix(other).mT)
         result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
     return result if out is None else delivered("inner", result, out)
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 @operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def matmul(x: Array, y: Array) -> Any:
         if x.ndim <= 2:
             return x.dot(y)  # less overhead than np.matmul
         if y.ndim == 2:
-            return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+            return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
     return np.matmul(x, y)
 
 
