@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
 from .tensor import Tensor
-from .types import Array, Scalar
+from .types import Array, DType, Scalar
 
 __all__ = [
     "as_tensor",
@@ -153,7 +153,7 @@ def full(
     """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
     value = getattr(fill_value, "_array", fill_value)
     chosen = dtype or _dtype_of(value)
-    return made(np.full(to_shape((size,)), value, chosen), requires_grad, device, out)
+    return made(_filled(to_shape((size,)), value, chosen), requires_grad, device, out)
 
 
 def zeros_like(
@@ -186,7 +186,29 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``input``."""
-    return finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad, device)
+    value = getattr(fill_value, "_array", fill_value)
+    return finish(_filled(input.shape, value, dtype or input.dtype), requires_grad, device)
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: npt.DTypeLike) -> Array:
+    result = np.empty(shape, dtype)
+    result[...] = number_as(value, result.dtype)
+    return result
+
+
+def number_as(value: Any, dtype: DType) -> Array:
+    """A number as a 0-d array of ``dtype``; whole numbers that are too large wrap around.
+
+    Raises:
+        TypeError: it is complex, and the type is not.
+        ValueError: it is nan or infinite, and the type holds whole numbers.
+    """
+    number = np.asarray(value)
+    if number.dtype.kind == "c" and dtype.kind not in "bc":
+        raise TypeError(f"a tensor of {dtype} cannot hold the complex number {value}")
+    if dtype.kind in "iu" and number.dtype.kind == "f" and not np.isfinite(number).all():
+        raise ValueError(f"a tensor of {dtype} cannot hold {value}")
+    return number.astype(dtype)
 
 
 def is_tensor(obj: Any) -> bool:

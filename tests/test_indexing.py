@@ -203,3 +203,47 @@ def test_where_takes_numbers_and_conditions_alone():
 def test_misuse_says_what_was_wrong(act, error, message):
     with pytest.raises(error, match=message):
         act()
+
+
+def test_filling_places_named_twice_counts_the_value_once():
+    value = tg.tensor(2.0, requires_grad=True)
+    filled = tg.zeros(3).index_fill(0, tg.tensor([1, 1, 0]), value)
+    assert filled.tolist() == [2, 2, 0] and tg.autograd.grad(filled.sum(), value)[0] == 2
+
+
+def test_a_0d_tensor_is_a_vector_of_one():
+    a, none = tg.tensor(1.0), tg.tensor([], dtype=tg.int64)
+    assert a.index_fill(0, none, 5.0) == 1 and a.index_fill(-1, tg.tensor(0), 5.0) == 5
+    for dim, index in ((0, tg.tensor([1])), (1, tg.tensor([0]))):
+        with pytest.raises(IndexError):
+            a.index_fill(dim, index, 5.0)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda a: a.fill_(float("nan")),
+        lambda a: a.__setitem__(0, float("inf")),
+        lambda a: a.index_fill_(0, tg.tensor([0]), float("nan")),
+        lambda a: tg.full((2,), float("nan"), dtype=a.dtype),
+        lambda a: tg.full_like(a, float("-inf")),
+    ],
+)
+def test_whole_numbers_hold_no_nan(act):
+    with pytest.raises(ValueError, match="a tensor of int32 cannot hold"):
+        act(tg.zeros(2, dtype=tg.int32))
+
+
+def test_numbers_that_wrap_around_and_complex_ones():
+    a = tg.zeros(2, dtype=tg.uint8)
+    a[0] = -1
+    assert a.tolist() == [255, 0] == tg.cat([tg.full((1,), -1, dtype=tg.uint8), a[1:]]).tolist()
+    for act in (lambda: a.fill_(1j), lambda: tg.full((1,), 1j, dtype=tg.float32), lambda: a.__setitem__(0, 1j)):
+        with pytest.raises(TypeError, match="cannot hold the complex number"):
+            act()
+
+
+def test_fill_converts_a_0d_tensor():
+    assert tg.zeros(2, dtype=tg.int64).fill_(tg.tensor(2.7)).tolist() == [2, 2]
+    with pytest.raises(ValueError, match="0-d tensor"):
+        tg.zeros(2).fill_(tg.ones(2))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
+from . import elementwise
 from .linalg_errors import square
 from .operation import operation
 from .table import ARRAYS, Row, keep, keep_result, record, records
@@ -80,9 +81,9 @@ def slogdet(input: Tensor) -> SignLogabsdet:
 
 @operation
 def logdet(input: Tensor) -> Tensor:
-    """The logarithms of determinants: nan where one is negative, -inf where it is 0. Errors: those of ``slogdet``."""
-    sign, result = slogdet(input)
+    """The logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
     if input.dtype.kind == "c":
-        raise TypeError("logdet() takes real matrices; use slogdet() for complex ones")
+        return elementwise.log(det(input))
+    sign, result = slogdet(input)
     negative = sign._array < 0
     return result.masked_fill(Tensor(negative), float("nan")) if negative.any() else result

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..creation import number_as
 from ..dtypes import category
 from ..tensor import Tensor
 from ..types import Array, Operand
@@ -80,6 +81,8 @@ def _assign(input: Tensor, where: Any, value: Any) -> None:
         if value._array.dtype is not x.dtype:
             _fitting("setitem", x, value._array)
         value = _without_leading(value, x, where)
+    elif isinstance(value, (bool, int, float, complex)):
+        value = number_as(value, x.dtype)
     try:
         overwrite(input, where, value, True)
     except IndexError as error:

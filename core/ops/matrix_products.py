@@ -160,10 +160,13 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     else:
         if input.shape[-1] != other.shape[-1]:
             raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
-        rows, columns = math.prod(input.shape[:-1]), math.prod(other.shape[:-1])
-        flat = matmul(reshape(input, (rows, input.shape[-1])), reshape(other, (columns, other.shape[-1])).mT)
+        flat = matmul(_as_matrix(input), _as_matrix(other).mT)
         result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
     return result if out is None else delivered("inner", result, out)
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 @operation

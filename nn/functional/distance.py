@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...core import pdist
+from ...core import broadcast_tensors, pdist
 from ...core.extend import Tensor, operation
 from ...core.linalg import vector_norm
 
@@ -28,11 +26,6 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06
 @operation
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between ``x1`` and ``x2`` along ``dim``; norms count as at least ``eps``."""
-    x1, x2 = (x1, x2) if x1.ndim == x2.ndim else _broadcast(x1, x2)
+    x1, x2 = broadcast_tensors(x1, x2)
     first, second = vector_norm(x1, 2, dim, True).clamp(min=eps), vector_norm(x2, 2, dim, True).clamp(min=eps)
     return ((x1 / first) * (x2 / second)).sum(dim)
-
-
-def _broadcast(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    shape = np.broadcast_shapes(x1.shape, x2.shape)
-    return x1.expand(shape), x2.expand(shape)
