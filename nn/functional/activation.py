@@ -232,7 +232,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         return hardtanh_(input, min_val, max_val)
     x = input.numpy(force=True)
     x = x if x.dtype.kind in "iu" else _floats(input)
-    result = _as(input, np.clip(x, *(_bound(x, each) for each in (min_val, max_val))))
+    result = _as(input, np.clip(x, _bound(x, min_val), _bound(x, max_val)))
     return record(_HARDTANH, result, (input,), (keep(input),), min_val, max_val) if records(input) else result
 
 

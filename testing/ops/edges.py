@@ -76,9 +76,15 @@ EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         ((0, 3),),
     ),
 }
+
+
+def _along(name: str, dim: int, **options: Any) -> Callable[[Tensor], Any]:
+    return lambda a: getattr(tg, name)(a, dim, **options)
+
+
 POINTS: dict[str, Callable[[Tensor], Any]] = {
     **{
-        name: lambda a, name=name: getattr(tg, name)(a, 0)
+        name: _along(name, 0)
         for name in (
             "nansum",
             "mean",
@@ -91,10 +97,7 @@ POINTS: dict[str, Callable[[Tensor], Any]] = {
             "logcumsumexp",
         )
     },
-    **{
-        name: lambda a, name=name: getattr(tg, name)(a, -1, correction=0)
-        for name in ("std", "var", "std_mean", "var_mean")
-    },
+    **{name: _along(name, -1, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
     "dist": lambda a: tg.dist(a, a * a),
     "flip": lambda a: tg.flip(a, (0,)),
     "permute": lambda a: tg.permute(a, ()),
