@@ -258,12 +258,22 @@ def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:
         data = data._array
     if isinstance(data, (list, tuple)) and _holds_tensor(data):
         data = _unwrap(data)
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ValueError(f"nested sequences must be of equal lengths in each dimension, not {_shown(data)}") from None
+    if array.dtype.kind not in "biufcV":
+        raise TypeError(f"tensors hold numbers and booleans, and you gave {_shown(data)}")
     if dtype is None and array.dtype in (float64, complex128) and not isinstance(data, (np.ndarray, np.generic)):
         usual = get_default_dtype()
         dtype = usual if array.dtype == float64 else complex_type(usual)
     category(array.dtype)  # raises for what is no number
     return array if dtype is None else converted(array, np.dtype(dtype))
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return f"{text if len(text) <= 60 else text[:57] + '...'}, a {type(data).__name__}"
 
 
 def _holds_tensor(data: Any) -> bool:

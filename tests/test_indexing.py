@@ -158,7 +158,7 @@ def test_where_takes_numbers_and_conditions_alone():
         (lambda: A[1.0], IndexError, "you gave a float"),
         (lambda: A["a"], IndexError, "you gave a str"),
         (lambda: A[tg.tensor([1.0])], IndexError, "integers or booleans, not float32"),
-        (lambda: A[tg.zeros(3, dtype=tg.bool_)], IndexError, r"a mask must have the lengths .* shape \(2, 3, 4\)"),
+        (lambda: A[tg.zeros(3, dtype=tg.bool_)], IndexError, r"a mask of length 3 does not fit .* shape \(2, 3, 4\)"),
         (lambda: A[:, [0, 1], [0, 1, 2]], IndexError, "shape"),
         (lambda: A.clone().__setitem__(0, tg.ones(5)), ValueError, r"shape \(5,\) cannot be broadcast .* \(3, 4\)"),
         (lambda: A.clone().__setitem__([0], tg.ones(5)), ValueError, "cannot be broadcast"),
@@ -247,3 +247,40 @@ def test_fill_converts_a_0d_tensor():
     assert tg.zeros(2, dtype=tg.int64).fill_(tg.tensor(2.7)).tolist() == [2, 2]
     with pytest.raises(ValueError, match="0-d tensor"):
         tg.zeros(2).fill_(tg.ones(2))
+
+
+def test_leading_dimensions_of_a_value_do_not_matter():
+    value = tg.ones(1, 1, 2, requires_grad=True)
+    for index in (0, (0, ...), tg.tensor(0), (tg.tensor([0]), slice(None))):
+        a = tg.zeros(2, 2)
+        a[index] = value
+        assert tg.autograd.grad(a.sum(), value)[0].tolist() == [[[1, 1]]]
+    mask, b = tg.tensor([[[True]], [[True]]]), tg.zeros(2, 1, 1)
+    b[mask] = tg.ones(1, 1, 2)
+    assert b.tolist() == [[[1]], [[1]]]
+
+
+def test_one_element_of_bfloat16():
+    a = tg.zeros(2, dtype=tg.bfloat16)
+    a[-1] = tg.ones(1, dtype=tg.bfloat16)
+    assert a.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (tg.tensor([True] * 4), "a mask of length 4 does not fit dimension 0 of size 2"),
+        (([0], 0, 0, 0), "too many indices for a tensor of 3 dimensions"),
+        (([0, 1], [0, 1, 2]), r"indices of shapes \(2,\) \(3,\) cannot be broadcast together"),
+        ([[0, [1]]], "rectangle of integers or booleans"),
+    ],
+)
+def test_what_numpy_would_say_is_said_in_our_words(index, message):
+    for act in (lambda: A[index], lambda: A.clone().__setitem__(index, tg.ones(1))):
+        with pytest.raises(IndexError, match=message):
+            act()
+
+
+def test_a_value_of_the_wrong_length_for_a_mask():
+    with pytest.raises(ValueError, match=r"a value of shape \(4,\) cannot be broadcast to the place's shape \(2,\)"):
+        tg.zeros(3).__setitem__(tg.tensor([True, True, False]), tg.ones(4))

@@ -176,5 +176,6 @@ def bucketize(
 @operation
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among ``test_elements``; with ``invert``, where it is not."""
-    among, test = (each._array if isinstance(each, Tensor) else np.asarray(each) for each in (elements, test_elements))
+    dtype = result_type(elements, test_elements)
+    among, test = (np.asarray(getattr(each, "_array", each)).astype(dtype) for each in (elements, test_elements))
     return Tensor(np.asarray(np.isin(among, test, assume_unique=assume_unique, invert=invert)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..types import Dims
 
@@ -13,6 +14,8 @@ def one_dim(dim: int, ndim: int) -> int:
     Raises:
         IndexError: there is no such dimension.
     """
+    if type(dim) is not int:
+        dim = _whole(dim)
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"dim {dim} is out of range: a tensor of {ndim} dimensions takes {-bound} to {bound - 1}")
@@ -30,12 +33,21 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if isinstance(dim, int):
         return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
-    if not len(dim):
+    if not isinstance(dim, (tuple, list)):
+        return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
+    if not dim:
         return tuple(range(ndim))
     dims = tuple(one_dim(each, ndim) for each in dim)
     if len(set(dims)) != len(dims):
         raise ValueError(f"dim {tuple(dim)} names a dimension twice")
     return dims if ndim else ()
+
+
+def _whole(dim: Any) -> int:
+    try:
+        return int(dim.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"a dimension is an integer, and you gave {dim!r}") from None
 
 
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:

@@ -76,8 +76,9 @@ def _power(x: Any, y: Any) -> Any:
 
 def _whole_power(x: Any, y: Array) -> Any:
     # A whole number to a negative power is 0, except for 1 and -1; NumPy refuses to compute it.
-    sign = np.where(np.abs(x) == 1, np.power(np.sign(x), np.abs(y)), 0)
-    return np.where(y < 0, sign, np.power(x, np.maximum(y, 0))).astype(y.dtype)
+    base = np.asarray(x).astype(y.dtype)
+    tiny = np.where(np.abs(base) == 1, np.power(base, np.abs(y)), 0)
+    return np.where(y < 0, tiny, np.power(base, np.maximum(y, 0)))
 
 
 def _sigmoid(x: Array) -> Any:

@@ -18,7 +18,7 @@ from ..dtypes import get_default_dtype, is_inexact, result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from ..types import Array, Counter, DType, Operand
-from .operation import OPERATIONS, delivered, explain
+from .operation import FAILURES, OPERATIONS, delivered, explained
 from .table import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 
@@ -67,9 +67,8 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
             try:
                 # Of bfloat16, NumPy would widen what comes from Python numbers.
                 result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
-            except TypeError as error:
-                explain(error, name, (input,), {})
-                raise
+            except FAILURES as error:
+                raise explained(error, name, (input,), {}) from None
         if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
             if saves_input:
@@ -127,9 +126,8 @@ def binary(
             x, y = coerce(name, x, y, floats)
         try:
             result = Tensor(forward(x, y))
-        except (TypeError, ValueError) as error:
-            explain(error, name, (input, other), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
         if needs and is_grad_enabled():
             used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
             plan = plans[needs]
@@ -187,9 +185,8 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, order
             x, y = coerce(name, x, y)
         try:
             result = Tensor(forward(x, y))
-        except (TypeError, ValueError) as error:
-            explain(error, name, (input, other), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)
@@ -204,9 +201,8 @@ def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, save
             return taken
         try:
             result = Tensor(forward(input._array))
-        except (AttributeError, TypeError, ValueError) as error:
-            explain(error, name, (input,), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
         if input._requires_grad and is_grad_enabled():
             saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
             record(row, result, (input,), saved)
@@ -223,9 +219,8 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
             return taken
         try:
             result = Tensor(forward(input._array))
-        except (AttributeError, TypeError, ValueError) as error:
-            explain(error, name, (input,), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)

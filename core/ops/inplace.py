@@ -14,7 +14,7 @@ from ..types import DType
 from .casting import to
 from .changes import changed, check_writable, stopped
 from .factories import PACKAGE, named
-from .operation import explain
+from .operation import FAILURES, explained
 
 
 def inplace(
@@ -38,9 +38,8 @@ def inplace(
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
                 try:
                     ufunc(array, other, out=array, casting="same_kind")
-                except (TypeError, ValueError) as error:
-                    explain(error, name, (target, *args), {})
-                    raise
+                except FAILURES as error:
+                    raise explained(error, name, (target, *args), {}) from None
                 return changed(target)
         source = target
         if recording and _any_requires_grad(target, args, *kwargs.values()):
@@ -49,11 +48,14 @@ def inplace(
                 source = Tensor(target._array.copy(), target._requires_grad, target._edge)
                 args = tuple(source if arg is target else arg for arg in args)
                 kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
-        result = operation(source, *args, **kwargs)
-        if result._edge is not None and result._array.dtype != target._array.dtype:
-            result = fitting(name, result, target._array.dtype)
+        try:
+            result = operation(source, *args, **kwargs)
+            if result._edge is not None and result._array.dtype != target._array.dtype:
+                result = fitting(name, result, target._array.dtype)
+            write(name, target, result)
+        except FAILURES as error:
+            raise explained(error, name, (target, *args), kwargs) from None
         edge = result._edge
-        write(name, target, result)
         if edge is None and recording and target._requires_grad:
             edge = stopped()
         return changed(target, edge)
