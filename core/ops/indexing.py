@@ -9,6 +9,7 @@ import numpy as np
 
 from ..creation import number_as
 from ..dtypes import category
+from ..interception import active
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .array_places import Flat
@@ -42,6 +43,16 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return GET(input, advanced)
     except IndexError as error:
         raise out_of_range(error, input._array) from None
+
+
+def subscript(input: Tensor, index: Any) -> Tensor:
+    """``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
+    if type(index) is int and not active:
+        x = input._array
+        if x.ndim and -len(x) <= index < len(x):
+            place = index if x.ndim > 1 else (index, Ellipsis)  # of a vector, a 0-d view and not a number
+            return view_of(input, x[place], _PART, (place,), (x.shape, place))
+    return getitem(input, index)
 
 
 def part(input: Tensor, index: Any) -> Tensor:
