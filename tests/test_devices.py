@@ -61,6 +61,13 @@ def test_the_constructors_of_old():
         tg.Tensor(2, -1)
 
 
+def test_variables_are_tensors():
+    x = tg.ones(2)
+    v = tg.autograd.Variable(x, requires_grad=True)
+    (v * 2).sum().backward()
+    assert v.grad.tolist() == [2, 2] and not x.requires_grad and not tg.autograd.Variable(x).requires_grad
+
+
 def test_types():
     x = tg.zeros(2)
     assert x.type() == "telegrad.FloatTensor" and x.long().type() == "telegrad.LongTensor"

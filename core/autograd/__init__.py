@@ -23,6 +23,7 @@ from .grad_mode import (
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import Edge, Node
 from .passes import backward, grad
+from .variable import Variable
 
 if TYPE_CHECKING:
     from . import profiler
@@ -34,6 +35,7 @@ __all__ = [
     "GradcheckError",
     "GraphTask",
     "Node",
+    "Variable",
     "attach",
     "checkpoint",
     "checkpoint_sequential",

@@ -31,8 +31,6 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """
     if dim is None:
         return tuple(range(ndim))
-    if isinstance(dim, int):
-        return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
     if not isinstance(dim, (tuple, list)):
         return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
     if not dim:
