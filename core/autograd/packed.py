@@ -31,7 +31,8 @@ class Packed:
         self._kept = pack(tensor)
         self._unpack, self._shape = unpack, tensor.shape
         # The edge of a result leads to the node that owns this: kept, it would close a cycle.
-        self._edge, self._slot = (edge, None) if slot is None else (None, slot)
+        self._edge = edge if slot is None else None
+        self._slot = slot
 
     def tensor(self, node: Node) -> Tensor:
         """What was packed, at its place in the graph.
