@@ -46,20 +46,17 @@ def leaf():
 
 
 def test_agents_side_by_side():
-    with in_process_cluster("a", "b", "c") as (a, b, _):
-        with a.use():
-            own, far = tg.RRef(1), rpc.remote("c", list)
-            far.to_here()
-            pending = rpc.rpc_async("c", abs, (-1,))
-            with b.use():
-                for reference in (own, far):
-                    with pytest.raises(
-                        AgentClosedError, match="belongs to worker 'a' and cannot be sent by worker 'b'"
-                    ):
-                        rpc.rpc_sync("c", len, (reference,))
-                assert far.to_here() == [] and pending.wait() == 1, "what it does itself, it does as its own agent"
-                with tg.autograd_dist.context() as context:
-                    assert tg.autograd_dist.get_gradients(context) == {}
-                with a.use(), pytest.raises(RpcError, match="no autograd context"):
-                    tg.autograd_dist.get_gradients(context)
-            far.release()
+    with in_process_cluster("a", "b", "c") as (a, b, _), a.use():
+        own, far = tg.RRef(1), rpc.remote("c", list)
+        far.to_here()
+        pending = rpc.rpc_async("c", abs, (-1,))
+        with b.use():
+            for reference in (own, far):
+                with pytest.raises(AgentClosedError, match="belongs to worker 'a' and cannot be sent by worker 'b'"):
+                    rpc.rpc_sync("c", len, (reference,))
+            assert far.to_here() == [] and pending.wait() == 1, "what it does itself, it does as its own agent"
+            with tg.autograd_dist.context() as context:
+                assert tg.autograd_dist.get_gradients(context) == {}
+            with a.use(), pytest.raises(RpcError, match="no autograd context"):
+                tg.autograd_dist.get_gradients(context)
+        far.release()

@@ -384,7 +384,7 @@ def test_a_creating_function_that_raises(workers, owner):
     reference = rpc.remote(owner, fail)
     uses = [reference.to_here, reference.rpc_sync().get, lambda: rpc.rpc_sync("c", here, (reference,))]
     if owner == "a":
-        uses.append(reference._get_future().wait)  # at the owner it is the future of the value
+        uses.append(lambda: reference._get_future().wait())  # at the owner it is the future of the value
     for use in uses:
         with pytest.raises(KeyError, match="made nothing"):
             use()
