@@ -103,6 +103,12 @@ class Node:
             self._hooks = NodeHooks()
         return self._hooks
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{self.name()} is a node of a graph, which is neither copied nor pickled; do that with leaves, and with "
+            "detach() of results"
+        )
+
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
