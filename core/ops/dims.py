@@ -31,7 +31,7 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """
     if dim is None:
         return tuple(range(ndim))
-    if not isinstance(dim, (tuple, list)):
+    if isinstance(dim, int) or not isinstance(dim, (tuple, list)):
         return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
     if not dim:
         return tuple(range(ndim))
