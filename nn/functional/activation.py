@@ -232,7 +232,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         return hardtanh_(input, min_val, max_val)
     x = input.numpy(force=True)
     x = x if x.dtype.kind in "iu" else _floats(input)
-    result = _as(input, np.clip(x, *(_bound(x, each) for each in (min_val, max_val))))
+    result = _as(input, np.clip(x, _bound(x, min_val), _bound(x, max_val)))
     return record(_HARDTANH, result, (input,), (keep(input),), min_val, max_val) if records(input) else result
 
 
@@ -307,7 +307,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         ValueError: that dimension has an odd length.
     """
-    if not input.ndim or input.shape[dim] % 2:
+    if not input.ndim or input.size(dim) % 2:
         raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
     first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
     return first * sigmoid(second)
