@@ -18,6 +18,7 @@ from .core.autograd import is_grad_enabled as is_grad_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
+from .core.import_aliases import ImportAliases
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from . import rpc as rpc
     from . import rref as rref
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .core import cuda as cuda
     from .core import errors as errors
     from .core import futures as futures
     from .core import profiler as profiler
@@ -38,19 +40,16 @@ if TYPE_CHECKING:
     from .core.serialization import load as load
     from .core.serialization import save as save
     from .rref import RRef as RRef
-else:
-    # Hidden from type checkers: to them a module with __getattr__ has every name.
+
+_ALIASES = {name: f"core.{name}" for name in ("autograd", "cuda", "errors", "futures", "linalg", "profiler", "sparse")}
+ImportAliases(__name__, _ALIASES).install()
+
+if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
+    _ROOMS = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
     _LATER = {
-        **{
-            room: f".{room}"
-            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
-        },
-        "errors": ".core.errors",
-        "futures": ".core.futures",
-        "profiler": ".core.profiler",
+        **{name: f".{name}" for name in (*_ROOMS, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",
-        "sparse": ".core.sparse",
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
     }
@@ -60,7 +59,7 @@ else:
         if place is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = importlib.import_module(place, __name__)
-        value = module if place.endswith(f".{name}") else getattr(module, name)
+        value = module if place == f".{name}" else getattr(module, name)
         globals()[name] = value  # asked for once
         return value
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .devices import CPU
+from .devices import device as Device
 from .dtypes import is_floating
 from .types import Array, DType
 
@@ -32,9 +34,9 @@ class ArrayQueries:
         return self._array.dtype
 
     @property
-    def device(self) -> str:
-        """Where it lives: always ``"cpu"``."""
-        return "cpu"
+    def device(self) -> Device:
+        """Where it lives: always ``device("cpu")``."""
+        return CPU
 
     @property
     def is_cuda(self) -> bool:

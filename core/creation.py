@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
 from .tensor import Tensor
 from .types import Array, DType, Scalar
@@ -94,9 +95,17 @@ def from_numpy(ndarray: Array) -> Tensor:
     return Tensor(_to_array(ndarray, None))
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor over the memory of another library's array, through DLPack and without a copy."""
-    return Tensor(np.from_dlpack(ext_tensor))
+def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array, through DLPack and without a copy.
+
+    Args:
+        ext_tensor: the array.
+        device: ``"cpu"``.
+        copy: make one after all.
+    """
+    check_device(device)
+    array = np.from_dlpack(ext_tensor)
+    return Tensor(array.copy() if copy else array)
 
 
 def zeros(
@@ -275,16 +284,6 @@ def _unwrap(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_unwrap(item) for item in data]
     return data.tolist() if isinstance(data, Tensor) else data
-
-
-def check_device(device: Any) -> None:
-    """Tensors live on the CPU; elsewhere is an error, so that no program believes that it runs there.
-
-    Raises:
-        ValueError: a device other than the CPU.
-    """
-    if device is not None and str(device).split(":")[0] != "cpu":
-        raise ValueError(f"there is no device {device!r}; tensors live on the cpu")
 
 
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:

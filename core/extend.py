@@ -10,17 +10,20 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
+from .devices import check_device
+from .ops.changes import changed, check_writable
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
-from .ops.operation import operation
+from .ops.operation import OPERATIONS, operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
-from .ops.views import changed, check_writable, view_of
+from .ops.views import view_of
 from .tensor import Tensor
 from .types import Array
 
 __all__ = [
     "ARRAYS",
+    "OPERATIONS",
     "TENSORS",
     "AccumulateGrad",
     "Array",
@@ -35,6 +38,7 @@ __all__ = [
     "attach",
     "binary",
     "changed",
+    "check_device",
     "check_writable",
     "comparison",
     "fused",

@@ -2,6 +2,7 @@
 
 from .aliases import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .ops.added_products import *  # noqa: F403
 from .ops.along import *  # noqa: F403
@@ -54,3 +55,4 @@ from .printing import *  # noqa: F403
 from .random import *  # noqa: F403
 from .random_tensors import *  # noqa: F403
 from .spaced import *  # noqa: F403
+from .typed_tensors import *  # noqa: F403

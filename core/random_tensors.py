@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import check_device, made, to_shape
+from .creation import made, to_shape
+from .devices import check_device
 from .dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from .random import Generator, default_generator
 from .tensor import Tensor

@@ -15,6 +15,7 @@ from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .laplace import Laplace as Laplace
 from .multinomial import Multinomial as Multinomial
+from .multivariate_normal import MultivariateNormal as MultivariateNormal
 from .normal import LogNormal as LogNormal
 from .normal import Normal as Normal
 from .poisson import Poisson as Poisson

@@ -14,6 +14,8 @@ from .distribution import Distribution, sum_rightmost
 from .gamma import Exponential, Gamma
 from .independent import Independent
 from .laplace import Laplace
+from .multivariate_normal import MultivariateNormal
+from .multivariate_normal import divergence as _of_vectors
 from .normal import LogNormal, Normal
 from .odds import softplus
 from .poisson import Poisson
@@ -51,6 +53,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     raise NotImplementedError(
         f"there is no divergence of {type(p).__name__} from {type(q).__name__}; add its formula with register_kl()"
     )
+
+
+register_kl(MultivariateNormal, MultivariateNormal)(_of_vectors)
 
 
 @register_kl(Normal, Normal)

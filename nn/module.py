@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.extend import Tensor
+from ..core.extend import Tensor, check_device
 from . import state
 from .hooked import Hooked
 from .hooks import call_with_hooks, everywhere
@@ -170,6 +170,19 @@ class Module(Hooked):
     def cpu(self: M) -> M:
         """This module: it is on the CPU."""
         return self
+
+    def cuda(self: M, device: Any = None) -> M:
+        """Not possible here.
+
+        Raises:
+            ValueError: always.
+        """
+        check_device("cuda")
+        return self
+
+    def bfloat16(self: M) -> M:
+        """``to(bfloat16)``."""
+        return self._convert(lambda tensor: tensor.bfloat16())
 
     def _convert(self: M, convert: Callable[[Tensor], Tensor]) -> M:
         # The tensors stay the same objects, so optimizers and remote references go on referring to them.

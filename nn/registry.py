@@ -148,9 +148,9 @@ class Registry:
             if module is not None:
                 yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all inside it, each once."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all inside it, each once, unless ``remove_duplicate`` is false."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside this one, each once, with their names."""

@@ -304,3 +304,18 @@ def test_modes_are_of_their_thread():
         thread.start()
         thread.join()
     assert seen == [True]
+
+
+def test_modes_decorate_without_parentheses_too():
+    @tg.no_grad
+    def silent(x):
+        return x * 2
+
+    @tg.enable_grad
+    def recorded(x):
+        return x * 2
+
+    x = tg.ones(2, requires_grad=True)
+    assert not silent(x).requires_grad and silent.__name__ == "silent"
+    with tg.no_grad():
+        assert recorded(x).requires_grad

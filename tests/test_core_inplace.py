@@ -263,6 +263,41 @@ def test_views_made_under_no_grad_stand_outside():
     assert not part.requires_grad and part._base is None and part._counter is a._counter
 
 
+def test_gradients_from_outside_do_not_leak_into_what_was_overwritten():
+    a = leaf(3)
+    y = a * 1
+    y[:2].zero_()
+    (y * tg.tensor([float("nan"), float("inf"), 2.0])).sum().backward()
+    assert a.grad.tolist() == [0, 0, 2]
+
+
+def test_the_parts_of_complex_numbers_are_changed_in_place():
+    z = tg.tensor([1 + 2j, 3 + 1j], requires_grad=True)
+    y = z * 1
+    y.real.mul_(3)
+    (gradient,) = tg.autograd.grad((y.real * y.imag).sum(), z, create_graph=True)
+    assert y.tolist() == [3 + 2j, 9 + 1j] and gradient.tolist() == [6 + 3j, 3 + 9j]
+    (second,) = tg.autograd.grad((gradient.real * tg.tensor([2.0, 5.0])).sum(), z)
+    assert second.tolist() == [6j, 15j], "of 3 * imag, times 2 and 5"
+
+
+def test_a_single_complex_number_is_changed_through_its_parts():
+    z = tg.tensor(1 + 2j, requires_grad=True)
+    y = z * 1
+    parts = tg.view_as_real(y)
+    parts.mul_(2)
+    parts.sum().backward()
+    assert y.item() == 2 + 4j and parts.tolist() == [2, 4] and z.grad.item() == 2 + 2j
+
+
+def test_real_numbers_are_changed_as_complex_ones():
+    a = tg.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    y = a * 1
+    tg.view_as_complex(y.view(2, 2)).mul_(2j)
+    (y * tg.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert y.tolist() == [-4, 2, -8, 6] and a.grad.tolist() == [4, -2, 8, -6]
+
+
 def test_operands_by_name_are_differentiated():
     bound = tg.tensor(1.0, requires_grad=True)
     a = tg.tensor([0.5, 2.0])

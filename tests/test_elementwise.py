@@ -206,6 +206,12 @@ class TestComplexGradients:
         assert tg.autograd.gradcheck(function, (x, y)) and tg.autograd.gradgradcheck(function, (x, y))
 
 
+def test_alpha_scales_numbers_too():
+    x = tg.ones(2)
+    assert x.add(3, alpha=2).tolist() == tg.add(x, x * 3, alpha=2).tolist() == [7, 7]
+    assert x.sub(3, alpha=0.5).tolist() == [-0.5, -0.5] and tg.tensor([1]).add(1, alpha=2).dtype == tg.int64
+
+
 @pytest.mark.parametrize(
     "name", "lt le gt ge maximum minimum fmax fmin atan2 hypot logaddexp heaviside copysign".split()
 )

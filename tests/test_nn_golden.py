@@ -11,20 +11,28 @@ from telegrad.nn import functional
 CASES = json.loads((Path(__file__).parent / "golden" / "functional.json").read_text())["cases"]
 
 
-def opened(value):
+def opened(value, dtype):
     """Arguments from JSON."""
     if isinstance(value, dict):
-        return tensor(np.array(value["data"], value["dtype"]), requires_grad=value["grad"])
+        kind = dtype if value["dtype"] == "float64" else value["dtype"]
+        return tensor(np.array(value["data"], kind), requires_grad=value["grad"])
     return value
 
 
+def compare(found, expected, precision):
+    largest = max(1.0, np.abs(expected).max(initial=0))
+    assert found.dtype == ("float64" if precision < 1e-9 else "float32")
+    np.testing.assert_allclose(found.numpy(force=True), expected, rtol=precision, atol=precision * largest)
+
+
+@pytest.mark.parametrize("dtype, precision", [("float64", 1e-12), ("float32", 1e-6)])
 @pytest.mark.parametrize("case", CASES, ids=[f"{case['function']}{n}" for n, case in enumerate(CASES)])
-def test_values_and_gradients(case):
-    args = [opened(arg) for arg in case["args"]]
-    kwargs = {name: opened(value) for name, value in case["kwargs"].items()}
+def test_values_and_gradients(case, dtype, precision):
+    args = [opened(arg, dtype) for arg in case["args"]]
+    kwargs = {name: opened(value, dtype) for name, value in case["kwargs"].items()}
     value = getattr(functional, case["function"])(*args, **kwargs)
-    np.testing.assert_allclose(value.detach().numpy(), case["value"], rtol=1e-12, atol=1e-12)
+    compare(value, case["value"], precision)
     leaves = [arg for arg in args if isinstance(arg, Tensor) and arg.requires_grad]
-    factors = arange(1, value.numel() + 1, dtype="float64").reshape(value.shape)
+    factors = arange(1, value.numel() + 1, dtype=dtype).reshape(value.shape)
     for grad, expected in zip(autograd.grad((value * factors).sum(), leaves), case["grads"]):
-        np.testing.assert_allclose(grad.numpy(), expected, rtol=1e-11, atol=1e-12)
+        compare(grad, expected, precision)

@@ -1,10 +1,18 @@
 """Every operation that ships, checked as ``python -m telegrad.testing.ops`` does; and that none is forgotten."""
 
 import pytest
+from telegrad.core.extend import OPERATIONS
 from telegrad.testing.ops import report
-from telegrad.testing.ops.catalogue import CHECKS
+from telegrad.testing.ops.catalogue import CHECKS, EXEMPT
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_operation(check):
     assert report(check).samples
+
+
+def test_no_operation_is_forgotten():
+    checked = {check.name.split(":")[0] for check in CHECKS}
+    assert not OPERATIONS.keys() - checked - EXEMPT.keys()
+    assert not EXEMPT.keys() - OPERATIONS.keys(), "exempt, and there is no such operation"
+    assert not EXEMPT.keys() & checked, "exempt, and checked"

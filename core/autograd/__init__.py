@@ -1,5 +1,8 @@
 """The tape: nodes and edges, the engine that runs them backward, and what users do with it."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
 from . import node as _node  # isort: skip
 from . import functional, graph
@@ -20,6 +23,9 @@ from .grad_mode import (
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import Edge, Node
 from .passes import backward, grad
+
+if TYPE_CHECKING:
+    from . import profiler
 
 __all__ = [
     "Edge",
@@ -46,6 +52,13 @@ __all__ = [
     "gradient_edge",
     "is_grad_enabled",
     "no_grad",
+    "profiler",
     "once_differentiable",
     "set_grad_enabled",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "profiler":  # only when it is asked for: it needs futures, and they asyncio
+        return importlib.import_module(".profiler", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

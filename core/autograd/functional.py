@@ -16,7 +16,14 @@ Function = Callable[..., Any]
 Inputs = Tensor | Sequence[Tensor]
 
 
-def jacobian(func: Function, inputs: Inputs, create_graph: bool = False, strict: bool = False) -> Any:
+def jacobian(
+    func: Function,
+    inputs: Inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The derivative of each element of ``func(*inputs)`` by each element of the inputs.
 
     Args:
@@ -24,6 +31,7 @@ def jacobian(func: Function, inputs: Inputs, create_graph: bool = False, strict:
         inputs: a tensor, or several.
         create_graph: record it, so that it can be differentiated.
         strict: raise where an output does not depend on an input, instead of giving zeros.
+        vectorize, strategy: have no meaning here.
 
     Returns:
         A tensor of shape ``(*output.shape, *input.shape)``; of several outputs or inputs, tuples of them, outputs first.
@@ -34,7 +42,14 @@ def jacobian(func: Function, inputs: Inputs, create_graph: bool = False, strict:
     return by_output[0] if isinstance(outputs, Tensor) else by_output
 
 
-def hessian(func: Function, inputs: Inputs, create_graph: bool = False, strict: bool = False) -> Any:
+def hessian(
+    func: Function,
+    inputs: Inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The second derivatives of ``func(*inputs)``, which must be one number, by each pair of elements of the inputs.
 
     Returns:

@@ -56,8 +56,17 @@ class GradMode:
         return cast(F, wrapper)
 
 
-class no_grad(GradMode):  # noqa: N801 - PyTorch's name
-    """``with no_grad():`` or ``@no_grad()``: results inside require no gradient and record no graph."""
+class PlainMode(GradMode):
+    """A mode without arguments, whose parentheses a decoration may leave out."""
+
+    __slots__ = ()
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)
+
+
+class no_grad(PlainMode):  # noqa: N801 - PyTorch's name
+    """``with no_grad():`` or ``@no_grad``: results inside require no gradient and record no graph."""
 
     __slots__ = ()
 
@@ -65,8 +74,8 @@ class no_grad(GradMode):  # noqa: N801 - PyTorch's name
         super().__init__(False)
 
 
-class enable_grad(GradMode):  # noqa: N801 - PyTorch's name
-    """``with enable_grad():`` or ``@enable_grad()``: record again, inside a ``no_grad`` block."""
+class enable_grad(PlainMode):  # noqa: N801 - PyTorch's name
+    """``with enable_grad():`` or ``@enable_grad``: record again, inside a ``no_grad`` block."""
 
     __slots__ = ()
 

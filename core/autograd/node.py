@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..errors import AutogradError
@@ -59,6 +59,12 @@ class Node:
 
     def release(self) -> None:
         """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
+
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace each saved entry by ``packed(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
+
+        ``slot`` says which result of this node the entry is, ``None`` that it is none.
+        """
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
         """``apply`` of a tape node; then ``release`` unless ``keep``."""

@@ -56,6 +56,7 @@ def grad(
     grad_outputs: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     *,
     materialize_grads: bool = False,
@@ -67,12 +68,16 @@ def grad(
         inputs: tensors of the graph, leaves or not.
         retain_graph: keep what the graph saved; by default as ``create_graph``.
         create_graph: record the pass, so that the results can be differentiated.
+        only_inputs: there is no other way; for other leaves call ``backward``.
         allow_unused: give ``None`` for an input that does not take part, instead of raising.
         materialize_grads: give zeros for it.
 
     Raises:
         AutogradError: as ``backward``; or an input takes no part and ``allow_unused`` is not true.
+        ValueError: ``only_inputs`` is false.
     """
+    if not only_inputs:
+        raise ValueError("grad() leaves all leaves but its inputs alone; for the gradients of others call backward()")
     wanted = _sequence(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     task = GraphTask(keep_graph=keep, create_graph=create_graph, inputs=wanted)

@@ -91,11 +91,13 @@ copysign = binary(
     floats=True,
     doc="The absolute value of ``input`` with the sign of ``other``.",
 )
-heaviside = comparison(
-    "heaviside",
-    real_only(_heaviside),
-    "0 where ``input`` is negative, 1 where positive, ``other`` where 0. Not differentiable.",
-)
+_step = comparison("heaviside", real_only(_heaviside), "``heaviside``.")
+
+
+@operation
+def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
+    """0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable."""
+    return _step(input, values, out=out)
 
 
 @operation

@@ -6,6 +6,7 @@ and gradients of every order are made of them.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..tensor import Tensor
@@ -222,7 +223,8 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     x = batched(input, 2)
     kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
     sliding = slide(x.shape[2:], kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    columns = reshape(gathered_windows(x, sliding), (len(x), x.shape[1] * kernel[0] * kernel[1], -1))
+    windows = gathered_windows(x, sliding)
+    columns = reshape(windows, (len(x), x.shape[1] * kernel[0] * kernel[1], math.prod(windows.shape[4:])))
     return columns if input.ndim == 4 else squeeze(columns, 0)
 
 

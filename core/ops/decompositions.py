@@ -189,7 +189,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 
 
 @operation
-def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
+def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
     """``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
 
     Args:
@@ -212,6 +212,12 @@ def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
         _qr_wide(A) if rows < columns and records(A) else _qr_tall(A, "complete" if mode == "complete" else "reduced")
     )
     return QR(Tensor(np.empty(0, x.dtype)) if mode == "r" else q, r)
+
+
+@operation
+def qr(input: Tensor, some: bool = True) -> QR:
+    """``linalg.qr``: reduced if ``some``, else complete. Errors: those of ``linalg.qr``."""
+    return linalg_qr(input, "reduced" if some else "complete")
 
 
 def _qr_tall(a: Tensor, mode: Any) -> tuple[Tensor, Tensor]:

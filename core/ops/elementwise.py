@@ -134,9 +134,8 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
-        if alpha != 1:
-            other = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-        return plain(input, other, out=out)
+        times = other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+        return plain(input, times, out=out)
 
     return named(scaled, name, doc)
 
@@ -162,7 +161,15 @@ quotient = binary(
     floats=True,
     doc="``input / other``, in floating point.",
 )
-pow = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+
+
+@operation
+def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``."""
+    return power(input, exponent, out=out)
+
+
 floor_divide = binary(
     "floor_divide",
     _floor_divide,

@@ -13,9 +13,9 @@ from ..random_tensors import floats
 from ..tensor import Tensor
 from ..types import Array
 from . import casting, expanding
+from .changes import changed, check_writable
 from .indexing import setitem
 from .inplace import inplace
-from .views import changed, check_writable
 
 __all__: list[str] = []
 METHODS = (
@@ -146,9 +146,9 @@ def _refill(input: Tensor, values: Array) -> Tensor:
     return changed(input)
 
 
-def _assigned(input: Tensor, src: Tensor) -> Tensor:
+def copy(input: Tensor, src: Tensor) -> Tensor:
     # What copy_ computes: the source's value and history, none of the former one's.
     return src
 
 
-_copy = inplace(_assigned, keeps="never")
+_copy = inplace(copy, keeps="never")

@@ -12,9 +12,9 @@ from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from ..types import DType
 from .casting import to
+from .changes import changed, check_writable, stopped
 from .factories import PACKAGE, named
 from .operation import FAILURES, explained
-from .views import changed, check_writable, stopped
 
 
 def inplace(

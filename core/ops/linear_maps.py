@@ -27,7 +27,7 @@ class LinearMap:
         self, name: str, forward: Callable[..., Array], adjoint: Callable[..., Array], *, view: bool = False
     ) -> None:
         self.forward, self.adjoint = forward, adjoint
-        self.row = Row(name, self._rule, view=forward if view else None)
+        self.row = Row(name, self._rule, view=forward if view else None, holomorphic=False)
         self.adjoint_row = Row(f"{name}_adjoint", self._adjoint_rule, holomorphic=False)
 
     def __call__(self, input: Tensor, *params: Any) -> Tensor:

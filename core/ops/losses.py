@@ -178,7 +178,7 @@ def _soft_cross_entropy(
     if weight is not None:
         target = target * weight.reshape(-1, *(1,) * (scores.ndim - axis - 1))
     losses = -total(scores * target, axis)
-    return total(losses) / max(losses.numel(), 1) if reduction == "mean" else reduced(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def _uniform_cross_entropy(

@@ -45,8 +45,12 @@ def _rule_b(xp: Any, g: Any, a: Any, b: Any, other: Any, shape: Any) -> Any:
 
 def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
     # One product over all batches at once, instead of one for each and their sum.
-    rows = math.prod(a.shape[:-1])
-    return xp.matmul(xp.conj(xp.reshape(a, (rows, a.shape[-1])).mT), xp.reshape(g, (rows, g.shape[-1])))
+    return xp.matmul(xp.conj(_rows(xp, a).mT), _rows(xp, g))
+
+
+def _rows(xp: Any, a: Any) -> Any:
+    # Not (-1, ...): of no elements, NumPy cannot say how many rows.
+    return a if a.ndim == 2 else xp.reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
 
 
 _MATMUL = Row("matmul", _rule_a, _rule_b, holomorphic=False)
@@ -61,7 +65,7 @@ _FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)), _folded
 _LINEAR = Row(
     "linear",
     lambda xp, g, x, w: xp.matmul(g, xp.conj(w)),
-    lambda xp, g, x, w: xp.matmul(xp.reshape(g, (-1, g.shape[-1])).mT, xp.conj(xp.reshape(x, (-1, x.shape[-1])))),
+    lambda xp, g, x, w: xp.matmul(_rows(xp, g).mT, xp.conj(_rows(xp, x))),
     lambda xp, g, x, w: xp.sum_dims(g, tuple(range(g.ndim - 1)), False),
     holomorphic=False,
 )

@@ -22,7 +22,7 @@ _REFLECTED: dict[str, Callable[..., Tensor]] = {
     "truediv": elementwise.quotient,
     "floordiv": elementwise.floor_divide,
     "mod": elementwise.remainder,
-    "pow": elementwise.pow,
+    "pow": elementwise.power,
     "matmul": matrix_products.matmul,
     "and": logic.bitwise_and,
     "or": logic.bitwise_or,

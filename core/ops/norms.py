@@ -1,18 +1,109 @@
-"""Norms as PyTorch's root functions have them: of vectors, ``"fro"`` and ``"nuc"``; and distances."""
+"""Norms as users call them, of vectors and matrices, and what comes of them: distances, conditions, ranks."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import numpy.typing as npt
 
 from ..tensor import Tensor
 from ..types import Dims
 from . import elementwise
-from .matrix_norms import matrix_norm
-from .operation import operation
+from .axes import movedim
+from .casting import to
+from .decompositions import eigvalsh, svdvals
+from .dims import one_dim
+from .extremes import amax, amin
+from .linalg_errors import matrices, square
+from .operation import delivered, operation
+from .solving import inv, tolerance
 from .vector_norms import vector_norm
 
 __all__ = ["dist", "norm"]
 METHODS = __all__
+
+
+@operation
+def matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",
+    dim: tuple[int, int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The norm of matrices.
+
+    Args:
+        A: of floating point, at least 2-d.
+        ord: "fro" for the root of the sum of squares, "nuc" for the sum of singular values, 2 and -2 for the largest and
+            smallest of them, 1 and -1 for the largest and smallest sum of sizes in a column, plus and minus infinity in
+            a row.
+        dim: the dimensions of rows and columns.
+        keepdim: keep them, with length 1.
+        dtype: what to convert to first.
+        out: where the result is written.
+
+    Raises:
+        IndexError: there is no such dimension.
+        TypeError: not of floating point.
+        ValueError: another ``ord``, or not two different dimensions.
+    """
+    source = A if dtype is None else to(A, dtype)
+    if source.ndim < 2:
+        raise ValueError(f"linalg.matrix_norm() takes matrices, of at least 2 dimensions, and you gave shape {A.shape}")
+    if len(dim) != 2 or len({one_dim(each, source.ndim) for each in dim}) != 2:
+        raise ValueError(f"linalg.matrix_norm() needs two different dimensions, and you gave {dim}")
+    row, column = (one_dim(each, source.ndim) for each in dim)
+    if ord == "fro":
+        result = vector_norm(source, 2, (row, column), keepdim)
+    elif ord in ("nuc", 2, -2):
+        s = svdvals(movedim(source, (row, column), (-2, -1)))
+        result = s.sum(-1) if ord == "nuc" else amax(s, -1) if ord == 2 else amin(s, -1)
+        result = _kept(result, (row, column)) if keepdim else result
+    elif ord in (1, -1, np.inf, -np.inf):
+        summed, chosen = (row, column) if abs(float(ord)) == 1 else (column, row)
+        sums = vector_norm(source, 1, summed, True)
+        result = (amax if float(ord) > 0 else amin)(sums, chosen, True)
+        result = result if keepdim else result.squeeze((row, column))
+    else:
+        raise ValueError(
+            f'linalg.matrix_norm() takes ord "fro", "nuc", 1, -1, 2, -2, inf and -inf, and you gave {ord!r}'
+        )
+    return result if out is None else delivered("linalg.matrix_norm", result, out)
+
+
+def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
+    for dim in sorted(dims):
+        x = x.unsqueeze(dim)
+    return x
+
+
+@operation
+def linalg_norm(
+    A: Tensor,
+    ord: float | str | None = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``vector_norm`` or ``matrix_norm``, whichever fits.
+
+    Without ``ord``, the 2-norm of everything (over ``dim``). With it, of matrices if ``dim`` names two dimensions or
+    the tensor has two, else of vectors. Errors: those of the two.
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and A.ndim not in (1, 2) and not isinstance(ord, str):
+        raise ValueError(f"linalg.norm() with ord and without dim takes vectors and matrices, not shape {A.shape}")
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if isinstance(ord, str) or (A.ndim == 2 if dims is None else len(dims) == 2):
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)  # type: ignore[arg-type]
+    return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
 @operation
@@ -47,3 +138,45 @@ def norm(
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order ``p`` of ``input - other``, broadcast."""
     return norm(elementwise.sub(input, other), p)
+
+
+@operation
+def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: not square, for another norm than 2 and -2.
+    """
+    if p is None or p in (2, -2):
+        s = svdvals(A)
+        high, low = amax(s, -1), amin(s, -1)
+        result = low / high if p == -2 else high / low
+    else:
+        square("linalg.cond", A)
+        result = matrix_norm(A, p) * matrix_norm(inv(A), p)
+    return result if out is None else delivered("linalg.cond", result, out)
+
+
+@operation
+def matrix_rank(
+    A: Tensor,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """How many singular values are above ``max(atol, rtol * largest)``, as ``int64``; see ``pinv``.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    x = matrices("linalg.matrix_rank", A)
+    if hermitian:
+        s = -np.sort(-np.abs(eigvalsh(A.detach())._array), -1)
+    else:
+        s = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros((*x.shape[:-2], 0), x.real.dtype)
+    result = Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))
+    return result if out is None else delivered("linalg.matrix_rank", result, out)

@@ -16,9 +16,9 @@ from ..tensor import Tensor
 from ..types import Array
 from .array_places import FULL as FULL
 from .array_places import add_at, read_at, without, write_at
+from .changes import changed, check_writable
 from .linear_maps import LinearMap
 from .table import OpNode, Row
-from .views import changed, check_writable
 
 
 def _scattered(g: Array, shape: tuple[int, ...], where: Any) -> Array:

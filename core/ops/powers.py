@@ -113,8 +113,14 @@ def _widest(tensor: Tensor) -> Any:
 
 @operation
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1]."""
+    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1].
+
+    Raises:
+        TypeError: ``input`` is complex.
+    """
     x = to_float(input._array)
+    if x.dtype.kind == "c":
+        raise TypeError(f"logit() is of real numbers only, and you gave {x.dtype}")
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
     result = Tensor(np.log(inside / (1 - inside)))
     if input._requires_grad and is_grad_enabled():

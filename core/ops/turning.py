@@ -8,11 +8,12 @@ from typing import Any
 from ..autograd.grad_mode import GradMode, is_grad_enabled
 from ..tensor import Tensor
 from .axes import SWAP
+from .changes import check_writable
 from .dims import one_dim
 from .operation import operation
 from .shaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .table import Row
-from .views import check_writable, view_of
+from .views import view_of
 
 __all__: list[str] = []
 METHODS = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")

@@ -1,4 +1,4 @@
-"""Products and distances of vectors: ``cross``, ``vecdot``, ``vander``, ``cdist``; systems with tensors for matrices."""
+"""Products and distances of vectors, and systems with tensors for matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .solving import inv, solve
 from .table import Row, keep, keep_result, record, records
 from .vector_norms import vector_norm
 
-__all__ = ["cdist", "cross", "vander"]
+__all__ = ["cdist", "cross", "pdist", "vander"]
 METHODS = ("cross",)
 
 
@@ -156,6 +156,19 @@ def _distances(x: Any, y: Any) -> Any:
 def _distances_by_product(x: Any, y: Any) -> Any:
     squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * np.matmul(x, y.mT)
     return np.sqrt(np.maximum(squares, 0))
+
+
+@operation
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The distances in the ``p``-norm between each two rows of ``(n, m)``, the first before the second: ``(n * (n - 1) / 2,)``.
+
+    Raises:
+        ValueError: not a matrix, or ``p`` is negative.
+    """
+    if input.ndim != 2 or p < 0:
+        raise ValueError(f"pdist() takes a matrix and p from 0, and you gave shape {input.shape} and {p}")
+    first, second = np.triu_indices(len(input), 1)
+    return vector_norm(GET(input, (first,)) - GET(input, (second,)), p, -1)
 
 
 @operation

@@ -109,8 +109,6 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
 
 
 def _added_up(found: Tensor, bags: Array, count: int) -> Tensor:
-    if not found.numel():
-        return Tensor(np.zeros((count, found.shape[1]), found.dtype))
     return TENSORS.add_rows((count, found.shape[1]), bags, found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.extend import Tensor
-from ..functional.distance import norm
+from ...core.linalg import vector_norm
 from ..module import Module
 from ..parameter import Parameter
 
@@ -13,10 +13,8 @@ from ..parameter import Parameter
 def norm_except_dim(v: Tensor, dim: int = 0) -> Tensor:
     """The lengths of the slices of ``v`` along ``dim``, which is kept; -1 for the length of all."""
     if dim == -1:
-        return norm(v.reshape(-1), 2, 0)
-    axis = dim % v.ndim
-    rows = v.transpose(0, axis).reshape(v.shape[axis], -1)
-    return norm(rows, 2, 1).reshape(*(length if place == axis else 1 for place, length in enumerate(v.shape)))
+        return vector_norm(v)
+    return vector_norm(v, 2, tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim), True)
 
 
 class _WeightNormHook:

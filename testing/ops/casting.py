@@ -17,5 +17,11 @@ CHECKS = [
     OpCheck("clone", tg.clone, unary(), reference=np.copy),
     OpCheck("to", lambda a: a.to(tg.float64, copy=True), unary(), reference=np.copy, dtypes=("float64",)),
     OpCheck("type_as", lambda a, b: a.type_as(b), binary(), reference=lambda a, b: a),
+    OpCheck("to_sparse", lambda a: a.to_sparse().to_dense(), unary(), reference=np.copy),
+    OpCheck(
+        "copy_",
+        lambda a, b: a.clone().copy_(b),
+        lambda make: [(make(2, 3), make(3)), (make(), make()), (make(0), make(0))],
+    ),
     OpCheck("dropout", _dropped, unary(), dtypes=("float16", "bfloat16", "float32", "float64")),
 ]

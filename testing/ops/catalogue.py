@@ -9,6 +9,7 @@ import importlib
 from pathlib import Path
 
 from .check import OpCheck
+from .in_place import in_place_forms
 
 CHECKS: list[OpCheck] = []
 EXEMPT: dict[str, str] = {}
@@ -18,3 +19,5 @@ for _path in sorted(Path(__file__).parent.glob("*.py")):
         _family = importlib.import_module(f"..{_path.stem}", __name__)
         CHECKS += getattr(_family, "CHECKS", [])
         EXEMPT.update(getattr(_family, "EXEMPT", {}))
+
+CHECKS += in_place_forms(CHECKS)

@@ -70,6 +70,7 @@ CHECKS = [
     OpCheck("lgamma:negative", lambda a: tg.lgamma(a - 3.0), unary(0.2, 0.8)),
     OpCheck("digamma", tg.digamma, unary(0.3, 5.0)),
     OpCheck("polygamma", lambda a: tg.polygamma(2, a), unary(0.5, 5.0)),
+    OpCheck("polygamma_", lambda a: a.clone().polygamma_(2), unary(0.5, 5.0)),
     OpCheck("complex", lambda a, b: tg.view_as_real(tg.complex(a, b)), complexes, dtypes=("float32",)),
     OpCheck("polar", lambda a, b: tg.view_as_real(tg.polar(a, b)), complexes, dtypes=("float32",)),
     OpCheck("real", _from_parts(tg.real), complexes, dtypes=("float32",)),

@@ -203,9 +203,12 @@ CHECKS = [
     OpCheck("det", tg.det, SQUARE, reference=np.linalg.det),
     OpCheck("slogdet", lambda a: tg.slogdet(a).logabsdet, SQUARE, reference=lambda a: np.linalg.slogdet(a)[1]),
     OpCheck("logdet", lambda a: tg.logdet(positive(a)), SQUARE),
-    OpCheck("qr", of_qr, any_rank),
+    OpCheck("linalg_qr", of_qr, scattered),
+    OpCheck("qr", lambda a: tuple(tg.qr(a)), any_rank),
     OpCheck(
-        "qr:complete", lambda a: of_qr(a, "complete"), lambda make: [(make.distinct(2, 3),), (make.distinct(3, 3),)]
+        "linalg_qr:complete",
+        lambda a: of_qr(a, "complete"),
+        lambda make: [(make.distinct(2, 3),), (make.distinct(3, 3),)],
     ),
     OpCheck("eigh", of_eigh, SQUARE),
     OpCheck("eigvalsh", lambda a: la.eigvalsh(a + a.mH), SQUARE),
@@ -244,6 +247,10 @@ CHECKS = [
             shapes(((2, 3), (4, 3)), ((2, 2, 1), (1, 1)), ((2, 3), (0, 3))),
         )
         for p in (2.0, 1.0, 3.0, float("inf"))
+    ),
+    *(
+        OpCheck(f"pdist:{p}", lambda a, p=p: tg.pdist(a, p), of((3, 2), (1, 2), (0, 2), (4, 1)))
+        for p in (2.0, 1.0, 3.0)
     ),
     OpCheck("cdist", lambda a, b: tg.cdist(a, b, compute_mode="use_mm_for_euclid_dist"), shapes(((2, 3), (4, 3)))),
     OpCheck("tensorinv", lambda a: la.tensorinv(a.reshape(1, 3, 3), 2), regular((3, 3))),

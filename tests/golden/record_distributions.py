@@ -9,6 +9,9 @@ from pathlib import Path
 import torch
 from torch import distributions as d
 
+MATRIX = [[2.0, 0.6], [0.6, 1.0]]
+FACTOR = [[1.5, 0.0], [-0.5, 0.7]]
+
 # Class, parameters, values.
 CASES = [
     ("Normal", {"loc": [0.0, -1.5], "scale": [1.0, 0.3]}, [[0.5, -1.0], [-2.0, -1.5]]),
@@ -27,9 +30,16 @@ CASES = [
     ("OneHotCategorical", {"probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     ("Multinomial", {"total_count": 4, "probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 3.0], [2.0, 2.0, 0.0]]),
     ("Poisson", {"rate": [0.5, 6.0]}, [[0.0, 4.0], [3.0, 9.0]]),
+    ("MultivariateNormal", {"loc": [0.5, -1.0], "covariance_matrix": MATRIX}, [[0.5, 0.0], [2.0, -3.0]]),
+    ("MultivariateNormal", {"loc": [[0.5, -1.0], [0.0, 0.0]], "precision_matrix": MATRIX}, [[0.5, 0.0], [2.0, -3.0]]),
+    ("MultivariateNormal", {"loc": [0.5, -1.0], "scale_tril": FACTOR}, [[[0.5, 0.0]], [[2.0, -3.0]]]),
 ]
 PAIRS = [
     ("Normal", {"loc": 0.5, "scale": 2.0}, "Normal", {"loc": -1.0, "scale": 0.7}),
+    (
+        *("MultivariateNormal", {"loc": [0.5, 2.0], "covariance_matrix": MATRIX}),
+        *("MultivariateNormal", {"loc": [0.0, 1.0], "scale_tril": FACTOR}),
+    ),
     ("LogNormal", {"loc": 0.5, "scale": 2.0}, "LogNormal", {"loc": -1.0, "scale": 0.7}),
     ("Bernoulli", {"probs": 0.3}, "Bernoulli", {"probs": 0.8}),
     ("Bernoulli", {"logits": -1.0}, "Bernoulli", {"probs": 0.8}),

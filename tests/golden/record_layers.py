@@ -340,6 +340,8 @@ def as_called(value, spec):
 def run(one, inputs):
     kwargs = {name: opened(value, 50) for name, value in one["kwargs"].items()}
     given = [as_called(value, spec) for value, spec in zip(inputs, one["inputs"])]
+    if one["name"].endswith("_"):
+        given[0] = given[0].clone()  # leaves are not changed in place
     if not one["name"][0].isupper():
         return {}, {}, getattr(torch.nn.functional, one["name"])(*given, *one["args"], **kwargs)
     module = getattr(torch.nn, one["name"])(*one["args"], **kwargs).double()
@@ -375,8 +377,13 @@ def numbers(tensor):
     return [list(tensor.shape), [float(f"{value:.15g}") for value in tensor.detach().double().reshape(-1).tolist()]]
 
 
-if __name__ == "__main__":
+def write(group, members):
+    """``layers_<group>.json``."""
     warnings.simplefilter("ignore")
+    recorded = {"torch": torch.__version__, "cases": [record(one) for one in members]}
+    Path(__file__).with_name(f"layers_{group}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
     for group, members in GROUPS.items():
-        recorded = {"torch": torch.__version__, "cases": [record(one) for one in members]}
-        Path(__file__).with_name(f"layers_{group}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
+        write(group, members)

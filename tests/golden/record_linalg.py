@@ -102,6 +102,12 @@ CASES = [
     *(case(f"tg.cdist(x, y, {p})", (3, 2), (2, 2)) for p in (2.0, 1.0, 3.0, "inf")),
     case("tg.linalg.tensorinv(x.reshape(1, 3, 3))", S),
     case("tg.linalg.tensorsolve(x.reshape(2, 2, 2, 2), y)", (4, 4), (2, 2)),
+    case("tg.linalg.inv_ex(x).inverse", B),
+    case("tg.linalg.solve_ex(x, y).result", B, (2, 3, 2)),
+    case(f"tg.linalg.cholesky_ex({SPD}).L", S),
+    # What does not depend on the phases of the vectors.
+    case("tg.linalg.eig(x).eigenvalues", S),
+    case("(tg.linalg.eig(x).eigenvectors.abs() ** 2 * tg.arange(1.0, 4.0, dtype=tg.float64)).sum(0)", S),
 ]
 
 if __name__ == "__main__":

@@ -138,6 +138,8 @@ if __name__ == "__main__":
         "epochs": JUMPS,
         "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict)],
         "measures": MEASURES,
-        "plateaus": [{"options": options, "path": record_plateau(options)} for options in PLATEAUS],
+        "plateaus": [
+            {"name": "ReduceLROnPlateau", "options": options, "path": record_plateau(options)} for options in PLATEAUS
+        ],
     }
     Path(__file__).with_name("schedulers.json").write_text(json.dumps(recorded) + "\n")
