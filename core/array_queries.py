@@ -79,7 +79,7 @@ class ArrayQueries:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dimension."""
-        return self._array.shape if dim is None else self._array.shape[dim]
+        return self._array.shape if dim is None else self._at(self._array.shape, dim)
 
     def dim(self) -> int:
         """How many dimensions it has."""
@@ -98,7 +98,13 @@ class ArrayQueries:
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours of each dimension, in elements."""
         steps = tuple(step // self._array.itemsize for step in self._array.strides)
-        return steps if dim is None else steps[dim]
+        return steps if dim is None else self._at(steps, dim)
+
+    def _at(self, of_each: tuple[int, ...], dim: int) -> int:
+        try:
+            return of_each[dim]
+        except IndexError:
+            raise IndexError(f"dim {dim} is out of range: this tensor has {len(of_each)} dimensions") from None
 
     def storage_offset(self) -> int:
         """How many elements lie between the start of the memory that this is a view of and the first element."""

@@ -289,6 +289,8 @@ def _unwrap(data: Any) -> Any:
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:
     """What every function that makes a tensor ends with."""
     check_device(device)
+    if array.dtype.kind not in "fibucV":
+        category(array.dtype)  # raises
     result = Tensor(array)
     return result.requires_grad_() if requires_grad else result
 

@@ -107,6 +107,8 @@ def randperm(
     device: str | None = None,
 ) -> Tensor:
     """The integers below ``n`` in random order."""
+    if n < 0:
+        raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
     drawn = (generator or default_generator).draw("permutation", n)
     return made(drawn.astype(dtype or np.int64, copy=False), False, device, out)
 

@@ -259,3 +259,8 @@ def test_the_real_part_does_not_share_memory_after_a_conversion():
     a = tg.tensor([1 + 1j])
     a.to(tg.float32).zero_()
     assert a.tolist() == [1 + 1j]
+
+
+def test_xlogy_with_a_number_can_be_differentiated_twice():
+    a = tg.tensor([0.5, 2.0], dtype=tg.float64, requires_grad=True)
+    assert tg.autograd.gradgradcheck(lambda x: tg.xlogy(x * x, 3), (a,))

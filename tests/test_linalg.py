@@ -270,6 +270,20 @@ def test_logdet_of_complex_matrices():
     assert tg.autograd.gradcheck(lambda x: tg.view_as_real(tg.logdet(tg.view_as_complex(x))), (pairs,))
 
 
+def test_the_direction_of_a_complex_determinant_has_a_gradient():
+    pairs = tg.tensor([[[2, 1], [0.5, 0]], [[0, 1], [1, -1]]], dtype=tg.float64, requires_grad=True)
+
+    def both(x):
+        sign, logabsdet = tg.linalg.slogdet(tg.view_as_complex(x))
+        return tg.view_as_real(sign), logabsdet
+
+    assert tg.autograd.gradcheck(both, (pairs,)) and tg.autograd.gradgradcheck(both, (pairs,))
+    plain = tg.linalg.slogdet(tg.view_as_complex(pairs.detach()))
+    assert tg.allclose(tg.view_as_real(plain.sign), both(pairs)[0]) and tg.allclose(plain.logabsdet, both(pairs)[1])
+    singular = tg.zeros(2, 2, dtype=tg.complex64, requires_grad=True)
+    assert tg.linalg.slogdet(singular).sign == 0
+
+
 def test_norms_and_products_of_bfloat16_have_gradients_of_bfloat16():
     a = tg.tensor([1.0, 2.0], dtype=tg.bfloat16, requires_grad=True)
     assert tg.autograd.grad(tg.linalg.vector_norm(a, 3), a)[0].dtype == tg.bfloat16

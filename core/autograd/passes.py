@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -125,6 +125,8 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, create_graph: bool) 
                 "only for one element is it 1 by itself"
             )
         return np.ones(array.shape, array.dtype)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"a gradient must be a tensor or None, not {type(gradient).__name__}")
     if gradient._array.shape != array.shape:
         raise AutogradError(f"a tensor of shape {array.shape} needs a gradient of that shape, not {gradient.shape}")
     # A copy: it may come to rest in some .grad, and you may change yours meanwhile.
@@ -136,4 +138,6 @@ def _own(gradient: Any) -> Tensor:
 
 
 def _sequence(tensors: Any) -> Any:
-    return (tensors,) if isinstance(tensors, Tensor) else tensors
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):  # what is neither is complained of later
+        return (tensors,)
+    return tensors if isinstance(tensors, Sequence) else tuple(tensors)

@@ -104,7 +104,10 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     """
     places, table = integers("embedding", rows), weight._array
     if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
-        raise IndexError(f"embedding() got a row outside 0..{table.shape[0] - 1}")
+        wrong = places[(places < 0) | (places >= table.shape[0])].flat[0]
+        raise IndexError(
+            f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"
+        )
     return GET(weight, (places,))
 
 

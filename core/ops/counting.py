@@ -94,6 +94,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise TypeError(f"bincount() counts integers, and you gave {input.dtype}")
     if x.ndim != 1 or (x.size and x.min() < 0) or (weights is not None and weights.shape != input.shape):
         raise ValueError(f"bincount() needs a vector of numbers from 0 and weights of its shape, not {input.shape}")
+    if minlength < 0:
+        raise ValueError(f"bincount() needs a minlength that is not negative, and you gave {minlength}")
     if weights is None:
         return Tensor(np.bincount(x, minlength=minlength).astype(np.int64))
     counts = np.bincount(x, weights._array, minlength)

@@ -31,8 +31,9 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """
     if dim is None:
         return tuple(range(ndim))
-    if isinstance(dim, int) or not isinstance(dim, (tuple, list)):
-        return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
+    if not isinstance(dim, (tuple, list)):
+        axis = one_dim(dim, ndim)  # type: ignore[arg-type]
+        return (axis,) if ndim else ()
     if not dim:
         return tuple(range(ndim))
     dims = tuple(one_dim(each, ndim) for each in dim)
@@ -51,8 +52,3 @@ def _whole(dim: Any) -> int:
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     """``shape`` with the reduced ``dims`` of length 1."""
     return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
-
-
-def _none(dim: int, ndim: int) -> tuple[int, ...]:
-    one_dim(dim, ndim)
-    return ()

@@ -250,11 +250,11 @@ def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
 
     @functools.wraps(function)
-    def forward(*operands: Any) -> Any:
-        for operand in operands:
-            if operand.dtype.kind == "c" if isinstance(operand, np.ndarray) else isinstance(operand, complex):
-                raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
-        return function(*operands)
+    def forward(x: Any, *more: Any) -> Any:
+        # Beside a complex number the array is complex too.
+        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
+            raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
+        return function(x, *more)
 
     return forward
 

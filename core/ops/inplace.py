@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import can_cast
-from ..errors import AutogradError
+from ..errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from ..types import DType
@@ -77,7 +77,9 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
     """
     into, source = target._array, fitting(name, value, target._array.dtype)._array
     if source.shape != into.shape:
-        raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")
+        raise ArgumentValueError(
+            f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}"
+        )
     into[...] = source
 
 
@@ -90,7 +92,9 @@ def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
     if value._array.dtype == dtype:
         return value
     if not can_cast(value._array.dtype, dtype):
-        raise TypeError(f"{name}() cannot write {value.dtype} results into a tensor of {dtype}; convert it first")
+        raise ArgumentTypeError(
+            f"{name}() cannot write {value.dtype} results into a tensor of {dtype}; convert it first"
+        )
     return to(value, dtype)
 
 
@@ -99,9 +103,11 @@ def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
 
     Raises:
         AutogradError: ``result`` is recorded, or ``out`` requires grad.
-        TypeError: its dtype is of a lower category.
+        TypeError: it is no tensor, or its dtype is of a lower category.
         ValueError: its shape differs.
     """
+    if not isinstance(out, Tensor):
+        raise ArgumentTypeError(f"{name}(): out must be a tensor, not {type(out).__name__}")
     if result._requires_grad or (out._requires_grad and is_grad_enabled()):
         raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
     write(name, out, result)

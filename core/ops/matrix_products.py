@@ -198,7 +198,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     x, w = factors("linear", input, weight)
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1]:
-        raise ValueError(f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}")
+        raise ValueError(
+            f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}: "
+            "its last length must be the weight's second"
+        )
     out = product(x, w.T)
     if bias is not None:
         if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:

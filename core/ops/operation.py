@@ -61,6 +61,7 @@ def explained(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[s
         if not hasattr(Tensor, str(error.name)) or isinstance(error.obj, Tensor):
             return error
         return ArgumentTypeError(f"{name}() takes tensors, and you called {called(name, args, kwargs)}")
+    name = name.replace("linalg_", "linalg.")
     kind = _kind(error)
     if kind is None:
         return error

@@ -37,10 +37,13 @@ __all__ = [
 METHODS = __all__
 
 
+def _log(xp: Any, b: Any) -> Any:
+    return np.log(b).item() if isinstance(b, (bool, int, float, complex)) else xp.log(b)
+
+
 def _xlogy(x: Any, y: Any) -> Any:
     # The logarithm of a Python number would be a float64, which widens.
-    logarithm = np.log(y) if isinstance(y, np.ndarray) else np.log(y).item()
-    product = np.multiply(x, logarithm)
+    product = np.multiply(x, _log(np, y))
     return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
 
 
@@ -92,7 +95,7 @@ logaddexp2 = binary(
 xlogy = binary(
     "xlogy",
     _xlogy,
-    lambda xp, g, a, b: xp.where((a == 0) & (b <= 0), 0.0, g * xp.log(b)),
+    lambda xp, g, a, b: xp.where((a == 0) & (b <= 0), 0.0, g * _log(xp, b)),
     lambda xp, g, a, b: g * (a / b),
     saves=("ab", "ab"),
     floats=True,

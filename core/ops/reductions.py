@@ -208,7 +208,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     x = input._array
-    none = dim is not None and not isinstance(dim, int) and not len(dim)  # here () means no dimension, as in PyTorch
+    none = isinstance(dim, (tuple, list)) and not dim  # here () means no dimension, as in PyTorch
     found = np.asarray(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
     return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
 

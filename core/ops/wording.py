@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+_NAMED = re.compile(r"'(\w+)'")
+_NUMBER = re.compile(r"-?\d+")
 _SHAPE = re.compile(r"\(([\d, ]*)\)")
 
 
@@ -40,6 +42,15 @@ def _narrow(text: str) -> str:
     return f"a result of shape {result} does not fit into a tensor of shape {target}"
 
 
+def _needed(what: str) -> Callable[[str], str]:
+    return lambda text: f"{what} is needed where a {_NAMED.findall(text)[0]} came"
+
+
+def _dimension(text: str) -> str:
+    dim, ndim = _NUMBER.findall(text)[:2]
+    return f"dim {dim} is out of range: the tensor has {ndim} dimensions"
+
+
 def _always(words: str) -> Callable[[str], str]:
     return lambda text: words
 
@@ -60,6 +71,10 @@ _PHRASES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("could not be promoted by", _UNSUPPORTED),
     ("Cannot cast ufunc", _always("the result's dtype is of a higher category than that of the tensor it is for")),
     ("is read-only", _READ_ONLY),
+    ("object cannot be interpreted as an integer", _needed("an integer")),
+    ("object is not iterable", _needed("a sequence")),
+    ("has no len()", _needed("a sequence")),
+    ("is out of bounds for array of dimension", _dimension),
     ("inhomogeneous shape", _always("nested sequences must be of equal lengths in each dimension")),
     ("cannot convert float NaN to integer", _always("whole numbers hold no nan")),
     ("cannot convert float infinity to integer", _always("whole numbers hold no infinity")),

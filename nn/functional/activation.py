@@ -307,7 +307,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         ValueError: that dimension has an odd length.
     """
-    if not input.ndim or input.shape[dim] % 2:
+    if not input.ndim or input.size(dim) % 2:
         raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
     first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
     return first * sigmoid(second)
