@@ -3,6 +3,12 @@
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import rnn as rnn
+from .averaging import AveragedModel as AveragedModel
+from .averaging import get_ema_avg_fn as get_ema_avg_fn
+from .averaging import get_ema_multi_avg_fn as get_ema_multi_avg_fn
+from .averaging import get_swa_avg_fn as get_swa_avg_fn
+from .averaging import get_swa_multi_avg_fn as get_swa_multi_avg_fn
+from .averaging import update_bn as update_bn
 from .clipping import clip_grad_norm_ as clip_grad_norm_
 from .clipping import clip_grad_value_ as clip_grad_value_
 from .clipping import clip_grads_with_norm_ as clip_grads_with_norm_
