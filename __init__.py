@@ -12,6 +12,7 @@ from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import linalg as linalg
+from .core import special as special
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import inference_mode as inference_mode
 from .core.autograd import is_grad_enabled as is_grad_enabled

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .devices import CPU, device
 from .dtypes import is_floating
 from .types import Array, DType
 
@@ -32,9 +33,14 @@ class ArrayQueries:
         return self._array.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> device:
         """Where it lives: always ``"cpu"``."""
-        return "cpu"
+        return CPU
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it lives on the CPU: always."""
+        return True
 
     @property
     def is_cuda(self) -> bool:

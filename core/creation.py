@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .devices import check_device as check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
 from .tensor import Tensor
 from .types import Array, Scalar
@@ -17,6 +18,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "frombuffer",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -92,6 +94,24 @@ def from_numpy(ndarray: Array) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy() takes a NumPy array, not {type(ndarray).__name__}; use tensor() for other data")
     return Tensor(_to_array(ndarray, None))
+
+
+def frombuffer(
+    buffer: Any, *, dtype: npt.DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A vector over the memory of an object with the buffer protocol, without a copy.
+
+    Args:
+        buffer: ``bytes``, a ``bytearray``, a ``memoryview``, ...
+        dtype: of the elements.
+        count: how many elements; -1 for all.
+        offset: how many bytes to leave out at the beginning.
+        requires_grad: whether operations on it are recorded.
+
+    Raises:
+        ValueError: the buffer is too short, or its length no multiple of an element's.
+    """
+    return finish(np.frombuffer(buffer, dtype, count, offset), requires_grad)
 
 
 def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
@@ -251,16 +271,6 @@ def _unwrap(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_unwrap(item) for item in data]
     return data.tolist() if isinstance(data, Tensor) else data
-
-
-def check_device(device: Any) -> None:
-    """Tensors live on the CPU; elsewhere is an error, so that no program believes that it runs there.
-
-    Raises:
-        ValueError: a device other than the CPU.
-    """
-    if device is not None and str(device).split(":")[0] != "cpu":
-        raise ValueError(f"there is no device {device!r}; tensors live on the cpu")
 
 
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:

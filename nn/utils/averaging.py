@@ -93,7 +93,8 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Take the present parameters of ``model`` into the averages."""
-        averages, values = ([*each.parameters()] for each in (self.module, model))
+        averages: list[Tensor] = [*self.module.parameters()]
+        values: list[Tensor] = [*model.parameters()]
         own, others = ([*each.buffers()] for each in (self.module, model))
         copied = list(zip(own, others))
         if self.use_buffers:

@@ -76,25 +76,16 @@ EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         ((0, 3),),
     ),
 }
+
+
+def _along(name: str, **options: Any) -> Callable[[Tensor], Any]:
+    return lambda a: getattr(tg, name)(a, 0, **options)
+
+
+LINES = ("nansum", "mean", "nanmean", "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")
 POINTS: dict[str, Callable[[Tensor], Any]] = {
-    **{
-        name: lambda a, name=name: getattr(tg, name)(a, 0)
-        for name in (
-            "nansum",
-            "mean",
-            "nanmean",
-            "logsumexp",
-            "softmax",
-            "log_softmax",
-            "cumsum",
-            "cumprod",
-            "logcumsumexp",
-        )
-    },
-    **{
-        name: lambda a, name=name: getattr(tg, name)(a, -1, correction=0)
-        for name in ("std", "var", "std_mean", "var_mean")
-    },
+    **{name: _along(name) for name in LINES},
+    **{name: _along(name, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
     "dist": lambda a: tg.dist(a, a * a),
     "flip": lambda a: tg.flip(a, (0,)),
     "permute": lambda a: tg.permute(a, ()),
