@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..core import ones
 from ..core.extend import Tensor
 from . import state
 from .hooked import Hooked
@@ -162,6 +163,14 @@ class Module(Hooked):
     def half(self: M) -> M:
         """``to(float16)``."""
         return self.to(dtype=np.float16)
+
+    def bfloat16(self: M) -> M:
+        """``to(bfloat16)``.
+
+        Raises:
+            TypeError: the type is not there: ``ml_dtypes`` is not installed.
+        """
+        return self.to(dtype=ones(()).bfloat16().dtype)
 
     def type(self: M, dst_type: npt.DTypeLike) -> M:
         """``to(dst_type)``."""
