@@ -1,0 +1,97 @@
+"""``MultivariateNormal``: vectors whose elements vary together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ..core import broadcast_to, linalg, log, randn
+from ..core.extend import Tensor
+from . import constraints
+from .distribution import Distribution
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors with mean ``loc`` and one of the matrices, of shape ``(..., n, n)``.
+
+    Args:
+        loc: shape ``(..., n)``.
+        covariance_matrix: positive definite.
+        precision_matrix: its inverse.
+        scale_tril: its Cholesky factor, lower triangular with a positive diagonal.
+        validate_args: whether parameters and values are checked.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+        ValueError: not exactly one matrix is given, or a parameter is outside its constraint.
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real_vector, "scale_tril": constraints.lower_cholesky}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if sum(each is not None for each in (covariance_matrix, precision_matrix, scale_tril)) != 1:
+            raise ValueError(
+                "MultivariateNormal needs exactly one of covariance_matrix, precision_matrix and scale_tril"
+            )
+        if scale_tril is None:
+            scale_tril = (
+                linalg.cholesky(linalg.inv(precision_matrix) if covariance_matrix is None else covariance_matrix)  # type: ignore[arg-type]
+            )
+        batch = np.broadcast_shapes(loc.shape[:-1], scale_tril.shape[:-2])
+        self.loc = broadcast_to(loc, (*batch, *loc.shape[-1:]))
+        self.scale_tril = broadcast_to(scale_tril, (*batch, *scale_tril.shape[-2:]))
+        super().__init__(batch, loc.shape[-1:], validate_args)
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance of each two elements."""
+        return self.scale_tril @ self.scale_tril.mT
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance matrix."""
+        return linalg.inv(self.covariance_matrix)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.scale_tril * self.scale_tril).sum(-1)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        standard = randn(self._extended(sample_shape), dtype=self.loc.dtype)
+        return self.loc + (self.scale_tril @ standard.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        apart = (self._checked(value) - self.loc).unsqueeze(-1)
+        standard = linalg.solve_triangular(self.scale_tril, apart, upper=False).squeeze(-1)
+        return -0.5 * ((standard * standard).sum(-1) + self._size * math.log(2 * math.pi)) - self._half_log_det
+
+    def entropy(self) -> Tensor:
+        return 0.5 * self._size * (1 + math.log(2 * math.pi)) + self._half_log_det
+
+    @property
+    def _size(self) -> int:
+        return self.event_shape[0]
+
+    @property
+    def _half_log_det(self) -> Tensor:
+        return log(linalg.diagonal(self.scale_tril)).sum(-1)
