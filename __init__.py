@@ -16,6 +16,7 @@ from .core import special as special
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import inference_mode as inference_mode
 from .core.autograd import is_grad_enabled as is_grad_enabled
+from .core.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
@@ -38,6 +39,21 @@ if TYPE_CHECKING:
     from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
+    from .nn.functional import bilinear as bilinear
+    from .nn.functional import celu as celu
+    from .nn.functional import channel_shuffle as channel_shuffle
+    from .nn.functional import cosine_similarity as cosine_similarity
+    from .nn.functional import group_norm as group_norm
+    from .nn.functional import hardshrink as hardshrink
+    from .nn.functional import layer_norm as layer_norm
+    from .nn.functional import pairwise_distance as pairwise_distance
+    from .nn.functional import pixel_shuffle as pixel_shuffle
+    from .nn.functional import pixel_unshuffle as pixel_unshuffle
+    from .nn.functional import prelu as prelu
+    from .nn.functional import rms_norm as rms_norm
+    from .nn.functional import rrelu as rrelu
+    from .nn.functional import selu as selu
+    from .nn.functional import threshold as threshold
     from .rref import RRef as RRef
 else:
     # Hidden from type checkers: to them a module with __getattr__ has every name.
@@ -52,6 +68,26 @@ else:
         "load": ".core.serialization",
         "save": ".core.serialization",
         "sparse": ".core.sparse",
+        **dict.fromkeys(
+            [
+                "bilinear",
+                "celu",
+                "channel_shuffle",
+                "cosine_similarity",
+                "group_norm",
+                "hardshrink",
+                "layer_norm",
+                "pairwise_distance",
+                "pixel_shuffle",
+                "pixel_unshuffle",
+                "prelu",
+                "rms_norm",
+                "rrelu",
+                "selu",
+                "threshold",
+            ],
+            ".nn.functional",
+        ),
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
     }

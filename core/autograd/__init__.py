@@ -1,5 +1,7 @@
 """The tape: nodes and edges, the engine that runs them backward, and what users do with it."""
 
+from typing import TYPE_CHECKING
+
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
 from . import node as _node  # isort: skip
 from . import functional, graph
@@ -47,5 +49,18 @@ __all__ = [
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "profiler",
     "set_grad_enabled",
 ]
+
+if TYPE_CHECKING:
+    from .. import profiler
+else:
+
+    def __getattr__(name: str) -> object:
+        # PyTorch has it here too; it needs the engine, so it is imported when it is asked for.
+        if name == "profiler":
+            from .. import profiler
+
+            return profiler
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
