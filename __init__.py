@@ -12,9 +12,11 @@ from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import linalg as linalg
+from .core import special as special
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import inference_mode as inference_mode
 from .core.autograd import is_grad_enabled as is_grad_enabled
+from .core.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
@@ -41,7 +43,10 @@ if TYPE_CHECKING:
     from .core.serialization import save as save
     from .rref import RRef as RRef
 
-_ALIASES = {name: f"core.{name}" for name in ("autograd", "cuda", "errors", "futures", "linalg", "profiler", "sparse")}
+_ALIASES = {
+    name: f"core.{name}"
+    for name in ("autograd", "cuda", "errors", "futures", "linalg", "profiler", "sparse", "special")
+}
 ImportAliases(__name__, _ALIASES).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name

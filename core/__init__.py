@@ -3,6 +3,7 @@
 from . import autograd as autograd
 from . import linalg as linalg
 from . import ops as ops
+from . import special as special
 from .autograd import Function as Function
 from .autograd import enable_grad as enable_grad
 from .autograd import is_grad_enabled as is_grad_enabled

@@ -39,6 +39,11 @@ class ArrayQueries:
         return CPU
 
     @property
+    def is_cpu(self) -> bool:
+        """Whether it lives on the CPU: always."""
+        return True
+
+    @property
     def is_cuda(self) -> bool:
         """Whether it lives on a GPU: never."""
         return False

@@ -18,6 +18,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "frombuffer",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -93,6 +94,24 @@ def from_numpy(ndarray: Array) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy() takes a NumPy array, not {type(ndarray).__name__}; use tensor() for other data")
     return Tensor(_to_array(ndarray, None))
+
+
+def frombuffer(
+    buffer: Any, *, dtype: npt.DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A vector over the memory of an object with the buffer protocol, without a copy.
+
+    Args:
+        buffer: ``bytes``, a ``bytearray``, a ``memoryview``, ...
+        dtype: of the elements.
+        count: how many elements; -1 for all.
+        offset: how many bytes to leave out at the beginning.
+        requires_grad: whether operations on it are recorded.
+
+    Raises:
+        ValueError: the buffer is too short, or its length no multiple of an element's.
+    """
+    return finish(np.frombuffer(buffer, dtype, count, offset), requires_grad)
 
 
 def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:

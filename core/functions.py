@@ -1,6 +1,7 @@
 """The functions, classes and dtypes that ``telegrad`` offers under the same names: what each module's ``__all__`` lists."""
 
 from .aliases import *  # noqa: F403
+from .constants import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
@@ -22,6 +23,7 @@ from .ops.expanding import *  # noqa: F403
 from .ops.extremes import *  # noqa: F403
 from .ops.flipping import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
+from .ops.integrals import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
 from .ops.joining import *  # noqa: F403
 from .ops.layouts import *  # noqa: F403
@@ -30,7 +32,9 @@ from .ops.losses import *  # noqa: F403
 from .ops.masking import *  # noqa: F403
 from .ops.matrix_functions import *  # noqa: F403
 from .ops.matrix_products import *  # noqa: F403
+from .ops.method_forms import *  # noqa: F403
 from .ops.norms import *  # noqa: F403
+from .ops.number_parts import *  # noqa: F403
 from .ops.pooling import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
@@ -51,8 +55,10 @@ from .ops.trigonometry import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403
 from .ops.vector_products import *  # noqa: F403
 from .ops.windows import *  # noqa: F403
+from .ops.writes import *  # noqa: F403
 from .printing import *  # noqa: F403
 from .random import *  # noqa: F403
 from .random_tensors import *  # noqa: F403
 from .spaced import *  # noqa: F403
+from .tapers import *  # noqa: F403
 from .typed_tensors import *  # noqa: F403

@@ -1,6 +1,7 @@
 """Probability distributions: samples, densities, and gradients through both (``torch.distributions``)."""
 
 from . import constraints as constraints
+from . import transforms as transforms
 from .bernoulli import Bernoulli as Bernoulli
 from .bernoulli import Geometric as Geometric
 from .beta import Beta as Beta
@@ -10,13 +11,28 @@ from .categorical import OneHotCategorical as OneHotCategorical
 from .distribution import Distribution as Distribution
 from .gamma import Exponential as Exponential
 from .gamma import Gamma as Gamma
+from .heavy_tailed import Cauchy as Cauchy
+from .heavy_tailed import Chi2 as Chi2
+from .heavy_tailed import StudentT as StudentT
 from .independent import Independent as Independent
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .laplace import Laplace as Laplace
+from .mixture import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal
 from .normal import LogNormal as LogNormal
 from .normal import Normal as Normal
 from .poisson import Poisson as Poisson
+from .transformed import Gumbel as Gumbel
+from .transformed import HalfNormal as HalfNormal
+from .transformed import TransformedDistribution as TransformedDistribution
+from .transforms import AffineTransform as AffineTransform
+from .transforms import ComposeTransform as ComposeTransform
+from .transforms import ExpTransform as ExpTransform
+from .transforms import PowerTransform as PowerTransform
+from .transforms import SigmoidTransform as SigmoidTransform
+from .transforms import SoftplusTransform as SoftplusTransform
+from .transforms import TanhTransform as TanhTransform
+from .transforms import Transform as Transform
 from .uniform import Uniform as Uniform

@@ -68,6 +68,13 @@ one_hot = Constraint(
 )
 
 
+def _is_factor(x: Array) -> Array:
+    return np.asarray((np.tril(x) == x).all((-2, -1)) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1))
+
+
+lower_cholesky = Constraint("lower triangular matrices with a positive diagonal", _is_factor, 2)
+
+
 def interval(low: Tensor, high: Tensor) -> Constraint:
     """From ``low`` to ``high``."""
     bottom, top = low.numpy(force=True), high.numpy(force=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core import digamma, exp, lgamma, log, where, xlogy
+from ..core import digamma, exp, lgamma, linalg, log, where, xlogy
 from ..core.extend import Tensor
 from .bernoulli import Bernoulli, Geometric
 from .beta import Beta, Dirichlet, log_beta
@@ -15,10 +15,10 @@ from .gamma import Exponential, Gamma
 from .independent import Independent
 from .laplace import Laplace
 from .multivariate_normal import MultivariateNormal
-from .multivariate_normal import divergence as _of_vectors
 from .normal import LogNormal, Normal
 from .odds import softplus
 from .poisson import Poisson
+from .transformed import HalfNormal
 from .uniform import Uniform
 
 Formula = Callable[[Any, Any], Tensor]
@@ -53,9 +53,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     raise NotImplementedError(
         f"there is no divergence of {type(p).__name__} from {type(q).__name__}; add its formula with register_kl()"
     )
-
-
-register_kl(MultivariateNormal, MultivariateNormal)(_of_vectors)
 
 
 @register_kl(Normal, Normal)
@@ -160,3 +157,17 @@ def _independent(p: Independent, q: Independent) -> Tensor:
             f"Independent(..., {q.reinterpreted_batch_ndims})"
         )
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return 0.5 * ((p.scale / q.scale) ** 2 - 1) - log(p.scale / q.scale)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    shift = linalg.solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    ratio = linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    squares = (shift * shift).sum((-2, -1)) + (ratio * ratio).sum((-2, -1))
+    logs = log(linalg.diagonal(q.scale_tril)) - log(linalg.diagonal(p.scale_tril))
+    return 0.5 * (squares - p.loc.shape[-1]) + logs.sum(-1)

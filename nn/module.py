@@ -163,6 +163,14 @@ class Module(Hooked):
         """``to(float16)``."""
         return self.to(dtype=np.float16)
 
+    def bfloat16(self: M) -> M:
+        """``to(bfloat16)``.
+
+        Raises:
+            TypeError: the type is not there: ``ml_dtypes`` is not installed.
+        """
+        return self._convert(lambda tensor: tensor.bfloat16())
+
     def type(self: M, dst_type: npt.DTypeLike) -> M:
         """``to(dst_type)``."""
         return self.to(dtype=dst_type)
@@ -179,10 +187,6 @@ class Module(Hooked):
         """
         check_device("cuda")
         return self
-
-    def bfloat16(self: M) -> M:
-        """``to(bfloat16)``."""
-        return self._convert(lambda tensor: tensor.bfloat16())
 
     def _convert(self: M, convert: Callable[[Tensor], Tensor]) -> M:
         # The tensors stay the same objects, so optimizers and remote references go on referring to them.

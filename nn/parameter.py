@@ -1,4 +1,4 @@
-"""``Parameter``: a tensor that a module registers as its own when it is assigned to an attribute."""
+"""``Parameter`` and ``Buffer``: tensors that a module registers as its own when they are assigned to an attribute."""
 
 from __future__ import annotations
 
@@ -23,3 +23,17 @@ class Parameter(Tensor):
             self._counter = data._counter
         if requires_grad:
             self.requires_grad_()
+
+
+class Buffer(Tensor):
+    """A tensor that is part of a module's state but is not learned (``torch.nn.Buffer``). It shares memory with ``data``.
+
+    Attributes:
+        persistent: whether ``state_dict`` has it.
+    """
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        super().__init__(np.empty(0, np.float32) if data is None else data)
+        if isinstance(data, Tensor):
+            self._counter = data._counter
+        self.persistent = persistent

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.extend import Tensor
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
     from .module import Module
@@ -97,7 +97,7 @@ class Registry:
                 if table is not tables[kind]:
                     table.pop(name, None)
             self._non_persistent_buffers_set.discard(name)
-            getattr(self, "register" + kind[:-1])(name, value)
+            getattr(self, "register" + kind[:-1])(name, value, *((value.persistent,) if kind == "_buffers" else ()))
             return
         for kind, table in tables.items():
             if name in table:
@@ -206,6 +206,8 @@ def _once(named: Iterator[tuple[str, T]]) -> Iterator[tuple[str, T]]:
 def _table_for(value: Any) -> str | None:
     if isinstance(value, Parameter):
         return "_parameters"
+    if isinstance(value, Buffer):
+        return "_buffers"
     return "_modules" if isinstance(value, Registry) else None
 
 

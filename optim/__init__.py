@@ -2,10 +2,12 @@
 
 from . import lr_scheduler as lr_scheduler
 from .adadelta import Adadelta as Adadelta
+from .adafactor import Adafactor as Adafactor
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
 from .adamax import Adamax as Adamax
+from .asgd import ASGD as ASGD
 from .lbfgs import LBFGS as LBFGS
 from .nadam import NAdam as NAdam
 from .optimizer import Optimizer as Optimizer

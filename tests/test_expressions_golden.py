@@ -1,4 +1,4 @@
-"""Shapes, indexing and linear algebra compute what PyTorch's do, gradients too; tests/golden/record_*.py recorded that."""
+"""Shapes, indexing, linear algebra and others are as in PyTorch, gradients too; tests/golden/record_*.py recorded that."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from telegrad.nn import functional
 GOLDEN = Path(__file__).parent / "golden"
 CASES = [
     pytest.param(case, id=f"{topic}{number} {case['expression']}")
-    for topic in ("shapes", "indexing", "linalg")
+    for topic in ("shapes", "indexing", "linalg", "sampled")
     for number, case in enumerate(json.loads((GOLDEN / f"{topic}.json").read_text())["cases"])
 ]
 

@@ -36,6 +36,8 @@ def test_what_trains_locally_needs_no_network(room):
         "from telegrad.nn import functional; functional.relu",
         "from telegrad import DistributedOptimizer, RRef, errors, futures, load, save",
         "from telegrad import *; Tensor",
+        "from telegrad import cosine_similarity, layer_norm; import telegrad as tg; tg.prelu",
+        "import telegrad as tg, sys; tg.ones(1); assert 'telegrad.nn' not in sys.modules",
         "import telegrad.launcher",
     ],
 )

@@ -226,3 +226,20 @@ def test_module_dict():
     assert [name for name, _ in modules.items()] == ["a", "b"] and len(list(modules.values())) == 2
     modules.clear()
     assert not len(modules)
+
+
+def test_a_buffer_registers_itself():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = nn.Buffer(zeros(2))
+            self.scratch = nn.Buffer(zeros(1), persistent=False)
+
+    module = Counter()
+    assert [name for name, _ in module.named_buffers()] == ["count", "scratch"] and not list(module.parameters())
+    assert list(module.state_dict()) == ["count"]
+    module.count = zeros(2) + 1
+    assert module.count.tolist() == [1, 1] and list(module.state_dict()) == ["count"]
+    again = copy.deepcopy(Counter())
+    assert list(again.state_dict()) == ["count"] and again.scratch.persistent is False
+    assert not pickle.loads(pickle.dumps(again.scratch)).persistent

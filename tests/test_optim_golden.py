@@ -118,10 +118,17 @@ def valley(parameters):
     return ((1 - flat[:-1]) ** 2 + 10 * (flat[1:] - flat[:-1] ** 2) ** 2).sum()
 
 
-def closing(parameters, optimizer):
+def bowl(parameters):
+    a, b = parameters
+    flat = cat([a, b.reshape(-1)])
+    steepness = tg.arange(1, 8, dtype=flat.dtype) / 4
+    return (steepness * (flat - 1) ** 2 + (flat - 0.5) ** 4 / 16).sum() + (flat[1:] * flat[:-1]).sum() / 8
+
+
+def closing(parameters, optimizer, shape=valley):
     def closure():
         optimizer.zero_grad()
-        loss = valley(parameters)
+        loss = shape(parameters)
         loss.backward()
         return loss
 
@@ -138,6 +145,15 @@ def test_steps_of_several_evaluations(case):
     np.testing.assert_allclose(losses, case["losses"], rtol=1e-5, atol=1e-7)
     for parameter, expected in zip(parameters, case["end"]):
         np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", GOLDEN["bowls"], ids=label)
+def test_steps_of_several_evaluations_where_rounding_errors_do_not_grow(case):
+    parameters, optimizer = start(case)
+    losses = [optimizer.step(closing(parameters, optimizer, bowl)).item() for _ in range(STEPS)]
+    np.testing.assert_allclose(losses, case["losses"], rtol=1e-12, atol=1e-12)
+    for parameter, expected in zip(parameters, case["end"]):
+        np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", GOLDEN["closures"], ids=label)

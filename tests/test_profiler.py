@@ -179,3 +179,9 @@ def test_an_error_leaves_the_profile_whole():
     with profile() as profiled, pytest.raises(ValueError, match="add"):
         tg.ones(2) + tg.ones(3)
     assert names(profiled) == ["add"] and profiled.function_events[0].end is not None
+
+
+def test_the_profiler_is_where_pytorch_has_it_too():
+    assert tg.autograd.profiler.profile is tg.profiler.profile
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        tg.autograd.nothing  # noqa: B018

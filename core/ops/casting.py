@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..devices import check_device
-from ..dtypes import bfloat16 as bfloat16_type
 from ..dtypes import (
     bool_,
     complex64,
@@ -34,14 +33,12 @@ __all__ = [
 ]
 # What of these are methods of tensors too.
 METHODS = (
-    "bfloat16",
     "bool",
     "byte",
     "cdouble",
     "cfloat",
     "char",
     "clone",
-    "cpu",
     "cuda",
     "double",
     "float",
@@ -50,7 +47,6 @@ METHODS = (
     "long",
     "short",
     "to",
-    "type",
     "type_as",
 )
 
@@ -95,11 +91,6 @@ def to(
     return result
 
 
-def cpu(input: Tensor) -> Tensor:
-    """``input``, which is on the CPU already."""
-    return input
-
-
 def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
     """Not possible here.
 
@@ -108,41 +99,6 @@ def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False)
     """
     check_device("cuda")
     return input
-
-
-def bfloat16(input: Tensor) -> Tensor:
-    """``to(bfloat16)``.
-
-    Raises:
-        TypeError: the package ``ml_dtypes``, which has this type, is not installed.
-    """
-    if bfloat16_type is None:
-        raise TypeError("bfloat16() needs the package ml_dtypes: pip install 'telegrad[bfloat16]'")
-    return to(input, bfloat16_type)
-
-
-def type(input: Tensor, dtype: npt.DTypeLike | None = None, non_blocking: builtins.bool = False) -> Any:
-    """``input`` in another dtype; without one, the name of its own, as ``"telegrad.FloatTensor"``."""
-    if dtype is not None:
-        return to(input, dtype)
-    name = input.dtype.name
-    return f"telegrad.{_OLD_NAMES.get(name, name.capitalize())}Tensor"
-
-
-# Of old, dtypes were called as C's types.
-_OLD_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "int8": "Char",
-    "uint8": "Byte",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "bfloat16": "BFloat16",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
 
 
 @operation

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,14 @@ __all__ = [
     "bincount",
     "bucketize",
     "histc",
+    "histogram",
     "isin",
     "searchsorted",
     "unique",
     "unique_consecutive",
+    "unravel_index",
 ]
-METHODS = ("bincount", "histc", "unique", "unique_consecutive")
+METHODS = ("bincount", "histc", "histogram", "unique", "unique_consecutive")
 
 
 @operation
@@ -120,6 +123,60 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     inside = x[(x >= low) & (x <= high)].astype(np.float64)
     places = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
     return delivered("histc", Tensor(np.bincount(places, minlength=bins).astype(x.dtype)), out)
+
+
+class Histogram(NamedTuple):
+    """What ``histogram`` returns."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+@operation
+def histogram(
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Histogram:
+    """How many elements are in each interval, and the intervals' ends.
+
+    Args:
+        input: what is counted, of floating point.
+        bins: how many intervals of one length, or all ends in order.
+        range: from where to where, by default from the smallest to the largest element.
+        weight: how much each element counts.
+        density: divide by the sum and by the lengths, so that the integral is 1.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: no intervals, ends in no order, or weights of another shape.
+    """
+    x = ordered("histogram", input)
+    if x.dtype.kind != "f":
+        raise TypeError(f"histogram() takes floating-point numbers, not {input.dtype}")
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(f"histogram() needs weights of shape {input.shape}, and you gave {weight.shape}")
+    ends: Any = bins._array if isinstance(bins, Tensor) else bins
+    weights = None if weight is None else weight._array.reshape(-1)
+    counts, edges = np.histogram(x.reshape(-1), ends, range, density, weights)
+    return Histogram(Tensor(counts.astype(x.dtype)), Tensor(edges.astype(x.dtype)))
+
+
+@operation
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The coordinates, in a tensor of ``shape``, of the elements with these numbers in row-major order.
+
+    Raises:
+        TypeError: not integers.
+        ValueError: a number is out of range.
+    """
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"unravel_index() takes integers, not {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return tuple(Tensor(np.asarray(each, np.int64)) for each in np.unravel_index(indices._array, sizes))
 
 
 @operation

@@ -24,6 +24,7 @@ from . import (
     filling,
     flipping,
     indexing,
+    integrals,
     interpolation,
     joining,
     layouts,
@@ -32,8 +33,10 @@ from . import (
     masking,
     matrix_functions,
     matrix_products,
+    method_forms,
     new,
     norms,
+    number_parts,
     pooling,
     powers,
     predicates,
@@ -55,6 +58,7 @@ from . import (
     unpooling,
     vector_products,
     windows,
+    writes,
 )
 
 FAMILIES = (
@@ -108,4 +112,8 @@ FAMILIES = (
     spread,
     synonyms,
     trigonometry,
+    integrals,
+    method_forms,
+    number_parts,
+    writes,
 )

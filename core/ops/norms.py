@@ -15,12 +15,14 @@ from .casting import to
 from .decompositions import eigvalsh, svdvals
 from .dims import one_dim
 from .extremes import amax, amin
+from .inplace import inplace
 from .linalg_errors import matrices, square
+from .masking import where
 from .operation import delivered, operation
 from .solving import inv, tolerance
 from .vector_norms import vector_norm
 
-__all__ = ["dist", "norm"]
+__all__ = ["dist", "norm", "renorm"]
 METHODS = __all__
 
 
@@ -141,6 +143,19 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 @operation
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
+
+    Raises:
+        IndexError: there is no such dimension.
+        TypeError: not of floating point.
+    """
+    axis = one_dim(dim, input.ndim)
+    lengths = vector_norm(input, p, tuple(each for each in range(input.ndim) if each != axis), True)
+    return input * where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1.0)
+
+
+@operation
 def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
 
@@ -180,3 +195,8 @@ def matrix_rank(
         s = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros((*x.shape[:-2], 0), x.real.dtype)
     result = Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))
     return result if out is None else delivered("linalg.matrix_rank", result, out)
+
+
+IN_PLACE = {
+    "renorm_": inplace(renorm),
+}

@@ -23,6 +23,7 @@ __all__ = [
     "erfc",
     "erfinv",
     "lgamma",
+    "mvlgamma",
     "polygamma",
 ]
 METHODS = __all__
@@ -102,6 +103,21 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
     return delivered("polygamma", result, out)
 
 
+@operation
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension ``p``; it is there above ``(p - 1) / 2``.
+
+    Raises:
+        ValueError: ``p`` is below 1.
+    """
+    if p < 1:
+        raise ValueError(f"mvlgamma() takes a dimension from 1, and you gave {p}")
+    result = lgamma(input) + p * (p - 1) / 4 * np.log(np.pi)
+    for number in range(1, p):
+        result = result + lgamma(input - number / 2)
+    return delivered("mvlgamma", result, out)
+
+
 IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, polygamma)},
+    **{f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, mvlgamma, polygamma)},
 }

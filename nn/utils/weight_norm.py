@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import linalg
 from ...core.extend import Tensor
-from ...core.linalg import vector_norm
 from ..module import Module
 from ..parameter import Parameter
 
@@ -13,8 +13,8 @@ from ..parameter import Parameter
 def norm_except_dim(v: Tensor, dim: int = 0) -> Tensor:
     """The lengths of the slices of ``v`` along ``dim``, which is kept; -1 for the length of all."""
     if dim == -1:
-        return vector_norm(v)
-    return vector_norm(v, 2, tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim), True)
+        return linalg.vector_norm(v)
+    return linalg.vector_norm(v, 2, tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim), True)
 
 
 class _WeightNormHook:

@@ -16,3 +16,4 @@ from .simple import MultiplicativeLR as MultiplicativeLR
 from .simple import MultiStepLR as MultiStepLR
 from .simple import PolynomialLR as PolynomialLR
 from .simple import StepLR as StepLR
+from .swa import SWALR as SWALR

@@ -78,26 +78,14 @@ EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
 }
 
 
-def _along(name: str, dim: int, **options: Any) -> Callable[[Tensor], Any]:
-    return lambda a: getattr(tg, name)(a, dim, **options)
+def _along(name: str, **options: Any) -> Callable[[Tensor], Any]:
+    return lambda a: getattr(tg, name)(a, 0, **options)
 
 
+LINES = ("nansum", "mean", "nanmean", "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")
 POINTS: dict[str, Callable[[Tensor], Any]] = {
-    **{
-        name: _along(name, 0)
-        for name in (
-            "nansum",
-            "mean",
-            "nanmean",
-            "logsumexp",
-            "softmax",
-            "log_softmax",
-            "cumsum",
-            "cumprod",
-            "logcumsumexp",
-        )
-    },
-    **{name: _along(name, -1, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
+    **{name: _along(name) for name in LINES},
+    **{name: _along(name, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
     "dist": lambda a: tg.dist(a, a * a),
     "flip": lambda a: tg.flip(a, (0,)),
     "permute": lambda a: tg.permute(a, ()),

@@ -9,9 +9,7 @@ from pathlib import Path
 import torch
 from torch import distributions as d
 
-MATRIX = [[2.0, 0.6], [0.6, 1.0]]
-FACTOR = [[1.5, 0.0], [-0.5, 0.7]]
-
+COVARIANCE = [[2.0, 0.5], [0.5, 1.25]]
 # Class, parameters, values.
 CASES = [
     ("Normal", {"loc": [0.0, -1.5], "scale": [1.0, 0.3]}, [[0.5, -1.0], [-2.0, -1.5]]),
@@ -30,16 +28,55 @@ CASES = [
     ("OneHotCategorical", {"probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     ("Multinomial", {"total_count": 4, "probs": [0.1, 0.2, 0.7]}, [[0.0, 1.0, 3.0], [2.0, 2.0, 0.0]]),
     ("Poisson", {"rate": [0.5, 6.0]}, [[0.0, 4.0], [3.0, 9.0]]),
-    ("MultivariateNormal", {"loc": [0.5, -1.0], "covariance_matrix": MATRIX}, [[0.5, 0.0], [2.0, -3.0]]),
-    ("MultivariateNormal", {"loc": [[0.5, -1.0], [0.0, 0.0]], "precision_matrix": MATRIX}, [[0.5, 0.0], [2.0, -3.0]]),
-    ("MultivariateNormal", {"loc": [0.5, -1.0], "scale_tril": FACTOR}, [[[0.5, 0.0]], [[2.0, -3.0]]]),
+    ("HalfNormal", {"scale": [1.0, 0.3]}, [[0.5, 0.1], [2.0, 0.0]]),
+    ("Gumbel", {"loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-1.0, 2.0]]),
+    ("Chi2", {"df": [3.0, 7.5]}, [[0.5, 4.0], [2.0, 9.0]]),
+    ("StudentT", {"df": [5.0, 9.0], "loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-3.0, 2.0]]),
+    ("Cauchy", {"loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-30.0, 2.0]]),
+    ("MultivariateNormal", {"loc": [0.5, -1.0], "covariance_matrix": COVARIANCE}, [[0.5, 0.1], [-1.0, 2.0]]),
+    (
+        "MultivariateNormal",
+        {"loc": [[0.5, -1.0], [0.0, 0.0]], "precision_matrix": COVARIANCE},
+        [[0.5, 0.1], [-1.0, 2.0]],
+    ),
+    ("MultivariateNormal", {"loc": [0.5, -1.0], "scale_tril": [[1.5, 0.0], [-0.5, 0.25]]}, [[0.5, 0.1], [-1.0, 2.0]]),
+]
+# Evaluated here and there: a distribution, and values for its density.
+NORMAL = "d.Normal(t([0.5, -0.25]), t([2.0, 0.5]))"
+EXPRESSIONS = [
+    (f"d.TransformedDistribution({NORMAL}, d.ExpTransform())", [0.5, 2.0]),
+    (f"d.TransformedDistribution({NORMAL}, [d.TanhTransform()])", [0.5, -0.25]),
+    (f"d.TransformedDistribution({NORMAL}, [d.SigmoidTransform()])", [0.5, 0.25]),
+    (f"d.TransformedDistribution({NORMAL}, [d.SoftplusTransform()])", [0.5, 3.0]),
+    (f"d.TransformedDistribution({NORMAL}, [d.AffineTransform(1.0, t([-2.0, 0.5])), d.ExpTransform()])", [0.5, 2.0]),
+    (f"d.TransformedDistribution({NORMAL}, [d.AffineTransform(1.0, 3.0, event_dim=1)])", [0.5, 2.0]),
+    (f"d.TransformedDistribution(d.Independent({NORMAL}, 1), d.TanhTransform())", [0.5, -0.25]),
+    ("d.TransformedDistribution(d.Exponential(t(2.0)), d.PowerTransform(t(0.5)))", [0.5, 2.0]),
+    (
+        "d.TransformedDistribution(d.Uniform(t(0.0), t(1.0)), [d.SigmoidTransform().inv])",
+        [0.5, 2.0],
+    ),
+    (
+        f"d.TransformedDistribution({NORMAL}, d.ComposeTransform([d.ExpTransform(), d.PowerTransform(t(-2.0))]))",
+        [0.5, 2.0],
+    ),
+    (f"d.MixtureSameFamily(d.Categorical(t([0.25, 0.75])), {NORMAL})", [0.5, 2.0, -1.0]),
+    (
+        "d.MixtureSameFamily(d.Categorical(logits=t([[0.5, 1.0], [0.0, -1.0]])), "
+        "d.Independent(d.Normal(t([[[0.5, 1.0], [0.0, 2.0]]]), t([[[1.0, 2.0], [0.5, 1.5]]])).expand((2, 2, 2)), 1))",
+        [[0.5, 2.0], [1.0, 0.0]],
+    ),
 ]
 PAIRS = [
-    ("Normal", {"loc": 0.5, "scale": 2.0}, "Normal", {"loc": -1.0, "scale": 0.7}),
+    ("HalfNormal", {"scale": 2.0}, "HalfNormal", {"scale": 0.7}),
+    ("Chi2", {"df": 3.0}, "Gamma", {"concentration": 0.7, "rate": 2.0}),
     (
-        *("MultivariateNormal", {"loc": [0.5, 2.0], "covariance_matrix": MATRIX}),
-        *("MultivariateNormal", {"loc": [0.0, 1.0], "scale_tril": FACTOR}),
+        "MultivariateNormal",
+        {"loc": [0.5, -1.0], "covariance_matrix": COVARIANCE},
+        "MultivariateNormal",
+        {"loc": [0.0, 1.0], "scale_tril": [[1.5, 0.0], [-0.5, 0.25]]},
     ),
+    ("Normal", {"loc": 0.5, "scale": 2.0}, "Normal", {"loc": -1.0, "scale": 0.7}),
     ("LogNormal", {"loc": 0.5, "scale": 2.0}, "LogNormal", {"loc": -1.0, "scale": 0.7}),
     ("Bernoulli", {"probs": 0.3}, "Bernoulli", {"probs": 0.8}),
     ("Bernoulli", {"logits": -1.0}, "Bernoulli", {"probs": 0.8}),
@@ -83,8 +120,23 @@ def record(name, parameters, values):
         "variance": attempt(lambda: made.variance),
         "stddev": attempt(lambda: made.stddev),
         "mode": attempt(lambda: made.mode),
-        "cdf": attempt(lambda: made.cdf(value)) if name not in ("Gamma",) else None,
+        "cdf": attempt(lambda: made.cdf(value)) if name not in ("Gamma", "Chi2") else None,
         "icdf": attempt(lambda: made.icdf(torch.tensor(QUANTILES))),
+    }
+
+
+def record_expression(expression, values):
+    made, value = eval(expression, {"d": d, "t": torch.tensor}), torch.tensor(values)
+    return {
+        "expression": expression,
+        "values": values,
+        "batch_shape": list(made.batch_shape),
+        "event_shape": list(made.event_shape),
+        "log_prob": made.log_prob(value).tolist(),
+        "cdf": attempt(lambda: made.cdf(value)),
+        "icdf": attempt(lambda: made.icdf(torch.tensor([[0.1], [0.9]]))),
+        "mean": attempt(lambda: made.mean),
+        "variance": attempt(lambda: made.variance),
     }
 
 
@@ -94,6 +146,7 @@ if __name__ == "__main__":
         "torch": torch.__version__,
         "quantiles": QUANTILES,
         "cases": [record(*case) for case in CASES],
+        "expressions": [record_expression(*case) for case in EXPRESSIONS],
         "pairs": [
             {"pair": pair, "divergence": d.kl_divergence(make(*pair[:2]), make(*pair[2:])).tolist()} for pair in PAIRS
         ],

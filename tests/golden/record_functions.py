@@ -65,6 +65,10 @@ DROPOUT = [
 QUERY = (x(2, 2, 3, 4), x(2, 2, 5, 4), x(2, 2, 5, 4))
 STATISTICS = (fixed(3, kind=C), fixed(3, kind=P))
 OTHERS = [
+    case(
+        "AdaptiveLogSoftmaxWithLoss", x(5, 4), given([0, 5, 2, 9, 1]), args=(4, 10, [2, 5]), kwargs={"div_value": 2.0}
+    ),
+    case("AdaptiveLogSoftmaxWithLoss", x(4), given(3), args=(4, 8, [3]), kwargs={"head_bias": True, "div_value": 1.0}),
     case("Embedding", classes(6, 2, 3), args=(6, 4)),
     case("Embedding", classes(6, 2, 3), args=(6, 4), kwargs={"padding_idx": 2, "scale_grad_by_freq": True}),
     *(case("EmbeddingBag", classes(6, 2, 3), args=(6, 4), kwargs={"mode": mode}) for mode in ("sum", "mean", "max")),

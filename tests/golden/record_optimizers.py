@@ -42,11 +42,18 @@ CASES = [
     ("RMSprop", {}),
     ("RMSprop", {"lr": 0.03, "alpha": 0.9, "eps": 1e-5, "weight_decay": 0.1, "momentum": 0.8, "centered": True}),
     ("RMSprop", {"lr": 0.03, "momentum": 0.8, "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.02, "alpha": 0.5, "t0": 5, "weight_decay": 0.1, "maximize": True}),
+    ("Adafactor", {}),
+    (
+        "Adafactor",
+        {"lr": 0.2, "beta2_decay": -0.5, "eps": [1e-4, 0.1], "d": 1.5, "weight_decay": 0.1, "maximize": True},
+    ),
     ("Rprop", {}),
     ("Rprop", {"lr": 0.1, "etas": [0.4, 1.3], "step_sizes": [1e-3, 0.5], "maximize": True}),
 ]
 
-# Several evaluations in a step, of a loss with a narrow bent valley.
+# Several evaluations in a step, of a loss with a narrow bent valley, or one like a bowl.
 CLOSURES = [
     ("LBFGS", {}),
     ("LBFGS", {"lr": 0.1, "max_iter": 3, "history_size": 2}),
@@ -105,13 +112,20 @@ def valley(parameters):
     return ((1 - flat[:-1]) ** 2 + 10 * (flat[1:] - flat[:-1] ** 2) ** 2).sum()
 
 
-def record_closure(name, options):
+def bowl(parameters):
+    a, b = parameters
+    flat = torch.cat([a, b.reshape(-1)])
+    steepness = torch.arange(1, 8, dtype=flat.dtype) / 4
+    return (steepness * (flat - 1) ** 2 + (flat - 0.5) ** 4 / 16).sum() + (flat[1:] * flat[:-1]).sum() / 8
+
+
+def record_closure(name, options, shape):
     parameters = [torch.tensor(start, dtype=torch.float64, requires_grad=True) for start in START]
     optimizer = getattr(torch.optim, name)(parameters, **options)
 
     def closure():
         optimizer.zero_grad()
-        loss = valley(parameters)
+        loss = shape(parameters)
         loss.backward()
         return loss
 
@@ -139,7 +153,8 @@ if __name__ == "__main__":
         "start": START,
         "saved": SAVED,
         "cases": [record_both(*case) for case in CASES],
-        "closures": [record_closure(*case) for case in CLOSURES],
+        "closures": [record_closure(*case, valley) for case in CLOSURES],
+        "bowls": [record_closure(*case, bowl) for case in CLOSURES],
         "rows": ROWS,
         "sparse": [record_sparse(*case) for case in SPARSE],
     }

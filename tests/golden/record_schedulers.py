@@ -58,6 +58,9 @@ CASES = [
         {"max_lr": [0.5, 0.3], "epochs": 5, "steps_per_epoch": 8, "anneal_strategy": "linear", "pct_start": 0.2},
     ),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 45, "three_phase": True, "div_factor": 10, "final_div_factor": 100}),
+    ("SWALR", {"swa_lr": 0.02}),
+    ("SWALR", {"swa_lr": [0.3, 0.01], "anneal_epochs": 7, "anneal_strategy": "linear"}),
+    ("SWALR", {"swa_lr": 0.02, "anneal_epochs": 0}),
     ("ChainedScheduler", [("ConstantLR", {"factor": 0.1, "total_iters": 2}), ("ExponentialLR", {"gamma": 0.9})]),
     (
         "SequentialLR",
@@ -87,7 +90,8 @@ def make(optimizer, name, options, *more):
         inner = [make(optimizer, *case) for case in options]
         return getattr(lr_scheduler, name)(inner) if not more else getattr(lr_scheduler, name)(optimizer, inner, *more)
     resolved = {key: function(value) for key, value in options.items()}
-    return getattr(lr_scheduler, name)(optimizer, **resolved)
+    room = torch.optim.swa_utils if name == "SWALR" else lr_scheduler
+    return getattr(room, name)(optimizer, **resolved)
 
 
 def function(value):
@@ -136,7 +140,7 @@ if __name__ == "__main__":
         "torch": torch.__version__,
         "cases": [{"case": case, "paths": [record(optimizer, case) for optimizer in optimizers()]} for case in CASES],
         "epochs": JUMPS,
-        "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict)],
+        "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict) and case[0] != "SWALR"],
         "measures": MEASURES,
         "plateaus": [
             {"name": "ReduceLROnPlateau", "options": options, "path": record_plateau(options)} for options in PLATEAUS

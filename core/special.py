@@ -1,0 +1,75 @@
+"""``tg.special``: functions of mathematical physics and statistics under the names of ``torch.special``."""
+
+from __future__ import annotations
+
+import math
+
+from .creation import as_tensor
+from .ops import elementwise, masking, powers, special
+from .ops.elementwise import sigmoid as expit
+from .ops.operation import delivered, operation
+from .ops.powers import exp2, expm1, log1p, logit, xlogy
+from .ops.rounding import round
+from .ops.softmax import log_softmax, logsumexp, softmax
+from .ops.special import digamma, erf, erfc, erfinv, polygamma
+from .ops.special import digamma as psi
+from .ops.special import lgamma as gammaln
+from .ops.special import mvlgamma as multigammaln
+from .ops.trigonometry import sinc
+from .tensor import Tensor
+from .types import Operand
+
+__all__ = [
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammaln",
+    "log1p",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "round",
+    "sinc",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
+
+
+@operation
+def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input * log(input)``: 0 at 0, and -inf below."""
+    result = masking.where(input < 0, -math.inf, -powers.xlogy(input, input))
+    return delivered("special.entr", result, out)
+
+
+@operation
+def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The share of a standard normal distribution that is below ``input``."""
+    return delivered("special.ndtr", special.erfc(input * -math.sqrt(0.5)) * 0.5, out)
+
+
+@operation
+def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
+    return delivered("special.ndtri", special.erfinv(input * 2 - 1) * math.sqrt(2), out)
+
+
+@operation
+def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
+    dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
+    logarithm = powers.log1p(as_tensor(other, dtype))
+    silent = elementwise.eq(as_tensor(input), 0) & ~elementwise.isnan(logarithm)
+    # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
+    return delivered("special.xlog1py", elementwise.mul(input, masking.where(silent, 0.0, logarithm)), out)

@@ -1,0 +1,102 @@
+"""``spectral_norm`` in its first form: a parameter ``<name>_orig``, two buffers, and a hook that makes the weight of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import no_grad, randn
+from ...core.extend import Tensor
+from ..convolution import _ConvTranspose
+from ..functional import normalize
+from ..module import Module
+from ..parameter import Parameter
+
+
+class _SpectralNormHook:
+    """Before each call, sets the weight anew; an object, so that ``remove_spectral_norm`` finds it and pickle takes it."""
+
+    def __init__(self, name: str, n_power_iterations: int, eps: float, dim: int) -> None:
+        self.name = name
+        self.n_power_iterations = n_power_iterations
+        self.eps = eps
+        self.dim = dim
+
+    def matrix(self, weight: Tensor) -> Tensor:
+        """The weight with the rest of its dimensions as columns."""
+        return weight.movedim(self.dim, 0).reshape(weight.shape[self.dim], -1)
+
+    def compute(self, module: Module, improve: bool) -> Tensor:
+        """The weight divided by the estimate of its largest singular value, which is made better first."""
+        weight = getattr(module, self.name + "_orig")
+        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        matrix = self.matrix(weight)
+        if improve:
+            with no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(normalize(matrix.mT @ u, dim=0, eps=self.eps))
+                    u.copy_(normalize(matrix @ v, dim=0, eps=self.eps))
+        # Copies: the next step changes the buffers, which this one's graph keeps.
+        return weight / (u.clone() @ (matrix @ v.clone()))
+
+    def __call__(self, module: Module, args: Any) -> None:
+        setattr(module, self.name, self.compute(module, module.training))
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Divide a weight by its largest singular value (Miyato et al. 2018), estimated better in each step of training.
+
+    New programs use ``parametrizations.spectral_norm``.
+
+    Args:
+        module: whose weight it is.
+        name: of the weight.
+        n_power_iterations: how often the estimate is made better in a step.
+        eps: the least length by which a vector is divided.
+        dim: which of the weight's dimensions are the outputs; by default 0, or 1 for transposed convolutions.
+
+    Raises:
+        AttributeError: there is no such parameter.
+        ValueError: it has ``spectral_norm`` already, or not a positive number of iterations.
+    """
+    if _key_of(module, name) is not None:
+        raise ValueError(f"{name!r} of {type(module).__name__} has spectral_norm already")
+    if n_power_iterations < 1:
+        raise ValueError(f"n_power_iterations must be positive, and you gave {n_power_iterations}")
+    axis = int(isinstance(module, _ConvTranspose)) if dim is None else dim
+    hook = _SpectralNormHook(name, n_power_iterations, eps, axis)
+    weight = module.get_parameter(name)
+    matrix = hook.matrix(weight.detach())
+    del module._parameters[name]
+    module.register_parameter(name + "_orig", weight)
+    # An ordinary attribute until the first call, as copies and optimizers must not take it for a parameter.
+    setattr(module, name, weight.detach())
+    for part, length in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
+        module.register_buffer(name + part, normalize(randn(length, dtype=weight.dtype), dim=0, eps=eps))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
+    """Make a weight with ``spectral_norm`` a plain parameter again, of the value that it has.
+
+    Raises:
+        ValueError: it has no ``spectral_norm``.
+    """
+    key = _key_of(module, name)
+    if key is None or module._hooks is None:
+        raise ValueError(f"{name!r} of {type(module).__name__} has no spectral_norm")
+    hook, _ = module._hooks.before.pop(key)
+    weight = hook.compute(module, False).detach()
+    delattr(module, name)
+    for part in ("_orig", "_u", "_v"):
+        delattr(module, name + part)
+    module.register_parameter(name, Parameter(weight))
+    return module
+
+
+def _key_of(module: Module, name: str) -> int | None:
+    hooks = {} if module._hooks is None else module._hooks.before
+    found = (key for key, (hook, _) in hooks.items() if isinstance(hook, _SpectralNormHook) and hook.name == name)
+    return next(found, None)

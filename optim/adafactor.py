@@ -1,0 +1,94 @@
+"""``Adafactor``: like Adam, but of a matrix's squared gradients it keeps only the means of rows and of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.extend import Array, Tensor
+from .arithmetic import at_least, average_in, buffer, next_step
+from .optimizer import Group, Optimizer, Params, State
+
+
+class Adafactor(Optimizer):
+    """Adafactor, by Shazeer and Stern 2018 (``torch.optim.Adafactor``): for large models, of little memory.
+
+    Args:
+        params: what to optimize; see ``Optimizer``.
+        lr: the largest relative step size; that of step ``n`` is at most ``n ** -0.5``.
+        beta2_decay: ``n ** beta2_decay`` is how much step ``n`` counts in the average of squares.
+        eps: the least root of a mean square gradient (by default the dtype's epsilon), and the least size that counts for a
+            parameter.
+        d: how large the root mean square of a step may be, before the step size.
+        weight_decay: how much of the parameter falls away in a step, times the learning rate.
+        foreach: has no meaning here.
+        maximize: go up the gradient.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def check_options(self, group: Group) -> None:
+        at_least("lr", group["lr"])
+        at_least("weight_decay", group["weight_decay"])
+        at_least("d", group["d"], 1.0)
+        at_least("-beta2_decay", -group["beta2_decay"])
+        for number, eps in enumerate(group["eps"]):
+            at_least(f"eps[{number}]", eps or 0.0)
+
+    def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
+        step = next_step(state)
+        smallest = np.finfo(value.dtype).eps if group["eps"][0] is None else group["eps"][0]
+        rate = min(group["lr"], step**-0.5) * max(group["eps"][1], _root_mean_square(value))
+        direction = -grad if group["maximize"] else grad
+        squares = _squares(direction, state, step ** group["beta2_decay"], float(smallest))
+        change = direction / np.sqrt(np.maximum(squares, smallest * smallest)).astype(value.dtype)
+        rate /= max(1.0, _root_mean_square(change) / group["d"])
+        if group["weight_decay"]:
+            value *= 1 - group["lr"] * group["weight_decay"]
+        value -= rate * change
+
+    def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
+        # The means have other shapes than the parameter.
+        means = {name: state[name] for name in ("row_var", "col_var") if name in state}
+        rest = super().restored({name: value for name, value in state.items() if name not in means}, parameter, number)
+        return {**rest, **{name: Tensor(np.array(each, parameter.dtype)) for name, each in means.items()}}
+
+
+def _root_mean_square(x: Array) -> float:
+    return float(np.linalg.norm(x.reshape(-1))) / max(x.size, 1) ** 0.5
+
+
+def _squares(grad: Array, state: State, share: float, smallest: float) -> Array:
+    """The average squares of gradients as far as they are known: of a matrix, from its rows' and columns' means."""
+    if grad.ndim < 2:
+        variance = buffer(state, "variance", grad)
+        average_in(variance, grad * grad, share)
+        return variance
+    squares = grad * grad
+    means = [np.asarray(squares.mean(axis, keepdims=True)) for axis in (-1, -2)]
+    rows, columns = (buffer(state, name, mean) for name, mean in zip(("row_var", "col_var"), means))
+    average_in(rows, means[0], share)
+    average_in(columns, means[1], share)
+    return rows @ columns / np.maximum(rows.mean(-2, keepdims=True), smallest)

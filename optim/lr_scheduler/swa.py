@@ -1,0 +1,56 @@
+"""``SWALR``: to a last rate, for training whose parameters are averaged (``nn.utils.AveragedModel``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..optimizer import Optimizer
+from .base import LRScheduler, per_group
+
+
+class SWALR(LRScheduler):
+    """Goes from the present rates to ``swa_lr`` in ``anneal_epochs`` epochs, and stays there.
+
+    Args:
+        optimizer: whose groups' "lr" is set; each gets its "swa_lr".
+        swa_lr: the last rate, or one for each group.
+        anneal_epochs: how many epochs it takes.
+        anneal_strategy: along a cosine, "cos", or a line, "linear".
+        last_epoch: where to go on; -1 starts.
+
+    Raises:
+        ValueError: another strategy, or a negative number of epochs.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | Sequence[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f'anneal_strategy must be "cos" or "linear", and you gave {anneal_strategy!r}')
+        if anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be at least 0, and you gave {anneal_epochs}")
+        for group, rate in zip(optimizer.param_groups, per_group("swa_lr", swa_lr, optimizer)):
+            group["swa_lr"] = rate
+        self.anneal_epochs = anneal_epochs
+        self._anneal_strategy = anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        # Rates may have been changed from outside, so they tell from where this began.
+        step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
+        before, now = self._share(step - 1), self._share(step)
+        return [self._rate(group["lr"], group["swa_lr"], before, now) for group in self.optimizer.param_groups]
+
+    def _share(self, step: int) -> float:
+        share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return share if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * share)) / 2
+
+    def _rate(self, present: float, last: float, before: float, now: float) -> float:
+        first = last if before == 1 else (present - before * last) / (1 - before)
+        return last * now + first * (1 - now)
