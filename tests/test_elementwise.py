@@ -264,3 +264,17 @@ def test_the_real_part_does_not_share_memory_after_a_conversion():
 def test_xlogy_with_a_number_can_be_differentiated_twice():
     a = tg.tensor([0.5, 2.0], dtype=tg.float64, requires_grad=True)
     assert tg.autograd.gradgradcheck(lambda x: tg.xlogy(x * x, 3), (a,))
+
+
+def test_alpha_is_applied_in_the_type_of_the_result():
+    a = tg.tensor([2, 3], dtype=tg.uint8)
+    assert tg.rsub(a, tg.zeros(2), alpha=-2).tolist() == [4, 6]
+
+
+def test_logit_keeps_bfloat16():
+    assert tg.logit(tg.tensor([0.5], dtype=tg.bfloat16), eps=0.1).dtype == tg.bfloat16
+
+
+def test_bounds_that_a_type_cannot_hold():
+    a = tg.tensor([6, 200], dtype=tg.uint8)
+    assert a.clamp(-5, 300).tolist() == [6, 200] and a.clamp_max(-1).tolist() == [0, 0]

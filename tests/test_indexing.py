@@ -284,3 +284,14 @@ def test_what_numpy_would_say_is_said_in_our_words(index, message):
 def test_a_value_of_the_wrong_length_for_a_mask():
     with pytest.raises(ValueError, match=r"a value of shape \(4,\) cannot be broadcast to the place's shape \(2,\)"):
         tg.zeros(3).__setitem__(tg.tensor([True, True, False]), tg.ones(4))
+
+
+def test_index_fill_counts_from_the_end_too():
+    assert tg.zeros(3).index_fill(0, tg.tensor([-1]), 5).tolist() == [0, 0, 5]
+    with pytest.raises(IndexError, match="index_fill"):
+        tg.zeros(3).index_fill(0, tg.tensor([-4]), 5)
+
+
+def test_adding_a_negative_multiple_of_unsigned_numbers():
+    a = tg.tensor([5, 5], dtype=tg.uint8)
+    assert a.index_add(0, tg.tensor([1]), a[:1], alpha=-1).tolist() == [5, 0]

@@ -236,6 +236,7 @@ def test_gradients_at_infinity():
         return x.grad.item()
 
     inf = float("inf")
+    assert F.leaky_relu(tensor(inf), 0.0).item() == inf
     assert slope(F.hardswish, inf) == 1 and slope(F.softplus, inf) == 1 and slope(F.logsigmoid, -inf) == 1
     weight = tensor([0.5], requires_grad=True)
     F.prelu(tensor([inf, -1.0]), weight).sum().backward()

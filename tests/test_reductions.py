@@ -182,3 +182,13 @@ def test_no_difference_is_a_copy():
 def test_variance_of_one_complex_number_has_a_complex_gradient():
     a = tg.tensor(1 + 1j, requires_grad=True)
     assert tg.autograd.grad(tg.var(a), a)[0].dtype == tg.complex64
+
+
+def test_nan_of_bfloat16_sorts_last():
+    a = tg.tensor([float("nan"), 2.0, 1.0], dtype=tg.bfloat16)
+    assert tg.argsort(a).tolist() == [2, 1, 0] == tg.sort(a.float()).indices.tolist()
+    assert math.isnan(tg.median(a).item()) and tg.kthvalue(a, 1).values == 1
+
+
+def test_quantiles_of_infinities():
+    assert tg.quantile(tg.tensor([-math.inf, -math.inf, 1.0]), 0.25) == -math.inf

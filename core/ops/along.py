@@ -149,6 +149,8 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
         value = number_as(value, x.dtype)
     if not x.ndim:
         return _of_scalar(name, dim, index), value
+    if index.dtype.kind == "i":  # negative ones count from the end, here and not in its kin, as in PyTorch
+        index = Tensor(np.where(index._array < 0, index._array + x.shape[one_dim(dim, x.ndim)], index._array))
     *before, places = _where(name, x, dim, index)
     return (*before, np.unique(places)), value  # each once, or the gradient of the value would count some twice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..dtypes import converted, result_type
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .broadcasting import integers_divide, record_fitted
+from .casting import to
 from .factories import Binary, binary, comparison, exact, named, real_only, test, unary
 from .inplace import inplace
 from .namespaces import signs
@@ -134,8 +136,10 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
-        times = other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-        return plain(input, times, out=out)
+        if alpha != 1:
+            # In the type of the result: that of ``other`` may not hold the product.
+            other = to(other, result_type(input, other)) * alpha if isinstance(other, Tensor) else other * alpha
+        return plain(input, other, out=out)
 
     return named(scaled, name, doc)
 
@@ -298,10 +302,18 @@ def clamp(
     x = input._array
     if x.dtype.kind not in "fV":
         x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
-    result = Tensor(np.asarray(np.clip(x, min, max), x.dtype))
+    result = Tensor(np.asarray(np.clip(x, _within_type(x, min), _within_type(x, max)), x.dtype))
     if input._requires_grad and is_grad_enabled():
         record(_CLAMP, result, (input,), (keep(input),), min, max)
     return result if out is None else delivered("clamp", result, out)
+
+
+def _within_type(x: Array, bound: Any) -> Any:
+    # NumPy refuses bounds that the type cannot hold; the nearest that it holds mean the same.
+    if bound is None or x.dtype.kind not in "iu":
+        return bound
+    about = np.iinfo(x.dtype)
+    return builtins.min(builtins.max(bound, int(about.min)), int(about.max))
 
 
 @operation

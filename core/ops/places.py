@@ -86,7 +86,7 @@ def _assign(array: Array, where: Any, source: Array, scale: float) -> None:
 
 
 def _increase(array: Array, where: Any, source: Array, scale: float) -> None:
-    values = source if scale == 1 else source * array.dtype.type(scale)
+    values = source if scale == 1 else source * np.asarray(scale).astype(array.dtype)
     if array.flags.c_contiguous:
         add_at(array, where, values)
     else:

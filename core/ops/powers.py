@@ -125,7 +125,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     if x.dtype.kind == "c":
         raise TypeError(f"logit() is of real numbers only, and you gave {x.dtype}")
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
-    result = Tensor(np.log(inside / (1 - inside)))
+    result = Tensor(np.asarray(np.log(inside / (1 - inside))).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOGIT, result, (input,), (keep(input),), eps)
     return delivered("logit", result, out)

@@ -248,16 +248,18 @@ def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Ten
     if not skip:  # nans are at the end
         ranks = masking.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
     low, high = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
-    return arithmetic.lerp(
-        scattering.gather(inside, -1, Tensor(low)),
-        scattering.gather(inside, -1, Tensor(high)),
-        ranks - rounding.floor(ranks),
-    )
+    below, above = scattering.gather(inside, -1, Tensor(low)), scattering.gather(inside, -1, Tensor(high))
+    # Between an infinity and itself there is no difference to share.
+    between_them = arithmetic.lerp(below, above, ranks - rounding.floor(ranks))
+    stuck = np.isinf(below._array) & (below._array == above._array)
+    return masking.where(Tensor(stuck), below, between_them) if stuck.any() else between_them
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
     if not x.ndim:
         return np.zeros((), np.int64)
+    if x.dtype.kind == "V":  # NumPy would sort nan of bfloat16 to the front
+        x = x.astype(np.float32)
     if not descending:
         return np.argsort(x, axis, kind="stable")
     # From behind, so that equal elements keep their order.

@@ -115,7 +115,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     if inplace:
         return leaky_relu_(input, negative_slope)
     x = _floats(input)
-    within = 0 <= negative_slope <= 1
+    within = 0 < negative_slope <= 1
     result = _as(input, np.maximum(x, x * negative_slope) if within else np.where(x > 0, x, x * negative_slope))
     return record(_LEAKY, result, (input,), (keep(input),), negative_slope) if records(input) else result
 
