@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from .nn.functional import cosine_similarity as cosine_similarity
     from .nn.functional import group_norm as group_norm
     from .nn.functional import hardshrink as hardshrink
-    from .nn.functional import layer_norm as layer_norm
     from .nn.functional import pairwise_distance as pairwise_distance
     from .nn.functional import pixel_shuffle as pixel_shuffle
     from .nn.functional import pixel_unshuffle as pixel_unshuffle
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from .nn.functional import rrelu as rrelu
     from .nn.functional import selu as selu
     from .nn.functional import threshold as threshold
+    from .nn.functional.layer_norm import layer_norm as layer_norm
     from .rref import RRef as RRef
 else:
     # Hidden from type checkers: to them a module with __getattr__ has every name.
