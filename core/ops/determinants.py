@@ -77,7 +77,7 @@ def slogdet(input: Tensor) -> SignLogabsdet:
     sign, logabsdet = np.linalg.slogdet(square("linalg.slogdet", input))
     if records(input) and sign.dtype.kind == "c":
         logarithm = _logarithm(input, sign, logabsdet)
-        direction = elementwise.exp(imag(logarithm) * 1j) * Tensor(np.asarray(sign != 0))
+        direction = elementwise.exp(elementwise.mul(imag(logarithm), 1j)) * Tensor(np.asarray(sign != 0))
         return SignLogabsdet(direction, clone(real(logarithm)))
     return SignLogabsdet(Tensor(np.asarray(sign)), _recorded(input, logabsdet))
 
