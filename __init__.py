@@ -20,6 +20,7 @@ from .core.autograd import is_inference_mode_enabled as is_inference_mode_enable
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
+from .core.import_aliases import ImportAliases
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from . import rpc as rpc
     from . import rref as rref
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .core import cuda as cuda
     from .core import errors as errors
     from .core import futures as futures
     from .core import profiler as profiler
@@ -55,39 +57,38 @@ if TYPE_CHECKING:
     from .nn.functional import threshold as threshold
     from .nn.functional.layer_norm import layer_norm as layer_norm
     from .rref import RRef as RRef
-else:
-    # Hidden from type checkers: to them a module with __getattr__ has every name.
+
+_ALIASES = {
+    name: f"core.{name}"
+    for name in ("autograd", "cuda", "errors", "futures", "linalg", "profiler", "sparse", "special")
+}
+ImportAliases(__name__, _ALIASES).install()
+
+if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
+    _ROOMS = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+    # Functions of nn that PyTorch has at the top as well.
+    _LAYERS = [
+        "bilinear",
+        "celu",
+        "channel_shuffle",
+        "cosine_similarity",
+        "group_norm",
+        "hardshrink",
+        "layer_norm",
+        "pairwise_distance",
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "prelu",
+        "rms_norm",
+        "rrelu",
+        "selu",
+        "threshold",
+    ]
     _LATER = {
-        **{
-            room: f".{room}"
-            for room in ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
-        },
-        "errors": ".core.errors",
-        "futures": ".core.futures",
-        "profiler": ".core.profiler",
+        **dict.fromkeys(_LAYERS, ".nn.functional"),
+        **{name: f".{name}" for name in (*_ROOMS, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",
-        "sparse": ".core.sparse",
-        **dict.fromkeys(
-            [
-                "bilinear",
-                "celu",
-                "channel_shuffle",
-                "cosine_similarity",
-                "group_norm",
-                "hardshrink",
-                "layer_norm",
-                "pairwise_distance",
-                "pixel_shuffle",
-                "pixel_unshuffle",
-                "prelu",
-                "rms_norm",
-                "rrelu",
-                "selu",
-                "threshold",
-            ],
-            ".nn.functional",
-        ),
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
     }
@@ -97,7 +98,7 @@ else:
         if place is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = importlib.import_module(place, __name__)
-        value = module if place.endswith(f".{name}") else getattr(module, name)
+        value = module if place == f".{name}" else getattr(module, name)
         globals()[name] = value  # asked for once
         return value
 

@@ -6,6 +6,7 @@ one step. That the same text runs on both is also a check that programs come ove
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -133,10 +134,11 @@ def epoch(data: Any, examples: Any) -> Step:
 
 def importing(lib: Any) -> Step:
     """``import`` in a fresh interpreter; the interpreter's own start is not counted (see ``measure``)."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # installed packages have theirs
     program = f"import time; start = time.perf_counter(); import {lib.__name__}; print(time.perf_counter() - start)"
 
     def step() -> float:
-        return float(subprocess.check_output([sys.executable, "-c", program], text=True))
+        return float(subprocess.check_output([sys.executable, "-c", program], text=True, env=environment))
 
     return step
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .devices import CPU, device
+from .devices import CPU
+from .devices import device as Device
 from .dtypes import is_floating
 from .types import Array, DType
 
@@ -33,8 +34,8 @@ class ArrayQueries:
         return self._array.dtype
 
     @property
-    def device(self) -> device:
-        """Where it lives: always ``"cpu"``."""
+    def device(self) -> Device:
+        """Where it lives: always ``device("cpu")``."""
         return CPU
 
     @property
@@ -83,7 +84,7 @@ class ArrayQueries:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dimension."""
-        return self._array.shape if dim is None else self._array.shape[dim]
+        return self._array.shape if dim is None else self._at(self._array.shape, dim)
 
     def dim(self) -> int:
         """How many dimensions it has."""
@@ -102,7 +103,13 @@ class ArrayQueries:
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours of each dimension, in elements."""
         steps = tuple(step // self._array.itemsize for step in self._array.strides)
-        return steps if dim is None else steps[dim]
+        return steps if dim is None else self._at(steps, dim)
+
+    def _at(self, of_each: tuple[int, ...], dim: int) -> int:
+        try:
+            return of_each[dim]
+        except IndexError:
+            raise IndexError(f"dim {dim} is out of range: this tensor has {len(of_each)} dimensions") from None
 
     def storage_offset(self) -> int:
         """How many elements lie between the start of the memory that this is a view of and the first element."""

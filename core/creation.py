@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .devices import check_device as check_device
+from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
 from .tensor import Tensor
-from .types import Array, Scalar
+from .types import Array, DType, Scalar
 
 __all__ = [
     "as_tensor",
@@ -172,7 +172,7 @@ def full(
     """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
     value = getattr(fill_value, "_array", fill_value)
     chosen = dtype or _dtype_of(value)
-    return made(np.full(to_shape((size,)), value, chosen), requires_grad, device, out)
+    return made(_filled(to_shape((size,)), value, chosen), requires_grad, device, out)
 
 
 def zeros_like(
@@ -205,7 +205,29 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``input``."""
-    return finish(np.full(input.shape, fill_value, dtype or input.dtype), requires_grad, device)
+    value = getattr(fill_value, "_array", fill_value)
+    return finish(_filled(input.shape, value, dtype or input.dtype), requires_grad, device)
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: npt.DTypeLike) -> Array:
+    result = np.empty(shape, dtype)
+    result[...] = number_as(value, result.dtype)
+    return result
+
+
+def number_as(value: Any, dtype: DType) -> Array:
+    """A number as a 0-d array of ``dtype``; whole numbers that are too large wrap around.
+
+    Raises:
+        TypeError: it is complex, and the type is not.
+        ValueError: it is nan or infinite, and the type holds whole numbers.
+    """
+    number = np.asarray(value)
+    if number.dtype.kind == "c" and dtype.kind not in "bc":
+        raise TypeError(f"a tensor of {dtype} cannot hold the complex number {value}")
+    if dtype.kind in "iu" and number.dtype.kind == "f" and not np.isfinite(number).all():
+        raise ValueError(f"a tensor of {dtype} cannot hold {value}")
+    return number.astype(dtype)
 
 
 def is_tensor(obj: Any) -> bool:
@@ -255,12 +277,22 @@ def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:
         data = data._array
     if isinstance(data, (list, tuple)) and _holds_tensor(data):
         data = _unwrap(data)
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ValueError(f"nested sequences must be of equal lengths in each dimension, not {_shown(data)}") from None
+    if array.dtype.kind not in "biufcV":
+        raise TypeError(f"tensors hold numbers and booleans, and you gave {_shown(data)}")
     if dtype is None and array.dtype in (float64, complex128) and not isinstance(data, (np.ndarray, np.generic)):
         usual = get_default_dtype()
         dtype = usual if array.dtype == float64 else complex_type(usual)
     category(array.dtype)  # raises for what is no number
     return array if dtype is None else converted(array, np.dtype(dtype))
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return f"{text if len(text) <= 60 else text[:57] + '...'}, a {type(data).__name__}"
 
 
 def _holds_tensor(data: Any) -> bool:
@@ -276,6 +308,8 @@ def _unwrap(data: Any) -> Any:
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:
     """What every function that makes a tensor ends with."""
     check_device(device)
+    if array.dtype.kind not in "fibucV":
+        category(array.dtype)  # raises
     result = Tensor(array)
     return result.requires_grad_() if requires_grad else result
 

@@ -99,7 +99,7 @@ def converted(array: Array, dtype: DType) -> Array:
     if array.dtype.kind == "c" and dtype.kind != "c":
         if dtype.kind == "b":
             return array.astype(dtype)
-        array = array.real
+        return array.real.astype(dtype)  # always a copy: the real part is a view
     return array.astype(dtype, copy=False)
 
 

@@ -14,6 +14,29 @@ class AutogradError(TelegradError, RuntimeError):
     """The graph cannot be differentiated as asked: freed, modified in place, no gradient required, ..."""
 
 
+class ArgumentError(TelegradError, RuntimeError):
+    """An operation was called with what does not fit: the message says which operation, what it got, and what fits.
+
+    Each is also the built-in error that says the same, and a ``RuntimeError`` as PyTorch's are.
+    """
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of the wrong type or dtype."""
+
+
+class ArgumentValueError(ArgumentError, ValueError):
+    """An argument of the wrong shape or value."""
+
+
+class ArgumentIndexError(ArgumentError, IndexError):
+    """An index or a dimension that is out of range."""
+
+
+class ArgumentDivisionError(ArgumentError, ZeroDivisionError):
+    """Integers divided by 0."""
+
+
 class RpcError(TelegradError, RuntimeError):
     """A remote call, reference or context failed for a reason that lies outside the called function."""
 

@@ -10,6 +10,7 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
+from .devices import check_device
 from .ops.changes import changed, check_writable
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
@@ -37,6 +38,7 @@ __all__ = [
     "attach",
     "binary",
     "changed",
+    "check_device",
     "check_writable",
     "comparison",
     "fused",

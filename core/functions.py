@@ -61,3 +61,4 @@ from .random import *  # noqa: F403
 from .random_tensors import *  # noqa: F403
 from .spaced import *  # noqa: F403
 from .tapers import *  # noqa: F403
+from .typed_tensors import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Who may take an operation over: tensor classes with a ``__tensor_function__`` of their own, and modes.
+"""Who may take an operation over: tensor classes with a ``__tensor_function__`` of their own, and modes; and who may watch.
 
 In the manner of NumPy's NEP 18. Operations ask only while ``active`` is not empty, so a program without interceptors
 pays for one truth test.
@@ -6,16 +6,23 @@ pays for one truth test.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, Token
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-# Classes that override __tensor_function__ (for ever), and modes that some thread has entered.
+T = TypeVar("T")
+
+# Classes that override __tensor_function__ (weak references, for as long as the class lives), and modes and watchers that
+# some thread has entered.
 active: list[Any] = []
 NOT_TAKEN = object()
 
 _modes: ContextVar[tuple[TensorFunctionMode, ...]] = ContextVar("telegrad_tensor_function_modes", default=())
+_watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("telegrad_operation_watchers", default=())
+_watched: ContextVar[Callable[..., Any] | None] = ContextVar("telegrad_operation_watched", default=None)
 _classes_asked: ContextVar[bool] = ContextVar("telegrad_tensor_classes_asked", default=True)
 
 
@@ -38,7 +45,27 @@ class TensorFunctionMode:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         active.remove(self)
-        _modes.set(_modes.get()[:-1])
+        _modes.set(_without(_modes.get(), self))
+
+
+class Watcher:
+    """While it is entered, it sees each operation of this thread or task that really runs: those that nobody took over, and
+    those that operations are made of."""
+
+    def watch(
+        self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call ``run()``, which is ``func(*args, **kwargs)``, and return its result."""
+        return run()
+
+    def __enter__(self) -> Any:
+        _watchers.set((*_watchers.get(), self))
+        active.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        active.remove(self)
+        _watchers.set(_without(_watchers.get(), self))
 
 
 class PlainTensors:
@@ -61,6 +88,8 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     Raises:
         TypeError: every class returned ``NotImplemented``.
     """
+    if _watched.get() == func:
+        return NOT_TAKEN  # a watcher runs it
     modes = _modes.get()
     if modes:
         token = _modes.set(modes[:-1])
@@ -76,14 +105,41 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if types:
         names = ", ".join(cls.__name__ for cls in types)
         raise TypeError(f"{func.__name__}() is not implemented for {names}: each __tensor_function__ declined")
-    return NOT_TAKEN
+    watchers = _watchers.get()
+    return _run_watched(watchers, func, args, kwargs) if watchers else NOT_TAKEN
+
+
+def takes_over(cls: type) -> None:
+    """Let ``cls`` answer for operations on its instances, until it is gone."""
+    active.append(weakref.ref(cls, active.remove))
+
+
+def _run_watched(
+    watchers: tuple[Watcher, ...], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    run = partial(func, *args, **kwargs)
+    for watcher in reversed(watchers):
+        run = partial(watcher.watch, run, func, args, kwargs)
+    token = _watched.set(func)
+    try:
+        return run()
+    finally:
+        _watched.reset(token)
+
+
+def _without(entered: tuple[T, ...], leaving: T) -> tuple[T, ...]:
+    # Not always the last: ``set_detect_anomaly`` may be called anywhere.
+    for place in reversed(range(len(entered))):
+        if entered[place] is leaving:
+            return entered[:place] + entered[place + 1 :]
+    return entered  # another thread entered it
 
 
 def overriding(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[type, ...]:
     """The classes among the arguments that have a ``__tensor_function__`` of their own, subclasses first."""
     found: list[type] = []
     for cls in _types((*args, *kwargs.values())):
-        if cls in active and cls not in found:
+        if getattr(cls, "_takes_over", False) is True and cls not in found:
             place = next((index for index, other in enumerate(found) if issubclass(cls, other)), len(found))
             found.insert(place, cls)
     return tuple(found)

@@ -1,7 +1,7 @@
 """``profile``: which operations ran, how long, and what memory they took (``torch.autograd.profiler``).
 
-It is a tensor-function mode, which sees operations of its own thread or task, and puts hooks on the nodes that they make, which
-see them again in the backward pass. Of calls whose results come later it needs only a future: their event ends when that
+It watches the operations of its own thread or task, and puts hooks on the nodes that they make, which see them again in the
+backward pass. Of calls whose results come later it needs only a future: their event ends when that
 completes.
 """
 
@@ -13,15 +13,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .autograd.saved_hooks import new_nodes
+from .autograd.saved_hooks import new_nodes, tensors_in
 from .futures import Future
-from .interception import TensorFunctionMode
+from .interception import Watcher
 from .profiler_table import averages, table
 from .tensor import Tensor
 
@@ -66,7 +66,7 @@ class MemoryEvent:
 _current: ContextVar[profile | None] = ContextVar("telegrad_profile", default=None)
 
 
-class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
+class profile(Watcher):  # noqa: N801 - PyTorch's name
     """Notes the operations of the thread (or task) that enters it, until it is left.
 
     Args:
@@ -95,6 +95,7 @@ class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
         self.with_stack = with_stack
         self.function_events: list[FunctionEvent] = []
         self.memory_events: list[MemoryEvent] = []
+        self._living: set[int] = set()  # ids of the arrays that were noted and live
         self._open = threading.local()
         self._began = time.perf_counter_ns()
         self._token: Token[profile | None] | None = None
@@ -112,16 +113,23 @@ class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
             _current.reset(self._token)
             self._token = None
 
-    def __tensor_function__(
-        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    def watch(
+        self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run an operation, and note it; what it is made of is part of it."""
-        event = self.begin(func.__name__, _shapes(args) if self.record_shapes else ())
+        """Run an operation, and note it; so do those that it is made of, inside it."""
+        given = {id(tensor._array) for tensor in tensors_in((args, tuple(kwargs.values())))}
+        # A custom function's name is that of its class.
+        event = self.begin(getattr(func, "__self__", func).__name__, _shapes(args) if self.record_shapes else ())
         try:
-            result = func(*args, **kwargs)
+            result = run()
         finally:
             self.finish(event)
-        self._note_result(event, result)
+        for node in new_nodes(result):
+            if self not in node.metadata:
+                node.metadata[self] = True
+                self._watch(node)
+        if self.profile_memory:
+            self._note_memory(event, (tensor for tensor in tensors_in(result) if id(tensor._array) not in given))
         return result
 
     # -- events
@@ -170,23 +178,19 @@ class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
 
     # -- results
 
-    def _note_result(self, event: FunctionEvent, result: Any) -> None:
-        for node in new_nodes(result):
-            if self not in node.metadata:
-                node.metadata[self] = True
-                self._watch(node)
-        if self.profile_memory:
-            for item in result if isinstance(result, (tuple, list)) else (result,):
-                if isinstance(item, Tensor) and item._array.base is None:
-                    self._note_memory(event, item._array)
+    def _note_memory(self, event: FunctionEvent, tensors: Iterable[Tensor]) -> None:
+        """Note the memory of new tensors, unless they are views of others, or an operation inside noted them."""
+        thread = threading.get_ident()
+        for tensor in tensors:
+            array = tensor._array
+            if array.base is None and id(array) not in self._living:
+                self._living.add(id(array))
+                event.memory += array.nbytes
+                self.memory_events.append(MemoryEvent(self._now(), array.nbytes, thread))
+                weakref.finalize(array, self._note_release, id(array), array.nbytes, thread).atexit = False
 
-    def _note_memory(self, event: FunctionEvent, array: Any) -> None:
-        size, thread = array.nbytes, threading.get_ident()
-        event.memory += size
-        self.memory_events.append(MemoryEvent(self._now(), size, thread))
-        weakref.finalize(array, self._note_release, size, thread).atexit = False
-
-    def _note_release(self, size: int, thread: int) -> None:
+    def _note_release(self, key: int, size: int, thread: int) -> None:
+        self._living.discard(key)
         self.memory_events.append(MemoryEvent(self._now(), -size, thread))
 
     def _watch(self, node: Any) -> None:
@@ -195,10 +199,12 @@ class profile(TensorFunctionMode):  # noqa: N801 - PyTorch's name
         def before(_: Any) -> None:
             running.event = self.begin(name, backward=True)
 
-        def after(*_: Any) -> None:
-            if getattr(running, "event", None) is not None:
-                self.finish(running.event)
-                running.event = None
+        def after(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+            event, running.event = getattr(running, "event", None), None
+            if event is not None:
+                self.finish(event)
+                if self.profile_memory:
+                    self._note_memory(event, _new_gradients(grad_inputs, grad_outputs))
 
         node._hook_tables().before.add(before)
         node._hook_tables().after.add(after)
@@ -268,6 +274,11 @@ class record_function:  # noqa: N801 - PyTorch's name
             return fut
         current, event = self._entered[-1]
         return current.end_with(event, fut)
+
+
+def _new_gradients(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Iterator[Tensor]:
+    came = {id(grad._array) for grad in tensors_in(grad_outputs)}
+    return (grad for grad in tensors_in(grad_inputs) if id(grad._array) not in came)
 
 
 def _shapes(args: tuple[Any, ...]) -> tuple[Any, ...]:

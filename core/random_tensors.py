@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import check_device, made, to_shape
+from .creation import made, to_shape
+from .devices import check_device
 from .dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from .random import Generator, default_generator
 from .tensor import Tensor
@@ -106,6 +107,8 @@ def randperm(
     device: str | None = None,
 ) -> Tensor:
     """The integers below ``n`` in random order."""
+    if n < 0:
+        raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
     drawn = (generator or default_generator).draw("permutation", n)
     return made(drawn.astype(dtype or np.int64, copy=False), False, device, out)
 

@@ -111,7 +111,7 @@ def read_tensors(file: Any) -> tuple[dict[str, Array], dict[str, str], str]:
     size = file.seek(0, 2) - start
     file.seek(start)
     header = _read_header(file, size)
-    entries = json.loads(header, object_pairs_hook=_without_doubles)
+    entries = _parsed(header)
     metadata = entries.pop("__metadata__", {})
     digest = hashlib.sha256(_LENGTH.pack(len(header)))
     digest.update(header.replace(metadata.get(CHECKSUM, _BLANK).encode(), _BLANK.encode(), 1))
@@ -128,6 +128,16 @@ def read_tensors(file: Any) -> tuple[dict[str, Array], dict[str, str], str]:
     if offset != size - _LENGTH.size - len(header):
         raise ValueError(f"its tensors end at byte {offset + _LENGTH.size + len(header)}, and it has {size} bytes")
     return arrays, metadata, digest.hexdigest()
+
+
+def _parsed(header: bytes) -> Any:
+    try:
+        entries = json.loads(header, object_pairs_hook=_without_doubles)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its header is no JSON: {error}") from None
+    if not isinstance(entries, dict):
+        raise ValueError(f"its header is a {type(entries).__name__}, not an object")
+    return entries
 
 
 def _read_header(file: Any, size: int) -> bytes:

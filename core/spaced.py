@@ -34,7 +34,7 @@ def arange(
     if end is None:
         start, end = 0, start
     start, end, step = (_number(value) for value in (start, end, step))
-    if step == 0 or (end - start) * step < 0:
+    if not all(math.isfinite(value) for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange() cannot go from {start} to {end} in steps of {step}")
     whole = all(isinstance(value, int) for value in (start, end, step))
     chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
@@ -104,6 +104,8 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError(f"eye() needs lengths that are not negative, and you gave {n} and {m}")
     return made(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device, out)
 
 

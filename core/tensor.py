@@ -21,7 +21,7 @@ from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import Copies
 from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
-from .interception import NOT_TAKEN, PlainTensors, offer
+from .interception import NOT_TAKEN, PlainTensors, offer, takes_over
 from .interception import active as interceptors
 from .printing import describe
 from .types import Array, Counter
@@ -56,7 +56,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
     """An n-dimensional array that can record how it was computed (``torch.Tensor``).
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
-    nested sequences of numbers, which become the default dtype.
+    nested sequences of numbers, which become the default dtype. ``Tensor(2, 3)`` is ``empty(2, 3)``, as of old.
     """
 
     # _edge        the node that produced this tensor, and which output of it; None for a leaf
@@ -79,11 +79,16 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         "_views",
     )
 
+    # Whether the class overrides __tensor_function__.
+    _takes_over = False
+
     # NumPy then leaves `array * tensor` to Tensor.__rmul__.
     __array_priority__ = 1000
 
-    def __init__(self, array: Any, requires_grad: bool = False, edge: Edge | None = None) -> None:
+    def __init__(self, array: Any = (), requires_grad: bool = False, edge: Edge | None = None, *sizes: int) -> None:
         if type(array) is not np.ndarray:
+            if type(array) is int:
+                array, requires_grad, edge = _of_size(array, requires_grad, edge, *sizes), False, None
             array = _as_array(array)
         self._array: Array = array
         self._requires_grad = requires_grad
@@ -110,7 +115,8 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__tensor_function__.__func__ is not Tensor.__tensor_function__.__func__:  # type: ignore[attr-defined]
-            interceptors.append(cls)
+            cls._takes_over = True
+            takes_over(cls)
 
     # -- what autograd knows
 
@@ -338,6 +344,15 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self._array.ndim else format(repr(self), spec)
+
+
+def _of_size(first: int, second: Any, third: Any, *others: Any) -> Array:
+    sizes = [first, *(size for size in (second, third, *others) if size is not False and size is not None)]
+    if not all(type(size) is int and size >= 0 for size in sizes):
+        raise TypeError(
+            f"Tensor() takes an array, nested sequences of numbers, or lengths, and you gave {tuple(sizes)}"
+        )
+    return np.empty(sizes, get_default_dtype())
 
 
 def _as_array(data: Any) -> Array:

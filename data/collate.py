@@ -33,13 +33,22 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
-        return _alike(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
+        return _alike(first, {key: default_collate(_entries(batch, key)) for key in first})
     if isinstance(first, Sequence):
         return _transposed(first, batch)
     raise TypeError(
         f"default_collate() cannot make a batch of {type(first).__name__}; it takes tensors, arrays, numbers, strings, "
         "dicts, tuples and lists: give the DataLoader a collate_fn"
     )
+
+
+def _entries(batch: Sequence[Any], key: Any) -> list[Any]:
+    try:
+        return [sample[key] for sample in batch]
+    except KeyError:
+        raise ValueError(
+            f"samples of different keys do not make a batch: {key!r} is missing in one; give the DataLoader a collate_fn"
+        ) from None
 
 
 def default_convert(data: Any) -> Any:

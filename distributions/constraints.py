@@ -37,6 +37,10 @@ def _sums_to_one(x: Array) -> Array:
     return np.asarray((x >= 0).all(-1) & (np.abs(x.sum(-1) - 1) < 1e-6))
 
 
+def _symmetric(x: Array) -> Array:
+    return np.isclose(x, x.swapaxes(-1, -2), atol=1e-6).all((-2, -1))
+
+
 # A nan meets none of them.
 real = Constraint("real numbers", lambda x: x == x)
 positive = Constraint("numbers above 0", lambda x: x > 0)
@@ -48,6 +52,14 @@ nonnegative_integer = Constraint("whole numbers of at least 0", lambda x: (x >= 
 simplex = Constraint("numbers of at least 0 that sum to 1 along the last dimension", _sums_to_one, 1)
 real_vector = Constraint("vectors of real numbers", lambda x: np.asarray((x == x).all(-1)), 1)
 positive_vector = Constraint("vectors of numbers above 0", lambda x: np.asarray((x > 0).all(-1)), 1)
+positive_definite = Constraint(
+    "positive-definite matrices", lambda x: _symmetric(x) & (np.linalg.eigvalsh(x) > 0).all(-1), 2
+)
+lower_cholesky = Constraint(
+    "lower-triangular matrices with a positive diagonal",
+    lambda x: (np.tril(x) == x).all((-2, -1)) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1),
+    2,
+)
 one_hot = Constraint(
     "vectors of one 1 and otherwise 0",
     lambda x: np.asarray(((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)),

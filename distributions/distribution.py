@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core import as_tensor, broadcast_to, exp, get_default_dtype, no_grad
+from ..core import as_tensor, broadcast_shapes, broadcast_to, exp, get_default_dtype, no_grad
 from ..core.extend import Tensor
 from .constraints import Constraint
 
@@ -129,6 +129,8 @@ class Distribution:
     # -- for subclasses
 
     def _extended(self, sample_shape: Sequence[int]) -> Shape:
+        if not isinstance(sample_shape, (tuple, list)):
+            raise TypeError(f"sample_shape is a tuple of lengths, as (3,), and you gave {sample_shape!r}")
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def _checked(self, value: Any) -> Tensor:
@@ -167,7 +169,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     tensors = [value for value in values if isinstance(value, Tensor)]
     dtype = tensors[0].dtype if tensors else get_default_dtype()
     made = [value if isinstance(value, Tensor) else as_tensor(value, dtype) for value in values]
-    shape = np.broadcast_shapes(*(tensor.shape for tensor in made))
+    shape = broadcast_shapes(*(tensor.shape for tensor in made))
     return tuple(broadcast_to(tensor, shape) for tensor in made)
 
 

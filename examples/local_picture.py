@@ -15,7 +15,7 @@ WINDOW = 25  # steps that the line of the loss is a mean of
 
 
 def picture(
-    path: Path, title: str, history: History, measure: str, show: Callable[[Any, Any], None], scale: float = 1.0
+    path: Path, title: str, history: History, measure: str, show: Callable[[Any, Any], None], scale: float | None = None
 ) -> None:
     """Write the picture and say where it is; without matplotlib, say that.
 
@@ -23,9 +23,10 @@ def picture(
         path: where to.
         title: above all of it.
         history: the run.
-        measure: what the held-out numbers are; multiplied by ``scale`` they are drawn on an axis of their own.
+        measure: what the held-out numbers are.
         show: draws what was learned, given the figure and the part of it on the right.
-        scale: see ``measure``.
+        scale: if given, the held-out numbers are of another kind than the loss: they are multiplied by it, and drawn on
+            an axis of their own.
     """
     if not find_spec("matplotlib"):
         print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
@@ -44,15 +45,20 @@ def picture(
     print(f"picture: {path.resolve()}")
 
 
-def draw_curves(axes: Any, history: History, measure: str, scale: float) -> None:
+def draw_curves(axes: Any, history: History, measure: str, scale: float | None) -> None:
     """The loss of every step as dots and a line; the held-out measure in black."""
     loss = np.array(history.loss)
     steps = np.arange(1, len(loss) + 1)
     axes.plot(steps, loss, ".", color=COLOURS[0], alpha=0.2, markersize=2.5, markeredgewidth=0)
-    axes.plot(steps, running_mean(loss, WINDOW), color=COLOURS[0], linewidth=1.8)
+    axes.plot(steps, running_mean(loss, WINDOW), color=COLOURS[0], linewidth=1.8, label="a batch")
+    other = axes if scale is None else axes.twinx()
+    held_out = np.array(history.held_out) * (1 if scale is None else scale)
+    other.plot(history.steps, held_out, color=INK, linewidth=2.2, marker="o", markersize=3.5, label="held out")
+    if scale is None:
+        dress(axes, "", "step", measure)
+        axes.legend(frameon=False)
+        return
     dress(axes, "", "step", "loss of a batch")
     axes.yaxis.label.set_color(COLOURS[0])
-    other = axes.twinx()
-    other.plot(history.steps, np.array(history.held_out) * scale, color=INK, linewidth=2.2, marker="o", markersize=3.5)
     other.set_ylabel(measure, color=INK)
     other.spines[["top"]].set_visible(False)

@@ -78,10 +78,11 @@ def mark_result(axes: Any, epoch: float, accuracy: float) -> None:
 
 
 def running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The mean of the last ``window`` values, of fewer at the start."""
+    """The mean of ``window`` values around each, of fewer at the ends."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - window, 0)
+    places = np.arange(len(values))
+    starts = np.maximum(places - window // 2, 0)
+    ends = np.minimum(places + window // 2 + 1, len(values))
     smooth: NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
     return smooth
 

@@ -65,7 +65,7 @@ def show(
         else:
             right(part)
 
-    picture(options.out / "training.png", title, history, "bits per character of held-out text", draw)
+    picture(options.out / "training.png", title, history, "bits per character", draw)
 
 
 def write(part: Any, sample: str, width: int = 64, lines: int = 22) -> None:

@@ -69,13 +69,13 @@ class CharTransformer(nn.Module):
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, and show what came out."""
     about = "A small transformer learns to write like Python's language reference."
-    options = parse("transformer", about, 1000, 0.003, arguments)
+    options = parse("transformer", about, 800, 0.003, arguments)
     tg.manual_seed(options.seed)
     text = Text(options.seed)
     model = CharTransformer(len(text.characters))
     history = learn(model, text, BATCH, LENGTH, options)
     sample = text.decode(model.write(text.encode(PROMPT), WRITTEN))
-    line = text.held_out[:LINE]
+    line = densest(text)
     weights = model.attention(tg.from_numpy(line[None].copy()))
 
     def draw(part: Any) -> None:
@@ -84,6 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     bits = history.held_out[-1]
     title = f"A transformer on Python's language reference: {bits:.2f} bits per character of held-out text"
     show(sample, history, title, options, draw)
+
+
+def densest(text: Text) -> NDArray[Any]:
+    """The piece of held-out text that has the most letters: of spaces there is little to see."""
+    pieces = text.held_out[: len(text.held_out) // LINE * LINE].reshape(-1, LINE)
+    return max(pieces, key=lambda piece: sum(character.isalpha() for character in text.decode(piece.tolist())))
 
 
 def draw_attention(part: Any, weights: NDArray[Any], line: str) -> None:

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core import ones
-from ..core.extend import Tensor
+from ..core.extend import Tensor, check_device
 from . import state
 from .hooked import Hooked
 from .hooks import call_with_hooks, everywhere
@@ -170,7 +169,7 @@ class Module(Hooked):
         Raises:
             TypeError: the type is not there: ``ml_dtypes`` is not installed.
         """
-        return self.to(dtype=ones(()).bfloat16().dtype)
+        return self._convert(lambda tensor: tensor.bfloat16())
 
     def type(self: M, dst_type: npt.DTypeLike) -> M:
         """``to(dst_type)``."""
@@ -178,6 +177,15 @@ class Module(Hooked):
 
     def cpu(self: M) -> M:
         """This module: it is on the CPU."""
+        return self
+
+    def cuda(self: M, device: Any = None) -> M:
+        """Not possible here.
+
+        Raises:
+            ValueError: always.
+        """
+        check_device("cuda")
         return self
 
     def _convert(self: M, convert: Callable[[Tensor], Tensor]) -> M:

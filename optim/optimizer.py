@@ -151,6 +151,8 @@ class Optimizer(OptimizerHooks):
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError(f'a parameter group needs "params", and you gave {sorted(param_group)}')
         group = {**self.defaults, **param_group, **_split_names(param_group["params"])}
         taken = {id(parameter) for parameter in self._parameters()}
         for index, parameter in enumerate(group["params"]):
@@ -189,6 +191,9 @@ class Optimizer(OptimizerHooks):
         self.load_hooks(state_dict, self._load_state_dict)
 
     def _load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= {*state_dict}:
+            keys = sorted(map(str, state_dict)) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise ValueError(f'an optimizer\'s state dict holds "state" and "param_groups", and you gave {keys}')
         groups = state_dict["param_groups"]
         have, given = ([len(group["params"]) for group in some] for some in (self.param_groups, groups))
         if have != given:

@@ -147,7 +147,11 @@ class Caller:
         if message.flags & SIMPLE and not message.flags & Flag.ERROR and not message.extras:
             self._complete(call, message)
         else:
-            self._agent.run_later(lambda: self._complete(call, message))
+            self._agent.run_later(lambda: self._complete_as_agent(call, message))
+
+    def _complete_as_agent(self, call: PendingCall, message: Incoming) -> None:
+        with self._agent.use():  # what is unpickled may make calls
+            self._complete(call, message)
 
     def _complete(self, call: PendingCall, message: Incoming) -> None:
         value: Any = None

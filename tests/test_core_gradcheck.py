@@ -263,3 +263,117 @@ def test_gradcheck_finds_a_wrong_gradient():
     assert not gradcheck(Wrong.apply, make(3), raise_exception=False)
     with pytest.raises(ValueError, match="float64"):
         gradcheck(tg.exp, tg.ones(2, requires_grad=True))
+
+
+# -- complex numbers, and the fast mode
+
+
+def complex_leaf(*shape, seed=0):
+    random = np.random.default_rng(seed)
+    return tg.tensor(random.normal(size=shape) + 1j * random.normal(size=shape), requires_grad=True)
+
+
+COMPLEX = {
+    "exp": tg.exp,
+    "log": tg.log,
+    "sqrt": tg.sqrt,
+    "tanh": tg.tanh,
+    "abs": tg.abs,
+    "real and imaginary": lambda z: (z.real, z.imag),
+    "conj": lambda z: z.conj() * z,
+    "product": lambda z: z.prod(),
+    "power": lambda z: z**3,
+    "cumprod": lambda z: z.cumprod(0),
+    "softsign": lambda z: z / (z.abs() + 1),
+    "matmul": lambda z: z @ z.mH,
+    "inverse": lambda z: tg.linalg.inv(z),
+    "eigh": lambda z: (lambda w, v: (w, v * w.exp() @ v.mH))(*tg.linalg.eigh(z + z.mH)),
+    "svd": lambda z: (lambda u, s, v: (s, u * s.exp() @ v))(*tg.linalg.svd(z, full_matrices=False)),
+    "scattered product": lambda z: z.reshape(-1).scatter_reduce(0, tg.tensor([0, 0, 3]), z[0], "prod"),
+    "in place": lambda z: _in_place(z * 1),
+}
+
+
+def _in_place(z):
+    z[0].mul_(z[1].clone())
+    return z
+
+
+@pytest.mark.parametrize("fast", [False, True], ids=["whole", "fast"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_gradients_by_complex_numbers(name, fast):
+    z = complex_leaf(3, 3)
+    gradcheck(COMPLEX[name], z, fast_mode=fast)
+    gradgradcheck(COMPLEX[name], z, fast_mode=fast)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2,)], ids=str)
+@pytest.mark.parametrize("operation", [tg.add, tg.sub, tg.mul, tg.div, tg.pow])
+def test_real_and_complex_operands_mix(operation, shape):
+    z, x = complex_leaf(*shape), make(*shape)
+    for operands in ((z, x), (x, z)):
+        gradcheck(operation, operands)
+        gradgradcheck(operation, operands)
+    (slope,) = tg.autograd.grad(operation(z, x).abs().sum(), z, create_graph=True)
+    (second,) = tg.autograd.grad(slope.abs().sum(), x, materialize_grads=True)
+    assert second.dtype == tg.float64
+
+
+def test_the_gradient_by_a_complex_number_is_pytorchs():
+    """Of ``L`` by ``x + iy``: ``dL/dx + i dL/dy``, so that a step against it is downhill."""
+    z = tg.tensor([3 + 4j], requires_grad=True)
+    (z.abs() ** 2).sum().backward()
+    assert z.grad.tolist() == [6 + 8j]
+
+
+def test_real_functions_refuse_complex_numbers():
+    for function in (tg.erf, tg.erfc, tg.erfinv, tg.lgamma, tg.digamma, tg.logit, lambda z: tg.polygamma(1, z)):
+        with pytest.raises(TypeError, match="of real numbers only"):
+            function(complex_leaf(2))
+
+
+def test_gradcheck_finds_a_gradient_that_is_not_conjugated():
+    class Unconjugated(tg.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, grad):
+            (z,) = ctx.saved_tensors
+            return grad * 2 * z
+
+    for fast in (False, True):
+        with pytest.raises(tg.autograd.GradcheckError, match="differs from the numeric one"):
+            gradcheck(Unconjugated.apply, complex_leaf(2), fast_mode=fast)
+
+
+def test_the_fast_mode_calls_the_function_a_few_times_only():
+    calls = []
+
+    def function(a, b):
+        calls.append(1)
+        return tg.exp(a) @ b, (a * b.T).sum()
+
+    a, b = make(20, 30), make(30, 20)
+    assert gradcheck(function, (a, b), fast_mode=True) and len(calls) < 15
+    assert gradgradcheck(function, (a, b), fast_mode=True)
+
+
+@pytest.mark.parametrize("place", [0, 5])
+def test_the_fast_mode_finds_one_wrong_element(place):
+    class Wrong(tg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            result = grad * 2
+            result[place] += 0.5
+            return result
+
+    with pytest.raises(tg.autograd.GradcheckError, match=r"checked input 0 differs"):
+        gradcheck(Wrong.apply, make(6), fast_mode=True)
+    assert not gradcheck(Wrong.apply, make(6), fast_mode=True, raise_exception=False)

@@ -296,3 +296,26 @@ def test_real_numbers_are_changed_as_complex_ones():
     tg.view_as_complex(y.view(2, 2)).mul_(2j)
     (y * tg.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
     assert y.tolist() == [-4, 2, -8, 6] and a.grad.tolist() == [4, -2, 8, -6]
+
+
+def test_operands_by_name_are_differentiated():
+    bound = tg.tensor(1.0, requires_grad=True)
+    a = tg.tensor([0.5, 2.0])
+    a.clamp_(max=bound)
+    assert grad(a.sum(), bound)[0] == 1
+    with pytest.raises(AutogradError, match="leaf"):
+        tg.ones(2, requires_grad=True).clamp_(max=bound)
+
+
+def test_gradients_keep_their_dtypes_when_the_result_is_converted():
+    other = tg.tensor([3.0], requires_grad=True)
+    half = tg.tensor([2.0], dtype=tg.float16)
+    half.mul_(other)
+    assert half.dtype == tg.float16
+    assert grad(half.sum(), other)[0].dtype == tg.float32
+
+
+@pytest.mark.parametrize("change", [lambda a: a.add_(tg.ones(4)), lambda a: a.mul_(tg.ones(2, 3))])
+def test_errors_name_the_operation(change):
+    with pytest.raises(ValueError, match=r"^(add|mul)_\(\).*you called (add|mul)_\(float32"):
+        change(tg.ones(3))

@@ -88,3 +88,69 @@ def test_small_properties():
     assert x.is_floating_point() and not x.is_complex() and x.is_signed()
     whole = tg.tensor([1], dtype=tg.uint8)
     assert not whole.is_floating_point() and not whole.is_signed() and tg.zeros(1, dtype=tg.complex64).is_complex()
+
+
+VIEWS = {
+    "itself": lambda a: a,
+    "row": lambda a: a[1],
+    "column": lambda a: a[:, 2],
+    "element": lambda a: a[1, 2, 0, ...],
+    "every other": lambda a: a[::2, 1::2],
+    "none": lambda a: a[None, :, None],
+    "dots": lambda a: a[..., 1],
+    "nothing": lambda a: a[3:],
+    "empty middle": lambda a: a[:, 4:],
+}
+TENSOR_VIEWS = {
+    "transposed": (lambda t: t.transpose(0, 2), lambda a: a.transpose(2, 1, 0)),
+    "permuted": (lambda t: t.permute(1, 2, 0), lambda a: a.transpose(1, 2, 0)),
+    "expanded": (lambda t: t[:, :1].expand(3, 5, 2), lambda a: np.broadcast_to(a[:, :1], (3, 5, 2))),
+    "reshaped": (lambda t: t.view(4, 6), lambda a: a.reshape(4, 6)),
+    "flattened": (lambda t: t.flatten(), lambda a: a.reshape(-1)),
+    "narrowed": (lambda t: t.narrow(1, 1, 2), lambda a: a[:, 1:3]),
+    "unbound": (lambda t: t.unbind(1)[3], lambda a: a[:, 3]),
+    "split": (lambda t: t.split(2)[1], lambda a: a[2:]),
+    "diagonal": (lambda t: t[:, :3].diagonal(), lambda a: a[:, :3].diagonal()),
+    "detached": (lambda t: t[1:].detach(), lambda a: a[1:]),
+    "squeezed": (lambda t: t[1:2].squeeze(0), lambda a: a[1]),
+    "of a view": (lambda t: t[1:].transpose(0, 1)[1:, ::2], lambda a: a[1:].transpose(1, 0, 2)[1:, ::2]),
+    "as real": (lambda t: tg.view_as_real(t) if t.is_complex() else t, lambda a: _as_real(a)),
+}
+TENSOR_VIEWS.update({name: (view, view) for name, view in VIEWS.items()})
+
+
+def _as_real(a):
+    return a.view(a.real.dtype).reshape(*a.shape, 2) if a.dtype.kind == "c" else a
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", TENSOR_VIEWS)
+def test_what_a_view_answers_is_what_numpy_says(name, dtype):
+    array = np.arange(24).reshape(3, 4, 2).astype(dtype)
+    of_tensor, of_array = TENSOR_VIEWS[name]
+    t, a = of_tensor(tg.from_numpy(array)), of_array(array)
+    steps = tuple(step // a.itemsize for step in a.strides)
+    assert t.shape == t.size() == a.shape and [t.size(dim) for dim in range(t.ndim)] == list(a.shape)
+    assert t.ndim == t.dim() == t.ndimension() == a.ndim and t.numel() == t.nelement() == a.size
+    assert t.dtype == a.dtype and t.itemsize == t.element_size() == a.itemsize and t.nbytes == a.nbytes
+    assert t.stride() == steps and [t.stride(dim) for dim in range(t.ndim)] == list(steps)
+    assert t.data_ptr() == a.ctypes.data and t.is_contiguous() == a.flags.c_contiguous
+    assert t.storage_offset() == (a.ctypes.data - array.ctypes.data) // a.itemsize
+    assert t.layout == "strided" and t.device == "cpu" and not t.is_sparse and not t.is_cuda
+    assert t.tolist() == a.tolist() and np.array_equal(t.numpy(), a)
+    assert t.contiguous().is_contiguous() and t.contiguous().storage_offset() == (
+        t.is_contiguous() and t.storage_offset()
+    )
+
+
+def test_offsets_count_from_the_memory_that_others_gave():
+    memory = bytearray(range(40))
+    whole = np.frombuffer(memory, np.float32)
+    t = tg.from_numpy(whole[3:])
+    assert t.storage_offset() == 3 and t[2:].storage_offset() == 5 and t.T.storage_offset() == 3
+    assert tg.from_numpy(np.asfortranarray(np.ones((2, 3)))).stride() == (1, 2)
+
+
+def test_a_sparse_tensor_says_so():
+    t = tg.sparse_coo_tensor(tg.tensor([[0, 1], [2, 0]]), tg.tensor([3.0, 4.0]), (2, 3))
+    assert t.layout == "sparse_coo" and t.is_sparse and t.shape == (2, 3) and t.numel() == 6 and t.device == "cpu"

@@ -204,3 +204,63 @@ class TestComplexGradients:
             return tg.view_as_real((z * z.sin()).cumsum(0) / (1 + z.conj()))
 
         assert tg.autograd.gradcheck(function, (x, y)) and tg.autograd.gradgradcheck(function, (x, y))
+
+
+def test_alpha_scales_numbers_too():
+    x = tg.ones(2)
+    assert x.add(3, alpha=2).tolist() == tg.add(x, x * 3, alpha=2).tolist() == [7, 7]
+    assert x.sub(3, alpha=0.5).tolist() == [-0.5, -0.5] and tg.tensor([1]).add(1, alpha=2).dtype == tg.int64
+
+
+@pytest.mark.parametrize(
+    "name", "lt le gt ge maximum minimum fmax fmin atan2 hypot logaddexp heaviside copysign".split()
+)
+def test_complex_numbers_have_no_order(name):
+    a = tg.tensor([1j, 2.0])
+    for other in (a, tg.ones(2)):
+        with pytest.raises(TypeError, match=rf"{name}\(\): complex numbers have no such function"):
+            getattr(tg, name)(a, other)
+
+
+@pytest.mark.parametrize("name", "relu round erf erfc erfinv lgamma digamma deg2rad rad2deg".split())
+def test_real_functions_take_no_complex_numbers(name):
+    with pytest.raises(TypeError, match=rf"^{name}\(\)"):
+        getattr(tg, name)(tg.tensor([1j]))
+
+
+def test_alpha_scales_a_number_too():
+    assert tg.add(tg.ones(2), 3, alpha=2).tolist() == [7, 7]
+    assert tg.ones(2).sub_(3, alpha=2).tolist() == [-5, -5]
+
+
+def test_whole_numbers_to_negative_powers():
+    base, power = tg.tensor([2, 1, -1, -1, 3]), tg.tensor([-1, -3, -3, -2, 2])
+    assert (base**power).tolist() == [0, 1, -1, 1, 9]
+    assert base.clone().pow_(power).tolist() == [0, 1, -1, 1, 9]
+
+
+def test_numbers_beside_unsigned_ones():
+    a = tg.tensor([5, 0], dtype=tg.uint8)
+    assert (a | -1).tolist() == [255, 255] and tg.div(a, -1).tolist() == [-5, 0] and (a / 300).tolist()[0] > 0
+    assert tg.xlogy(a, 0.5).dtype == tg.float32
+
+
+def test_gradient_of_acosh_left_of_zero():
+    pairs = tg.tensor([[-0.4, 0.8], [3.5, 0.5]], dtype=tg.float64, requires_grad=True)
+    assert tg.autograd.gradcheck(lambda x: tg.view_as_real(tg.acosh(tg.view_as_complex(x))), (pairs,))
+
+
+def test_positive_is_the_tensor_itself():
+    a = tg.ones(2)
+    assert +a is a
+
+
+def test_the_real_part_does_not_share_memory_after_a_conversion():
+    a = tg.tensor([1 + 1j])
+    a.to(tg.float32).zero_()
+    assert a.tolist() == [1 + 1j]
+
+
+def test_xlogy_with_a_number_can_be_differentiated_twice():
+    a = tg.tensor([0.5, 2.0], dtype=tg.float64, requires_grad=True)
+    assert tg.autograd.gradgradcheck(lambda x: tg.xlogy(x * x, 3), (a,))

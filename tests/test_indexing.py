@@ -158,7 +158,7 @@ def test_where_takes_numbers_and_conditions_alone():
         (lambda: A[1.0], IndexError, "you gave a float"),
         (lambda: A["a"], IndexError, "you gave a str"),
         (lambda: A[tg.tensor([1.0])], IndexError, "integers or booleans, not float32"),
-        (lambda: A[tg.zeros(3, dtype=tg.bool_)], IndexError, r"a mask must have the lengths .* shape \(2, 3, 4\)"),
+        (lambda: A[tg.zeros(3, dtype=tg.bool_)], IndexError, r"a mask of length 3 does not fit .* shape \(2, 3, 4\)"),
         (lambda: A[:, [0, 1], [0, 1, 2]], IndexError, "shape"),
         (lambda: A.clone().__setitem__(0, tg.ones(5)), ValueError, r"shape \(5,\) cannot be broadcast .* \(3, 4\)"),
         (lambda: A.clone().__setitem__([0], tg.ones(5)), ValueError, "cannot be broadcast"),
@@ -197,9 +197,90 @@ def test_where_takes_numbers_and_conditions_alone():
             TypeError,
             "values of the tensor's dtype",
         ),
-        (lambda: tg.embedding(A[0], tg.tensor([3])), IndexError, "row outside 0..2"),
+        (lambda: tg.embedding(A[0], tg.tensor([3])), IndexError, "row 3, outside 0..2"),
     ],
 )
 def test_misuse_says_what_was_wrong(act, error, message):
     with pytest.raises(error, match=message):
         act()
+
+
+def test_filling_places_named_twice_counts_the_value_once():
+    value = tg.tensor(2.0, requires_grad=True)
+    filled = tg.zeros(3).index_fill(0, tg.tensor([1, 1, 0]), value)
+    assert filled.tolist() == [2, 2, 0] and tg.autograd.grad(filled.sum(), value)[0] == 2
+
+
+def test_a_0d_tensor_is_a_vector_of_one():
+    a, none = tg.tensor(1.0), tg.tensor([], dtype=tg.int64)
+    assert a.index_fill(0, none, 5.0) == 1 and a.index_fill(-1, tg.tensor(0), 5.0) == 5
+    for dim, index in ((0, tg.tensor([1])), (1, tg.tensor([0]))):
+        with pytest.raises(IndexError):
+            a.index_fill(dim, index, 5.0)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda a: a.fill_(float("nan")),
+        lambda a: a.__setitem__(0, float("inf")),
+        lambda a: a.index_fill_(0, tg.tensor([0]), float("nan")),
+        lambda a: tg.full((2,), float("nan"), dtype=a.dtype),
+        lambda a: tg.full_like(a, float("-inf")),
+    ],
+)
+def test_whole_numbers_hold_no_nan(act):
+    with pytest.raises(ValueError, match="a tensor of int32 cannot hold"):
+        act(tg.zeros(2, dtype=tg.int32))
+
+
+def test_numbers_that_wrap_around_and_complex_ones():
+    a = tg.zeros(2, dtype=tg.uint8)
+    a[0] = -1
+    assert a.tolist() == [255, 0] == tg.cat([tg.full((1,), -1, dtype=tg.uint8), a[1:]]).tolist()
+    for act in (lambda: a.fill_(1j), lambda: tg.full((1,), 1j, dtype=tg.float32), lambda: a.__setitem__(0, 1j)):
+        with pytest.raises(TypeError, match="cannot hold the complex number"):
+            act()
+
+
+def test_fill_converts_a_0d_tensor():
+    assert tg.zeros(2, dtype=tg.int64).fill_(tg.tensor(2.7)).tolist() == [2, 2]
+    with pytest.raises(ValueError, match="0-d tensor"):
+        tg.zeros(2).fill_(tg.ones(2))
+
+
+def test_leading_dimensions_of_a_value_do_not_matter():
+    value = tg.ones(1, 1, 2, requires_grad=True)
+    for index in (0, (0, ...), tg.tensor(0), (tg.tensor([0]), slice(None))):
+        a = tg.zeros(2, 2)
+        a[index] = value
+        assert tg.autograd.grad(a.sum(), value)[0].tolist() == [[[1, 1]]]
+    mask, b = tg.tensor([[[True]], [[True]]]), tg.zeros(2, 1, 1)
+    b[mask] = tg.ones(1, 1, 2)
+    assert b.tolist() == [[[1]], [[1]]]
+
+
+def test_one_element_of_bfloat16():
+    a = tg.zeros(2, dtype=tg.bfloat16)
+    a[-1] = tg.ones(1, dtype=tg.bfloat16)
+    assert a.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (tg.tensor([True] * 4), "a mask of length 4 does not fit dimension 0 of size 2"),
+        (([0], 0, 0, 0), "too many indices for a tensor of 3 dimensions"),
+        (([0, 1], [0, 1, 2]), r"indices of shapes \(2,\) \(3,\) cannot be broadcast together"),
+        ([[0, [1]]], "rectangle of integers or booleans"),
+    ],
+)
+def test_what_numpy_would_say_is_said_in_our_words(index, message):
+    for act in (lambda: A[index], lambda: A.clone().__setitem__(index, tg.ones(1))):
+        with pytest.raises(IndexError, match=message):
+            act()
+
+
+def test_a_value_of_the_wrong_length_for_a_mask():
+    with pytest.raises(ValueError, match=r"a value of shape \(4,\) cannot be broadcast to the place's shape \(2,\)"):
+        tg.zeros(3).__setitem__(tg.tensor([True, True, False]), tg.ones(4))

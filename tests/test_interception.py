@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 import telegrad as tg
+from telegrad import nn
 from telegrad.core import interception
-from telegrad.core.interception import TensorFunctionMode
-
-
-@pytest.fixture(autouse=True)
-def no_classes_remain():
-    """Classes stay for as long as the process lives; those of these tests would slow all others down."""
-    before = list(interception.active)
-    yield
-    interception.active[:] = before
+from telegrad.core.interception import TensorFunctionMode, Watcher
 
 
 @pytest.fixture
@@ -149,7 +146,7 @@ def test_a_class_that_overrides_nothing_is_not_asked_and_results_are_plain():
     class Tagged(tg.Tensor):
         pass
 
-    assert Tagged not in interception.active and type(Tagged(np.ones(1)) + 1) is tg.Tensor
+    assert not Tagged._takes_over and type(Tagged(np.ones(1)) + 1) is tg.Tensor
 
 
 def test_modes_see_every_operation_of_their_thread():
@@ -165,3 +162,144 @@ def test_modes_see_every_operation_of_their_thread():
         (x * 2).sum().detach()
     x * 2
     assert count.names == ["mul", "sum", "detach"] and count not in interception.active
+
+
+class Cube(tg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * 3 * x * x
+
+
+def test_a_class_is_asked_about_custom_functions(logged):
+    x = logged(np.full(2, 2.0, np.float32), True)
+    y = Cube.apply(x)
+    assert logged.calls == ["apply"] and type(y) is logged and y.grad_fn.name() == "CubeBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [12, 12] and "mul" in logged.calls, "the gradient is computed with the saved tensor"
+
+
+def test_a_class_may_answer_for_a_custom_function():
+    class Asks(tg.Tensor):
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            return "cube" if getattr(func, "__self__", None) is Cube else NotImplemented
+
+    assert Cube.apply(Asks(np.ones(2))) == "cube"
+
+
+def test_modes_see_custom_functions_and_fused_layers():
+    seen = []
+
+    class Note(TensorFunctionMode):
+        def __tensor_function__(self, func, types, args, kwargs):
+            seen.append(getattr(func, "__self__", func).__name__)
+            return func(*args, **kwargs)
+
+    x = tg.ones(2, requires_grad=True)
+    layers = [nn.LSTM(2, 3), nn.GRU(2, 3), nn.RNN(2, 3)]
+    with Note():
+        y = Cube.apply(x)
+        for layer in layers:
+            layer(tg.ones(1, 1, 2))
+    y.sum().backward()
+    assert seen[0] == "Cube" and {"lstm_layer", "gru_layer", "rnn_layer"} <= set(seen)
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_watchers_see_what_operations_are_made_of():
+    seen = []
+
+    class Note(Watcher):
+        def watch(self, run, func, args, kwargs):
+            seen.append(getattr(func, "__self__", func).__name__)
+            result = run()
+            seen.append("end")
+            return result
+
+    x = tg.ones(2)
+    with Note():
+        Cube.apply(x)
+        x.var()
+    x * 2
+    assert seen == ["Cube", "mul", "end", "mul", "end", "end", "var", "end"]
+    seen.clear()
+    with Note(), pytest.raises(ValueError, match="add"):
+        x + tg.ones(3)
+    with Note():
+        x + 1
+    assert seen == ["add", "add", "end"]
+
+
+def test_a_watcher_does_not_see_what_was_taken_over_and_runs_beside_modes_and_classes(logged):
+    seen = []
+
+    class Note(Watcher):
+        def watch(self, run, func, args, kwargs):
+            seen.append(func.__name__)
+            return run()
+
+    class Answers(tg.Tensor):
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            return 5
+
+    class Count(TensorFunctionMode):
+        names: list[str] = []  # noqa: RUF012
+
+        def __tensor_function__(self, func, types, args, kwargs):
+            self.names.append(func.__name__)
+            return func(*args, **kwargs)
+
+    with Note(), Count() as count:
+        assert Answers(np.ones(1)) + 1 == 5
+        assert type(logged(np.ones(1)).exp()) is logged
+    assert seen == ["exp"] and count.names == ["add", "exp"] and logged.calls == ["exp"]
+
+
+def test_watchers_and_modes_are_of_their_thread():
+    seen = []
+
+    class Note(Watcher):
+        def watch(self, run, func, args, kwargs):
+            seen.append(func.__name__)
+            return run()
+
+    with Note():
+        thread = threading.Thread(target=lambda: tg.ones(2).exp())
+        thread.start()
+        thread.join()
+    assert seen == []
+
+
+def test_modes_may_be_left_in_another_order():
+    class Note(Watcher):
+        pass
+
+    first, second = Note(), Note()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert interception.active[-1] is second and first not in interception.active
+    second.__exit__(None, None, None)
+    assert second not in interception.active
+
+
+def test_a_class_that_nobody_has_any_more_is_not_asked():
+    class Brief(tg.Tensor):
+        @classmethod
+        def __tensor_function__(cls, func, types, args, kwargs):
+            return super().__tensor_function__(func, types, args, kwargs)
+
+    gc.collect()
+    count = len(interception.active)
+    gone = weakref.ref(Brief)
+    assert type(Brief(np.ones(1)) + 1) is Brief
+    del Brief
+    gc.collect()
+    assert gone() is None and len(interception.active) == count - 1

@@ -33,6 +33,7 @@ USERS = {"examples", "benchmarks"}  # programs like a user's: they may import th
 PUBLIC_MODULES = {
     "core.errors",
     "core.futures",
+    "core.linalg",
     "core.profiler",
     "core.extend",
     "core.segments",

@@ -206,3 +206,56 @@ def test_parameter_dict():
 def test_sequential_pops():
     model = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.Sigmoid())
     assert isinstance(model.pop(1), nn.Tanh) and [type(m).__name__ for m in model] == ["ReLU", "Sigmoid"]
+
+
+# -- what a comparison with PyTorch found
+
+
+@pytest.mark.parametrize(
+    "name", "leaky_relu elu selu celu softplus logsigmoid silu mish hardtanh relu6 hardswish hardsigmoid".split()
+)
+def test_activations_take_bfloat16(name):
+    function = getattr(F, name)
+    x = tensor([-2.0, 0.5, 4.0], dtype="bfloat16", requires_grad=True)
+    result = function(x)
+    assert result.dtype == x.dtype
+    expected = function(x.float())
+    assert np.allclose(result.float().tolist(), expected.tolist(), rtol=2e-2)
+    result.sum().backward()
+    assert x.grad.dtype == x.dtype
+
+
+def test_whole_numbers_are_bounded_too():
+    assert F.relu6(tensor([-1, 3, 9])).tolist() == [0, 3, 6]
+
+
+def test_gradients_at_infinity():
+    def slope(function, at):
+        x = tensor(at, requires_grad=True)
+        function(x).backward()
+        return x.grad.item()
+
+    inf = float("inf")
+    assert slope(F.hardswish, inf) == 1 and slope(F.softplus, inf) == 1 and slope(F.logsigmoid, -inf) == 1
+    weight = tensor([0.5], requires_grad=True)
+    F.prelu(tensor([inf, -1.0]), weight).sum().backward()
+    assert weight.grad.tolist() == [-1]
+
+
+def test_cosine_similarity_broadcasts_first():
+    a, b = tensor([[3.0, 4.0]]), tensor([[2.0]])
+    assert F.cosine_similarity(a, b, -1).item() == pytest.approx(7 / 5 / 2**0.5)
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+def test_the_mean_of_no_targets_is_nan_and_its_gradient_0(loss):
+    assert np.isnan(loss(zeros(0, 3), zeros(0, dtype="int64")).item())
+    scores = zeros(2, 3, requires_grad=True)
+    result = loss(scores, tensor([1, 1]), ignore_index=1)
+    result.backward()
+    assert np.isnan(result.item()) and not scores.grad.any()
+
+
+def test_label_smoothing_is_a_share():
+    with pytest.raises(ValueError, match="within 0 and 1"):
+        F.cross_entropy(zeros(1, 2), tensor([0]), label_smoothing=2.0)

@@ -73,6 +73,63 @@ def test_memory_is_counted_until_it_is_released():
     assert profiled.function_events[0].memory == 2048
 
 
+def test_memory_of_both_passes_comes_and_goes():
+    a = tg.ones(1000, dtype=tg.float64, requires_grad=True)
+    with profile(profile_memory=True) as profiled:
+        loss = (a.exp() * a).sum()
+        sizes = [event.size for event in profiled.memory_events]
+        assert sizes == [8000, 8000, 8, -8000], (
+            "exp, mul and sum; the graph keeps what exp made, and nobody what mul made"
+        )
+        loss.backward()
+        of_backward = [event.memory for event in profiled.function_events if event.backward]
+        assert max(of_backward) >= 8000
+        del loss
+        a.grad = None
+    assert sum(event.size for event in profiled.memory_events) == 0
+    assert {event.size > 0 for event in profiled.memory_events} == {True, False}
+    times = [event.time for event in profiled.memory_events]
+    assert times == sorted(times)
+
+
+def test_memory_is_noted_once_and_only_when_it_is_new():
+    x = tg.ones(256, dtype=tg.float64)
+    with profile(profile_memory=True) as profiled:
+        x.add_(1)  # in place
+        x.exp_()
+        same = x.contiguous()
+        parts = same.split(128), same.T, same.detach()
+        made = tg.softmax(x, 0)
+        made.mul_(2)
+        tg.exp(x, out=made)
+    kept = [event.size for event in profiled.memory_events if event.size == 2048]
+    assert sum(event.size for event in profiled.memory_events) == 2048 and parts
+    assert len(kept) <= 2, "made, and what exp needed until it was written into made"
+    with profile(profile_memory=True) as profiled:
+        tg.cat([x, x]).var()
+    sizes = [event.size for event in profiled.memory_events]
+    assert sizes.count(4096) == sizes.count(-4096) == 1, "what operations are made of is not counted twice"
+
+
+def test_custom_functions_and_layers_have_their_own_events():
+    class Twice(tg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    a, layer = tg.ones(1, 2, 3, requires_grad=True), nn.GRU(3, 4)
+    with profile() as profiled:
+        output, _ = layer(Twice.apply(a))
+        output.sum().backward()
+    twice, inner = profiled.function_events[:2]
+    assert (twice.name, inner.name) == ("Twice", "mul") and twice.children == inner.duration
+    assert {"gru_layer", "GruBackward", "TwiceBackward"} <= set(names(profiled))
+
+
 def test_other_threads_are_not_noted():
     with profile() as profiled:
         thread = threading.Thread(target=lambda: tg.ones(2).exp())

@@ -154,3 +154,31 @@ def test_norm_of_singular_values():
     a = tg.tensor(A)
     assert tg.norm(a, "nuc").item() == pytest.approx(np.linalg.norm(A, "nuc"), rel=1e-5)
     assert tg.corrcoef(a).shape == (2, 2) and tg.cov(tg.tensor([1.0, 3.0])).item() == 2
+
+
+@pytest.mark.parametrize("dtype", [tg.bool_, tg.int8, tg.int32, tg.float64])
+@pytest.mark.parametrize("function", [tg.sum, tg.prod, tg.nansum])
+def test_dtype_says_that_of_the_result(function, dtype):
+    assert function(tg.tensor([1, 2]), dtype=dtype).dtype == dtype
+
+
+def test_any_and_all_over_no_dimension_reduce_nothing():
+    a = tg.tensor([[0.0, 2.0]])
+    assert tg.any(a, dim=()).tolist() == [[False, True]] and tg.all(a, []).tolist() == [[False, True]]
+
+
+def test_a_dimension_that_a_number_has_not():
+    for function in (tg.prod, tg.sum, tg.amax):
+        with pytest.raises(IndexError, match="dim 1 is out of range"):
+            function(tg.tensor(1.0), 1)
+
+
+def test_no_difference_is_a_copy():
+    a = tg.ones(3)
+    tg.diff(a, 0).zero_()
+    assert a.tolist() == [1, 1, 1]
+
+
+def test_variance_of_one_complex_number_has_a_complex_gradient():
+    a = tg.tensor(1 + 1j, requires_grad=True)
+    assert tg.autograd.grad(tg.var(a), a)[0].dtype == tg.complex64

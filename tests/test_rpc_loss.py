@@ -44,3 +44,12 @@ def test_endings(job, scenario, count):
     for rank in range(count):
         assert ("over" in running.output(rank)) or (scenario == "time_out" and rank == 1)
         assert "Traceback" not in running.output(rank), running.outputs()
+
+
+@pytest.mark.parametrize("how", ["graceful", "at once", ""])
+def test_finalizers_at_the_end_say_nothing(job, how):
+    """Whatever is in cycles, module globals, classes and thread locals when the interpreter ends, with a dead peer."""
+    running = job("exiting", 2, [how])
+    running.wait(40, codes=[0, -signal.SIGKILL])
+    first, *rest = running.output(0).splitlines()
+    assert first.startswith("worker 'w1' (rank 1) is lost") and rest == ["over"], running.outputs()

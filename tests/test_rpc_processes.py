@@ -12,3 +12,10 @@ def test_three_workers(job):
         assert f"done {part}" in together.output(0)
     assert together.outputs().count("over") == 3
     assert "Traceback" not in together.outputs()
+
+
+def test_tensor_classes_between_workers(job):
+    running = job("subclasses", 2)
+    running.wait(60)
+    assert running.output(0).count("done") == 5 and running.outputs().count("over") == 2
+    assert "Traceback" not in running.outputs()

@@ -382,7 +382,10 @@ def fail(*_):
 @pytest.mark.parametrize("owner", ["a", "b"])
 def test_a_creating_function_that_raises(workers, owner):
     reference = rpc.remote(owner, fail)
-    for use in (reference.to_here, reference.rpc_sync().get, lambda: rpc.rpc_sync("c", here, (reference,))):
+    uses = [reference.to_here, reference.rpc_sync().get, lambda: rpc.rpc_sync("c", here, (reference,))]
+    if owner == "a":
+        uses.append(lambda: reference._get_future().wait())  # at the owner it is the future of the value
+    for use in uses:
         with pytest.raises(KeyError, match="made nothing"):
             use()
     with pytest.raises(KeyError, match="made nothing"):

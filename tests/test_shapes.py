@@ -236,3 +236,15 @@ A = tg.zeros(2, 3)
 def test_misuse_says_what_was_wrong(act, error, message):
     with pytest.raises(error, match=message):
         act()
+
+
+def test_dimensions_of_a_number_move():
+    assert tg.movedim(tg.tensor(1.0), 0, -1) == 1
+
+
+def test_ravel_of_spaced_elements_is_a_copy():
+    assert tg.arange(6.0)[::2].ravel().is_contiguous()
+
+
+def test_a_diagonal_is_converted_to_its_matrix():
+    assert tg.diagonal_scatter(tg.zeros(2, 2, dtype=tg.int64), tg.tensor([1.5, 2.5])).tolist() == [[1, 0], [0, 2]]

@@ -1,5 +1,6 @@
 """The tape: nodes and edges, the engine that runs them backward, and what users do with it."""
 
+import importlib
 from typing import TYPE_CHECKING
 
 # Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
@@ -22,6 +23,10 @@ from .grad_mode import (
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .node import Edge, Node
 from .passes import backward, grad
+from .variable import Variable
+
+if TYPE_CHECKING:
+    from . import profiler
 
 __all__ = [
     "Edge",
@@ -30,6 +35,7 @@ __all__ = [
     "GradcheckError",
     "GraphTask",
     "Node",
+    "Variable",
     "attach",
     "checkpoint",
     "checkpoint_sequential",
@@ -48,19 +54,13 @@ __all__ = [
     "gradient_edge",
     "is_grad_enabled",
     "no_grad",
-    "once_differentiable",
     "profiler",
+    "once_differentiable",
     "set_grad_enabled",
 ]
 
-if TYPE_CHECKING:
-    from .. import profiler
-else:
 
-    def __getattr__(name: str) -> object:
-        # PyTorch has it here too; it needs the engine, so it is imported when it is asked for.
-        if name == "profiler":
-            from .. import profiler
-
-            return profiler
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name == "profiler":  # only when it is asked for: it needs futures, and they asyncio
+        return importlib.import_module(".profiler", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,7 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
     if grad.shape != array.shape:
         raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
     with grad_lock:
+        former = leaf._grad  # noqa: F841 - so that what is replaced dies, and its finalizer runs, outside the lock
         if isinstance(grad, Tensor):
             have = leaf._grad if leaf._grad is None else leaf.grad
             leaf._grad = grad if have is None else have + grad

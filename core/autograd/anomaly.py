@@ -8,15 +8,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from .. import interception
 from ..errors import AutogradError
-from ..interception import TensorFunctionMode
+from ..interception import Watcher
 from .node import Node
 from .saved_hooks import new_nodes
 
 _LINES = object()
+_OURS = (__file__, interception.__file__)  # how an operation came to be watched says nothing to whoever called it
 
 
-class detect_anomaly(TensorFunctionMode):  # noqa: N801 - PyTorch's name
+class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
     """While it is entered, operations note the line that called them, and backward passes are watched.
 
     Args:
@@ -31,14 +33,15 @@ class detect_anomaly(TensorFunctionMode):  # noqa: N801 - PyTorch's name
         self.check_nan = check_nan
         self._running: Node | None = None
 
-    def __tensor_function__(
-        self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    def watch(
+        self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run the operation, and note where it was called."""
-        result = func(*args, **kwargs)
+        result = run()
         for node in new_nodes(result):
             if _LINES not in node.metadata:
-                node.metadata[_LINES] = "".join(traceback.format_list(traceback.extract_stack()[:-2]))
+                stack = [frame for frame in traceback.extract_stack() if frame.filename not in _OURS]
+                node.metadata[_LINES] = "".join(traceback.format_list(stack))
                 self._watch(node)
         return result
 
@@ -74,7 +77,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
         super().__init__(check_nan)
         current = set_detect_anomaly._current
         if current is not None:
-            TensorFunctionMode.__exit__(current, None, None, None)
+            Watcher.__exit__(current, None, None, None)
         set_detect_anomaly._current = self if mode else None
         if mode:
             super().__enter__()

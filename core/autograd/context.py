@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dtypes import is_inexact
 from ..errors import AutogradError
 from ..tensor import Tensor
-from ..types import Array, Counter, DType
+from ..types import Counter, DType
 from .hooks import Hook, RemovableHandle
+from .packed import PACKED
 
 if TYPE_CHECKING:
     from .function import FunctionNode
@@ -29,9 +31,15 @@ class SavedValue(NamedTuple):
     tensor: Tensor | None
     output: weakref.ref[Tensor] | None
     slot: int
-    array: Array
+    array: Any
     counter: Counter
     version: int
+
+    def packed(self, packed: Callable[[Any, int | None], Any]) -> SavedValue:
+        """The same with what ``packed`` makes of an entry of it, as ``ops/table.py`` has them, in place of the array."""
+        tensor = self.tensor if self.output is None else self.output()
+        entry = packed((self.array, tensor, self.counter, self.version), None if self.output is None else self.slot)
+        return SavedValue(None, None, self.slot, entry[0], entry[2], entry[3])
 
 
 class FunctionContext:
@@ -166,6 +174,9 @@ def _packed(tensor: Tensor | None, outputs: tuple[Any, ...], results: tuple[Any,
 def _unpacked(node: FunctionNode, value: SavedValue | None) -> Tensor | None:
     if value is None:
         return None
+    if value.counter is PACKED:
+        unpacked: Tensor = value.array.tensor(node)
+        return unpacked
     if value.counter[0] != value.version:
         raise AutogradError(
             f"{node.name()} saved a tensor of shape {value.array.shape} at version {value.version}, and it was "

@@ -20,6 +20,7 @@ from . import intercept
 from .accumulate import accumulate_grad
 from .grad_mode import GradMode
 from .node import AccumulateGrad, Node
+from .reentrant import on_some_stack
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -134,7 +135,7 @@ class GraphTask:
         try:
             with GradMode(self.create_graph):
                 while not finished:
-                    self._run_ready()
+                    on_some_stack(self._run_ready)
                     finished = self._yield_claim()
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import AutogradError
+from ..interception import NOT_TAKEN, offer
+from ..interception import active as interceptors
 from ..tensor import Tensor
 from .context import FunctionContext, OutputInfo, SavedValue
 from .edges import gradient_edge
@@ -62,6 +64,8 @@ class Function:
         Raises:
             AutogradError: ``forward`` or ``backward`` is not a static method (the form of PyTorch before 1.3).
         """
+        if interceptors and (taken := offer(cls.apply, args, {})) is not NOT_TAKEN:
+            return taken
         _check_form(cls)
         ctx = FunctionContext()
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
@@ -147,6 +151,10 @@ class FunctionNode(Node):
             elif result is not None:
                 raise AutogradError(f"{name}.backward returned a gradient for argument {place}, which is not a tensor")
         return checked
+
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace what ``save_for_backward`` was given."""
+        self.saved = self.saved and tuple(value and value.packed(packed) for value in self.saved)
 
     def release(self) -> None:
         """Forget what ``save_for_backward`` was given."""

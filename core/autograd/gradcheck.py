@@ -12,6 +12,8 @@ from ..tensor import Tensor
 from ..types import Array
 from .passes import grad
 
+_PRECISE = (np.dtype(np.float64), np.dtype(np.complex128))
+
 
 class GradcheckError(TelegradError, RuntimeError):
     """A gradient differs from the numeric one; the message shows both."""
@@ -25,33 +27,42 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    fast_mode: bool = False,
 ) -> bool:
     """Whether the gradients of ``func(*inputs)`` are those that central differences of step ``eps`` give.
 
+    Complex numbers count as pairs of real ones, of inputs and of outputs: the gradient of a real ``L`` by ``x + iy`` is
+    ``dL/dx + i dL/dy``, as in PyTorch.
+
     Args:
         func: returns a tensor or a tuple of tensors, and always the same for the same inputs.
-        inputs: tensors (those that require grad are checked and must be ``float64``), and anything else.
+        inputs: tensors (those that require grad are checked and must be ``float64`` or ``complex128``), and anything else.
         eps: the step.
         atol: how far an element may be off, ...
         rtol: ... plus this share of its size.
         raise_exception: raise, instead of returning ``False``.
+        fast_mode: compare one product ``v @ jacobian @ u`` with random ``v`` and ``u`` instead of all elements: two calls of
+            ``func`` and one backward pass for each input and output, however large they are.
 
     Raises:
         GradcheckError: they differ.
-        ValueError: no input requires grad, or one that does is not ``float64``.
+        ValueError: no input requires grad, or one that does is of another type.
     """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [arg for arg in arguments if isinstance(arg, Tensor) and arg._requires_grad]
-    if not checked or any(tensor.dtype != np.float64 for tensor in checked):
-        raise ValueError("gradcheck() needs inputs that require grad, all of them float64: differences need the digits")
+    if not checked or any(tensor.dtype not in _PRECISE for tensor in checked):
+        raise ValueError(
+            "gradcheck() needs inputs that require grad, all of them float64 or complex128: differences need the digits"
+        )
+    jacobians = _projected if fast_mode else _whole
     for index in range(len(_outputs(func, arguments))):
         outputs = _outputs(func, arguments)
         if not outputs[index]._requires_grad:
             continue
         for place, tensor in enumerate(checked):
-            recorded = _recorded_jacobian(outputs[index], tensor)
-            numeric = _numeric_jacobian(func, arguments, tensor, index, eps)
-            if not np.allclose(recorded, numeric, rtol, atol, equal_nan=True):
+            probe = _Probe(func, arguments, tensor, index, eps)
+            recorded, numeric, scale = jacobians(outputs[index], tensor, probe)
+            if not np.allclose(recorded, numeric, rtol, atol * scale, equal_nan=True):
                 if raise_exception:
                     raise GradcheckError(_difference(index, place, recorded, numeric))
                 return False
@@ -67,6 +78,7 @@ def gradgradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    fast_mode: bool = False,
 ) -> bool:
     """``gradcheck`` of the gradients of ``func`` themselves. Args and errors are those of ``gradcheck``.
 
@@ -77,7 +89,7 @@ def gradgradcheck(
     outputs = [output for output in _outputs(func, arguments) if output._requires_grad]
     random = np.random.default_rng(0)
     if grad_outputs is None:
-        weights = [Tensor(random.uniform(0.5, 1.5, output.shape), True) for output in outputs]
+        weights = [Tensor(_random(random, output.shape, output.dtype), True) for output in outputs]
     else:
         weights = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
 
@@ -87,7 +99,15 @@ def gradgradcheck(
         wanted = [own[place] for place in places]
         return grad(recorded, wanted, given, create_graph=True, materialize_grads=True)
 
-    return gradcheck(gradients, (*arguments, *weights), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(
+        gradients,
+        (*arguments, *weights),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        fast_mode=fast_mode,
+    )
 
 
 def _outputs(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -96,34 +116,68 @@ def _outputs(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tensor
     return tuple(output for output in results if isinstance(output, Tensor))
 
 
-def _recorded_jacobian(output: Tensor, tensor: Tensor) -> Array:
-    jacobian = np.zeros((output.numel(), tensor.numel()))
-    for row in range(output.numel()):
-        start = np.zeros(output.shape, output.dtype)
-        start.reshape(-1)[row] = 1
-        (gradient,) = grad(output, tensor, Tensor(start), retain_graph=True, materialize_grads=True)
-        jacobian[row] = gradient._array.reshape(-1)
-    return jacobian
+class _Probe:
+    """One input of ``func`` to be moved, and one output to be looked at."""
 
+    def __init__(
+        self, func: Callable[..., Any], arguments: Sequence[Any], tensor: Tensor, index: int, eps: float
+    ) -> None:
+        self.func, self.arguments, self.array, self.index, self.eps = func, arguments, tensor._array, index, eps
 
-def _numeric_jacobian(
-    func: Callable[..., Any], arguments: Sequence[Any], tensor: Tensor, index: int, eps: float
-) -> Array:
-    columns = []
-    array = tensor._array
-    # Gradients may be what func computes, so it records even here.
-    for place in np.ndindex(array.shape):
-        former = array[place].copy()
-        values = []
+    def slope(self, place: Any, direction: Any) -> Array:
+        """How the output changes, as a column of real numbers, with the elements at ``place`` moved along ``direction``."""
+        # Gradients may be what func computes, so it records even here.
+        former, values = self.array[place].copy(), []
         try:
-            for step in (eps, -eps):
-                array[place] = former + step
-                values.append(_outputs(func, arguments)[index]._array.astype(np.float64).reshape(-1))
+            for step in (self.eps, -self.eps):
+                self.array[place] = former + step * direction
+                values.append(_real(_outputs(self.func, self.arguments)[self.index]._array))
         finally:
-            array[place] = former
-        columns.append((values[0] - values[1]) / (2 * eps))
-    size = _outputs(func, arguments)[index].numel()
-    return np.stack(columns, 1) if columns else np.zeros((size, 0))
+            self.array[place] = former
+        return np.asarray((values[0] - values[1]) / (2 * self.eps))
+
+
+def _whole(output: Tensor, tensor: Tensor, probe: _Probe) -> tuple[Array, Array, float]:
+    """The recorded and the numeric jacobian, of real numbers (outputs x inputs)."""
+    rows = []
+    for unit in _units(output.dtype):
+        for place in np.ndindex(output.shape):
+            start = np.zeros(output.shape, output.dtype)
+            start[place] = unit
+            rows.append(_gradient(output, tensor, start))
+    columns = [probe.slope(place, unit) for unit in _units(tensor.dtype) for place in np.ndindex(tensor.shape)]
+    size = len(_real(output._array)), len(_real(tensor._array))
+    return np.reshape(rows, size), np.stack(columns, 1) if columns else np.zeros(size), 1.0
+
+
+def _projected(output: Tensor, tensor: Tensor, probe: _Probe) -> tuple[Array, Array, float]:
+    """One product of each with the same random vectors, and how much absolute errors may add up in it."""
+    random = np.random.default_rng(0)
+    v, u = (_random(random, each.shape, each.dtype) for each in (output, tensor))
+    numeric = _real(v) @ probe.slope(..., u)
+    return _gradient(output, tensor, v) @ _real(u), numeric, float(_real(v).sum() * _real(u).sum())
+
+
+def _gradient(output: Tensor, tensor: Tensor, start: Array) -> Array:
+    (gradient,) = grad(output, tensor, Tensor(start), retain_graph=True, materialize_grads=True)
+    return _real(gradient._array)
+
+
+def _units(dtype: Any) -> tuple[complex, ...]:
+    return (1, 1j) if dtype.kind == "c" else (1,)
+
+
+def _real(array: Array) -> Array:
+    """The elements in a row, as float64: of complex ones first the real parts, then the imaginary ones."""
+    flat = np.asarray(array).reshape(-1)
+    parts = (flat.real, flat.imag) if flat.dtype.kind == "c" else (flat,)
+    return np.concatenate([part.astype(np.float64) for part in parts])
+
+
+def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Numbers of size 1 or so, with both parts of complex ones above 0."""
+    numbers = random.uniform(0.5, 1.5, shape)
+    return np.asarray(numbers + 1j * random.uniform(0.5, 1.5, shape) if dtype.kind == "c" else numbers)
 
 
 def _difference(index: int, place: int, recorded: Array, numeric: Array) -> str:

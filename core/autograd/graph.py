@@ -13,6 +13,7 @@ from .edges import gradient_edge as gradient_edge
 from .hooks import RemovableHandle
 from .node import Edge
 from .node import Node as Node
+from .saved_hooks import disable_saved_tensors_hooks as disable_saved_tensors_hooks
 from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..errors import AutogradError
@@ -60,6 +60,12 @@ class Node:
     def release(self) -> None:
         """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
 
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace each saved entry by ``packed(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
+
+        ``slot`` says which result of this node the entry is, ``None`` that it is none.
+        """
+
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
         """``apply`` of a tape node; then ``release`` unless ``keep``."""
         raise NotImplementedError(f"{type(self).__name__} must define pull(grad, keep)")
@@ -96,6 +102,12 @@ class Node:
         if self._hooks is None:
             self._hooks = NodeHooks()
         return self._hooks
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{self.name()} is a node of a graph, which is neither copied nor pickled; do that with leaves, and with "
+            "detach() of results"
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -56,6 +56,7 @@ def grad(
     grad_outputs: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     *,
     materialize_grads: bool = False,
@@ -67,12 +68,16 @@ def grad(
         inputs: tensors of the graph, leaves or not.
         retain_graph: keep what the graph saved; by default as ``create_graph``.
         create_graph: record the pass, so that the results can be differentiated.
+        only_inputs: there is no other way; for other leaves call ``backward``.
         allow_unused: give ``None`` for an input that does not take part, instead of raising.
         materialize_grads: give zeros for it.
 
     Raises:
         AutogradError: as ``backward``; or an input takes no part and ``allow_unused`` is not true.
+        ValueError: ``only_inputs`` is false.
     """
+    if not only_inputs:
+        raise ValueError("grad() leaves all leaves but its inputs alone; for the gradients of others call backward()")
     wanted = _sequence(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     task = GraphTask(keep_graph=keep, create_graph=create_graph, inputs=wanted)
@@ -120,6 +125,8 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, create_graph: bool) 
                 "only for one element is it 1 by itself"
             )
         return np.ones(array.shape, array.dtype)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"a gradient must be a tensor or None, not {type(gradient).__name__}")
     if gradient._array.shape != array.shape:
         raise AutogradError(f"a tensor of shape {array.shape} needs a gradient of that shape, not {gradient.shape}")
     # A copy: it may come to rest in some .grad, and you may change yours meanwhile.
@@ -131,4 +138,6 @@ def _own(gradient: Any) -> Tensor:
 
 
 def _sequence(tensors: Any) -> Any:
-    return (tensors,) if isinstance(tensors, Tensor) else tensors
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):  # what is neither is complained of later
+        return (tensors,)
+    return tensors if isinstance(tensors, Sequence) else tuple(tensors)

@@ -17,11 +17,16 @@ from .table import Row, keep, record, records
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
 METHODS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 
+
+def _times(xp: Any, g: Any, factor: Any) -> Any:
+    return g if factor == 1 else xp.cast(g * factor, g.dtype)  # NumPy widens bfloat16 beside a number
+
+
 _ADDMM = Row(
     "addmm",
-    lambda xp, g, a, b, shape, beta, alpha: xp.fit(g if beta == 1 else g * beta, shape, g.dtype),
-    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(g if alpha == 1 else g * alpha, xp.conj(b.mT)),
-    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.conj(a.mT), g if alpha == 1 else g * alpha),
+    lambda xp, g, a, b, shape, beta, alpha: xp.fit(_times(xp, g, beta), shape, g.dtype),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(_times(xp, g, alpha), xp.conj(b.mT)),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.conj(a.mT), _times(xp, g, alpha)),
     holomorphic=False,
 )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..creation import number_as
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
@@ -37,7 +40,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         TypeError: ``index`` does not hold integers.
     """
     if not input._array.ndim:
-        return GET(input, _of_scalar(input, index))
+        if index.numel() != 1:
+            raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {index.shape}")
+        return GET(input, _of_scalar("index_select", dim, index))
     return GET(input, _where("index_select", input._array, dim, index))
 
 
@@ -99,7 +104,10 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     """
     places, table = integers("embedding", rows), weight._array
     if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
-        raise IndexError(f"embedding() got a row outside 0..{table.shape[0] - 1}")
+        wrong = places[(places < 0) | (places >= table.shape[0])].flat[0]
+        raise IndexError(
+            f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"
+        )
     return GET(weight, (places,))
 
 
@@ -112,12 +120,12 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
     return (FULL,) * axis + (places.reshape(-1),)
 
 
-def _of_scalar(input: Tensor, index: Tensor) -> tuple[Any, ...]:
-    places = integers("index_select", index)
-    within("index_select", places, 0, 1)
-    if places.size != 1:
-        raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {places.shape}")
-    return ()
+def _of_scalar(name: str, dim: int, index: Tensor) -> tuple[Any, ...]:
+    """A 0-d tensor counts as a vector of one element."""
+    one_dim(dim, 0)
+    places = integers(name, index)
+    within(name, places, 0, 1)
+    return () if places.size else (np.zeros((), bool),)
 
 
 def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[Any, Tensor]:
@@ -125,8 +133,7 @@ def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, source: Tens
     if source._array.dtype != x.dtype:
         raise TypeError(f"{name}() needs a source of the tensor's dtype {x.dtype}, and you gave {source.dtype}")
     if not x.ndim:
-        within(name, integers(name, index), 0, 1)
-        return (), source.reshape(())
+        return _of_scalar(name, dim, index), source.reshape(())
     where = _where(name, x, dim, index)
     wanted = (*x.shape[: len(where) - 1], where[-1].size, *x.shape[len(where) :])
     if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
@@ -138,7 +145,12 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
     if isinstance(value, Tensor) and value.ndim:
         raise ValueError(f"{name}() takes a number or a 0-d tensor as value, and you gave shape {value.shape}")
     x = input._array
-    return (_where(name, x, dim, index) if x.ndim else ()), value
+    if not isinstance(value, Tensor):
+        value = number_as(value, x.dtype)
+    if not x.ndim:
+        return _of_scalar(name, dim, index), value
+    *before, places = _where(name, x, dim, index)
+    return (*before, np.unique(places)), value  # each once, or the gradient of the value would count some twice
 
 
 IN_PLACE = {"index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_}

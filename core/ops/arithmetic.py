@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from . import elementwise
 from .broadcasting import integers_divide, record_fitted
-from .factories import binary, comparison, exact
+from .factories import binary, comparison, real_only
 from .inplace import inplace
 from .namespaces import signs
 from .operation import delivered, operation
@@ -34,12 +34,6 @@ __all__ = [
 METHODS = __all__
 
 
-def _positive(x: Array) -> Array:
-    if x.dtype.kind == "b":
-        raise TypeError("a boolean tensor has no +")
-    return x
-
-
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
     if a.dtype.kind != "c":
         return xp.zeros_like(g)
@@ -52,16 +46,8 @@ def _fmod(x: Any, y: Any) -> Any:
     return integers_divide(np.fmod, x, y)
 
 
-def _copysign(x: Any, y: Any) -> Any:
-    return np.copysign(*(each.astype(np.float32) if _whole(each) else each for each in (x, y)))
-
-
 def _heaviside(x: Any, y: Any) -> Any:
     return np.where(np.equal(x, 0), y, np.greater(x, 0)).astype(np.result_type(x, y))
-
-
-def _whole(operand: Any) -> bool:
-    return isinstance(operand, np.ndarray) and operand.dtype.kind in "biu"
 
 
 def _first_wins(xp: Any, g: Any, first: Any) -> Any:
@@ -72,7 +58,6 @@ def _no_rule(xp: Any, g: Any, *saved: Any) -> Any:
     return xp.zeros_like(g)
 
 
-positive = exact("positive", _positive, lambda xp, g: g, doc="``input`` itself; booleans raise ``TypeError``.")
 fmod = binary(
     "fmod",
     _fmod,
@@ -83,7 +68,7 @@ fmod = binary(
 )
 fmax = binary(
     "fmax",
-    np.fmax,
+    real_only(np.fmax),
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
@@ -91,7 +76,7 @@ fmax = binary(
 )
 fmin = binary(
     "fmin",
-    np.fmin,
+    real_only(np.fmin),
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
@@ -99,19 +84,32 @@ fmin = binary(
 )
 copysign = binary(
     "copysign",
-    _copysign,
+    real_only(np.copysign),
     lambda xp, g, a, out: xp.where(a == 0, 0.0, g * (out / xp.where(a == 0, 1.0, a))),
     _no_rule,
     saves=("ao", ""),
+    floats=True,
     doc="The absolute value of ``input`` with the sign of ``other``.",
 )
-_step = comparison("heaviside", _heaviside, "``heaviside``.")
+_step = comparison("heaviside", real_only(_heaviside), "``heaviside``.")
 
 
 @operation
 def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
     """0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable."""
     return _step(input, values, out=out)
+
+
+@operation
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself.
+
+    Raises:
+        TypeError: it is boolean.
+    """
+    if input._array.dtype.kind == "b":
+        raise TypeError("a boolean tensor has no +")
+    return input
 
 
 @operation

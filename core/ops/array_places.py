@@ -43,6 +43,8 @@ def write_at(x: Array, where: Any, values: Any) -> None:
     """Overwrite the elements at ``where`` with ``values``."""
     if type(where) is Flat:
         x.put(where.places, values)
+    elif x.dtype.kind == "V" and np.size(values) == 1:
+        x[where] = np.reshape(values, ())  # a single element of bfloat16 takes no vector of one
     else:
         x[where] = values
 

@@ -114,7 +114,7 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(places, sources)):
         order.insert(place, dim)
-    return permute(input, tuple(order))
+    return permute(input, tuple(order) if ndim else ())
 
 
 @operation

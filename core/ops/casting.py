@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..creation import check_device
+from ..devices import check_device
 from ..dtypes import (
     bool_,
     complex64,
@@ -39,6 +39,7 @@ METHODS = (
     "cfloat",
     "char",
     "clone",
+    "cuda",
     "double",
     "float",
     "half",
@@ -88,6 +89,16 @@ def to(
     if records(input) and is_inexact(wanted):
         record(_CAST, result, (input,), (), input.dtype)
     return result
+
+
+def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
+    """Not possible here.
+
+    Raises:
+        ValueError: always.
+    """
+    check_device("cuda")
+    return input
 
 
 @operation

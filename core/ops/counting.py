@@ -97,6 +97,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise TypeError(f"bincount() counts integers, and you gave {input.dtype}")
     if x.ndim != 1 or (x.size and x.min() < 0) or (weights is not None and weights.shape != input.shape):
         raise ValueError(f"bincount() needs a vector of numbers from 0 and weights of its shape, not {input.shape}")
+    if minlength < 0:
+        raise ValueError(f"bincount() needs a minlength that is not negative, and you gave {minlength}")
     if weights is None:
         return Tensor(np.bincount(x, minlength=minlength).astype(np.int64))
     counts = np.bincount(x, weights._array, minlength)
@@ -233,5 +235,6 @@ def bucketize(
 @operation
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among ``test_elements``; with ``invert``, where it is not."""
-    among, test = (each._array if isinstance(each, Tensor) else np.asarray(each) for each in (elements, test_elements))
+    dtype = result_type(elements, test_elements)
+    among, test = (np.asarray(getattr(each, "_array", each)).astype(dtype) for each in (elements, test_elements))
     return Tensor(np.asarray(np.isin(among, test, assume_unique=assume_unique, invert=invert)))

@@ -14,6 +14,7 @@ from ..types import Array
 from . import elementwise, indexing, joining, logic
 from .casting import clone, to
 from .dims import one_dim
+from .factories import real_only
 from .inplace import inplace
 from .operation import delivered, operation
 from .results import ValuesIndices
@@ -147,7 +148,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
         return delivered("logcumsumexp", to(clone(input), x.dtype), out)
-    result = Tensor(np.logaddexp.accumulate(x, axis) if x.size else x.copy())
+    result = Tensor(real_only(np.logaddexp.accumulate)(x, axis) if x.size else x.copy())
     if records(input):
         record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
     return delivered("logcumsumexp", result, out)
@@ -195,6 +196,8 @@ def diff(
     result = joining.cat(parts, axis) if len(parts) > 1 else input
     minus = logic.logical_xor if result.dtype.kind == "b" else elementwise.minus
     before = (slice(None),) * axis
+    if not n and result is input:
+        return clone(result)
     for _ in range(min(n, result.shape[axis])):
         after = indexing.getitem(result, (*before, slice(1, None)))
         result = minus(after, indexing.getitem(result, (*before, slice(0, max(result.shape[axis] - 1, 0)))))

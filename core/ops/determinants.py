@@ -8,6 +8,9 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
+from . import elementwise
+from .casting import clone
+from .complex_parts import imag, real
 from .linalg_errors import square
 from .operation import operation
 from .table import ARRAYS, Row, keep, keep_result, record, records
@@ -44,7 +47,7 @@ def _slogdet_rule(xp: Any, g: Any, a: Any) -> Any:
 
 
 _DET = Row("linalg_det", _det_rule, holomorphic=False)
-_LOGABSDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
+_SLOGDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
 
 
 @operation
@@ -72,17 +75,28 @@ def slogdet(input: Tensor) -> SignLogabsdet:
         ValueError: not square.
     """
     sign, logabsdet = np.linalg.slogdet(square("linalg.slogdet", input))
-    result = Tensor(np.asarray(logabsdet))
-    if records(input):
-        record(_LOGABSDET, result, (input,), (keep(input),))
-    return SignLogabsdet(Tensor(np.asarray(sign)), result)
+    if records(input) and sign.dtype.kind == "c":
+        logarithm = _logarithm(input, sign, logabsdet)
+        direction = elementwise.exp(imag(logarithm) * 1j) * Tensor(np.asarray(sign != 0))
+        return SignLogabsdet(direction, clone(real(logarithm)))
+    return SignLogabsdet(Tensor(np.asarray(sign)), _recorded(input, logabsdet))
+
+
+def _logarithm(input: Tensor, sign: Array, logabsdet: Array) -> Tensor:
+    """The logarithm of a complex determinant, of which the sign too has a gradient."""
+    return _recorded(input, logabsdet + np.angle(sign) * sign.dtype.type(1j))
+
+
+def _recorded(input: Tensor, logarithm: Any) -> Tensor:
+    result = Tensor(np.asarray(logarithm))
+    return record(_SLOGDET, result, (input,), (keep(input),)) if records(input) else result
 
 
 @operation
 def logdet(input: Tensor) -> Tensor:
-    """The logarithms of determinants: nan where one is negative, -inf where it is 0. Errors: those of ``slogdet``."""
-    sign, result = slogdet(input)
+    """The logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
     if input.dtype.kind == "c":
-        raise TypeError("logdet() takes real matrices; use slogdet() for complex ones")
+        return _logarithm(input, *np.linalg.slogdet(square("linalg.logdet", input)))
+    sign, result = slogdet(input)
     negative = sign._array < 0
     return result.masked_fill(Tensor(negative), float("nan")) if negative.any() else result

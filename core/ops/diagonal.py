@@ -8,6 +8,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
+from .casting import to
 from .dims import one_dim
 from .inplace import inplace
 from .linear_maps import LinearMap
@@ -115,6 +116,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     shape = _diagonal(input._array, offset, first, second).shape
     if src.shape != shape:
         raise ValueError(f"diagonal_scatter() needs a src of shape {shape}, and you gave {src.shape}")
+    src = to(src, input.dtype)
     off = _on_diagonal(np.ones(shape, bool), input.shape, offset, first, second)
     return _DIAGONAL.transposed(src, input.shape, offset, first, second) + input.masked_fill(Tensor(off), 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..types import Dims
 
@@ -13,6 +14,8 @@ def one_dim(dim: int, ndim: int) -> int:
     Raises:
         IndexError: there is no such dimension.
     """
+    if type(dim) is not int:
+        dim = _whole(dim)
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"dim {dim} is out of range: a tensor of {ndim} dimensions takes {-bound} to {bound - 1}")
@@ -28,9 +31,10 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """
     if dim is None:
         return tuple(range(ndim))
-    if isinstance(dim, int):
-        return (one_dim(dim, ndim),) if ndim else _none(dim, ndim)
-    if not len(dim):
+    if not isinstance(dim, (tuple, list)):
+        axis = one_dim(dim, ndim)  # type: ignore[arg-type]
+        return (axis,) if ndim else ()
+    if not dim:
         return tuple(range(ndim))
     dims = tuple(one_dim(each, ndim) for each in dim)
     if len(set(dims)) != len(dims):
@@ -38,11 +42,13 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     return dims if ndim else ()
 
 
+def _whole(dim: Any) -> int:
+    try:
+        return int(dim.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"a dimension is an integer, and you gave {dim!r}") from None
+
+
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     """``shape`` with the reduced ``dims`` of length 1."""
     return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
-
-
-def _none(dim: int, ndim: int) -> tuple[int, ...]:
-    one_dim(dim, ndim)
-    return ()

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..creation import as_tensor
-from ..dtypes import converted, result_type, to_float
+from ..dtypes import converted, result_type
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .broadcasting import integers_divide, record_fitted
-from .factories import Binary, binary, comparison, exact, named, test, unary
+from .factories import Binary, binary, comparison, exact, named, real_only, test, unary
 from .inplace import inplace
 from .namespaces import signs
 from .operation import delivered, operation
@@ -63,21 +63,22 @@ class Scaled(Protocol):
     def __call__(self, input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor: ...
 
 
-def _divide(x: Any, y: Any) -> Any:
-    if isinstance(x, np.ndarray):
-        x = to_float(x)
-    if isinstance(y, np.ndarray):
-        y = to_float(y)
-    return np.true_divide(x, y)
-
-
 def _power(x: Any, y: Any) -> Any:
     if type(y) in (int, float):  # a tenth of the cost of a power
         if y == 2:
             return np.square(x)
         if y == -0.5:
             return 1 / np.sqrt(x)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "i" and y.size and y.min() < 0:
+        return _whole_power(x, y)
     return np.power(x, y)
+
+
+def _whole_power(x: Any, y: Array) -> Any:
+    # A whole number to a negative power is 0, except for 1 and -1; NumPy refuses to compute it.
+    base = np.asarray(x).astype(y.dtype)
+    tiny = np.where(np.abs(base) == 1, np.power(base, np.abs(y)), 0)
+    return np.where(y < 0, tiny, np.power(base, np.maximum(y, 0)))
 
 
 def _sigmoid(x: Array) -> Any:
@@ -125,7 +126,7 @@ def _divide_to_zero(x: Any, y: Any) -> Any:
         # Exact, where the quotient of large integers in floating point is not.
         down = integers_divide(np.floor_divide, x, y)
         return down + ((down < 0) & (down * y != x))
-    return np.trunc(_divide(x, y))
+    return np.trunc(np.true_divide(x, y))
 
 
 def _scaled(plain: Binary, doc: str) -> Scaled:
@@ -133,7 +134,8 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
-        return plain(input, other if alpha == 1 else mul(other, alpha), out=out)
+        times = other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+        return plain(input, times, out=out)
 
     return named(scaled, name, doc)
 
@@ -152,10 +154,11 @@ mul = binary(
 )
 quotient = binary(
     "div",
-    _divide,
+    np.true_divide,
     lambda xp, g, b, out: g / b,
     lambda xp, g, b, out: -g * out / b,
     saves=("b", "bo"),
+    floats=True,
     doc="``input / other``, in floating point.",
 )
 power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
@@ -193,7 +196,7 @@ remainder = binary(
 )
 maximum = binary(
     "maximum",
-    np.maximum,
+    real_only(np.maximum),
     _larger,
     lambda xp, g, a, b: _larger(xp, g, b, a),
     saves=("ab", "ab"),
@@ -201,7 +204,7 @@ maximum = binary(
 )
 minimum = binary(
     "minimum",
-    np.minimum,
+    real_only(np.minimum),
     _smaller,
     lambda xp, g, a, b: _smaller(xp, g, b, a),
     saves=("ab", "ab"),
@@ -220,10 +223,10 @@ sigmoid = unary(
 
 eq = comparison("eq", np.equal, "Where ``input == other``, as a boolean tensor.")
 ne = comparison("ne", np.not_equal, "Where ``input != other``, as a boolean tensor.")
-lt = comparison("lt", np.less, "Where ``input < other``, as a boolean tensor.")
-le = comparison("le", np.less_equal, "Where ``input <= other``, as a boolean tensor.")
-gt = comparison("gt", np.greater, "Where ``input > other``, as a boolean tensor.")
-ge = comparison("ge", np.greater_equal, "Where ``input >= other``, as a boolean tensor.")
+lt = comparison("lt", np.less, "Where ``input < other``, as a boolean tensor.", ordered=True)
+le = comparison("le", np.less_equal, "Where ``input <= other``, as a boolean tensor.", ordered=True)
+gt = comparison("gt", np.greater, "Where ``input > other``, as a boolean tensor.", ordered=True)
+ge = comparison("ge", np.greater_equal, "Where ``input >= other``, as a boolean tensor.", ordered=True)
 
 
 def _negative(x: Array) -> Any:
@@ -249,7 +252,7 @@ abs = exact(
 sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
 relu = exact(
     "relu",
-    lambda x: np.maximum(x, 0),
+    real_only(lambda x: np.maximum(x, 0)),
     lambda xp, g, out: g * ~(out <= 0),  # nan too lets it pass, as in PyTorch
     saves="o",
     doc="``max(input, 0)``; its gradient at 0 is 0.",
@@ -347,7 +350,7 @@ IN_PLACE = {
     "sub_": inplace(sub, np.subtract, keeps="never"),
     "mul_": inplace(mul, np.multiply, keeps="other"),
     "div_": inplace(div, np.true_divide, keeps="never"),
-    "pow_": inplace(pow, np.power),
+    "pow_": inplace(pow),
     "clamp_": inplace(clamp),
     **{f"{each.__name__}_": inplace(each) for each in (abs, clamp_max, clamp_min, cos, log, remainder, sign, sin)},
     **{f"{each.__name__}_": inplace(each) for each in (eq, floor_divide, ge, gt, le, logical_not, lt, ne)},

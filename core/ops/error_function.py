@@ -104,6 +104,8 @@ def erfinv(x: Array) -> Array:
 def in_double(function: Callable[..., Array], x: Any) -> Array:
     """``function`` computed in float64, and rounded to the type of ``x``."""
     x = np.asarray(x)
+    if x.dtype.kind == "c":
+        raise TypeError(f"this is for real numbers here, and you gave {x.dtype}")
     return _by_blocks(lambda part: function(part.astype(np.float64, copy=False)), x)
 
 

@@ -5,6 +5,7 @@ These closures are the library's hottest code: one Python frame for the call, on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,11 +14,11 @@ import numpy as np
 from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges
-from ..dtypes import result_type, to_float
+from ..dtypes import get_default_dtype, is_inexact, result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
 from ..types import Array, Counter, DType, Operand
-from .operation import OPERATIONS, delivered, explain
+from .operation import FAILURES, OPERATIONS, delivered, explained
 from .table import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 
@@ -63,8 +64,11 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
         else:
             x = to_float(x)
             used = row.of(x.dtype)
-            # Of bfloat16, NumPy would widen what comes from Python numbers.
-            result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
+            try:
+                # Of bfloat16, NumPy would widen what comes from Python numbers.
+                result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
+            except FAILURES as error:
+                raise explained(error, name, (input,), {}) from None
         if input._requires_grad and is_grad_enabled():
             saved: tuple[Saved, ...] = ()
             if saves_input:
@@ -80,12 +84,20 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
 
 
 def binary(
-    name: str, forward: Callable[[Any, Any], Any], rule_a: Rule, rule_b: Rule, *, saves: tuple[str, str], doc: str
+    name: str,
+    forward: Callable[[Any, Any], Any],
+    rule_a: Rule,
+    rule_b: Rule,
+    *,
+    saves: tuple[str, str],
+    doc: str,
+    floats: bool = False,
 ) -> Binary:
     """An operation on two operands that are broadcast together; at least one is a tensor.
 
     ``saves`` says for each rule which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all
-    that either takes, in this order, and ``None`` for what only the other one needs.
+    that either takes, in this order, and ``None`` for what only the other one needs. ``floats``: it computes in
+    floating point.
     """
     row = Row(name, rule_a, rule_b)
     letters = [letter for letter in "abo" if letter in saves[0] + saves[1]]
@@ -110,13 +122,12 @@ def binary(
             if other._requires_grad:
                 needs += 2
         alike = type(x) is _ndarray and type(y) is _ndarray and x.dtype is y.dtype
-        if not alike:
-            x, y = coerce(name, x, y)
+        if not alike or (floats and x.dtype.kind in "biu"):
+            x, y = coerce(name, x, y, floats)
         try:
             result = Tensor(forward(x, y))
-        except (TypeError, ValueError) as error:
-            explain(error, name, (input, other), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
         if needs and is_grad_enabled():
             used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
             plan = plans[needs]
@@ -160,8 +171,10 @@ def _fitting(
     return BroadcastNode(row, edges, saved, (target_a, target_b))
 
 
-def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binary:
-    """An operation on two broadcast operands whose result is never differentiable."""
+def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, ordered: bool = False) -> Binary:
+    """An operation on two broadcast operands whose result is never differentiable; ``ordered``: of real numbers."""
+    if ordered:
+        forward = real_only(forward)
 
     def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
@@ -172,9 +185,8 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str) -> Binar
             x, y = coerce(name, x, y)
         try:
             result = Tensor(forward(x, y))
-        except (TypeError, ValueError) as error:
-            explain(error, name, (input, other), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)
@@ -189,9 +201,8 @@ def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, save
             return taken
         try:
             result = Tensor(forward(input._array))
-        except (AttributeError, TypeError, ValueError) as error:
-            explain(error, name, (input,), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
         if input._requires_grad and is_grad_enabled():
             saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
             record(row, result, (input,), saved)
@@ -208,9 +219,8 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
             return taken
         try:
             result = Tensor(forward(input._array))
-        except (AttributeError, TypeError, ValueError) as error:
-            explain(error, name, (input,), {})
-            raise
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
         return result if out is None else delivered(name, result, out)
 
     return named(operation, name, doc)
@@ -220,22 +230,40 @@ def _flat(xp: Any, g: Any) -> Any:
     return xp.zeros_like(g)
 
 
-def coerce(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it."""
+def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
+    """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
+
+    ``floats``: whole numbers become the default floating-point type.
+    """
     if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
         return x, y
     x, y = _plain(name, x), _plain(name, y)
     if type(x) is not _ndarray and type(y) is not _ndarray:
         raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
     dtype = result_type(x, y)
+    if floats and not is_inexact(dtype):
+        dtype = get_default_dtype()
     return _as(x, dtype), _as(y, dtype)
+
+
+def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
+
+    @functools.wraps(function)
+    def forward(x: Any, *more: Any) -> Any:
+        # Beside a complex number the array is complex too.
+        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
+            raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
+        return function(x, *more)
+
+    return forward
 
 
 def _as(operand: Any, dtype: DType) -> Any:
     if type(operand) is _ndarray:
         return operand.astype(dtype, copy=False)
     # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
-    if dtype.kind == "V" or (dtype.kind in "iu" and not -128 <= operand <= 127):
+    if dtype.kind == "V" or (dtype.kind in "iu" and not (-128 if dtype.kind == "i" else 0) <= operand <= 127):
         return np.asarray(operand).astype(dtype)
     return operand
 

@@ -44,7 +44,15 @@ def zero_(input: Tensor) -> Tensor:
 
 
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Fill with ``value``, a number or a 0-d tensor."""
+    """Fill with ``value``, a number or a 0-d tensor, which is converted.
+
+    Raises:
+        ValueError: ``value`` has dimensions.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"fill_() takes a number or a 0-d tensor, and you gave shape {value.shape}; use copy_()")
+        value = casting.to(value, input.dtype)
     setitem(input, Ellipsis, value)
     return input
 

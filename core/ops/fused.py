@@ -1,22 +1,24 @@
 """``fused``: an operation whose passes over arrays are written by hand, in one node, however many outputs it has.
 
 For what would otherwise be hundreds of nodes, as a layer of an LSTM is. A pass that is itself recorded goes another way: it
-*replays* the operation by ordinary ones, and differentiates those.
+*replays* the operation by ordinary ones, and differentiates those. So does one whose inputs ``saved_tensors_hooks`` packed:
+then nothing else is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..autograd.edges import gradient_edge
+from ..autograd.grad_mode import GradMode
 from ..autograd.node import Node
 from ..tensor import Tensor
 from ..types import Array
 from .shaping import view_as
-from .table import Saved, freed, keep, modified
+from .table import Saved, freed, keep, modified, saved_tensor
 
 # From the gradients of the outputs (None: nobody uses it) and whether each input wants one, to those of the inputs.
 Backward: TypeAlias = Callable[[Sequence[Array | None], Sequence[bool]], Sequence[Array | None]]
@@ -55,42 +57,52 @@ class FusedNode(Node):
         self._name = name
         self._backward: Backward | None = backward
         self._replay = replay
-        self.saved: tuple[Saved, ...] = tuple(None if tensor is None else keep(tensor) for tensor in inputs)
+        self.saved: tuple[Saved, ...] | None = tuple(None if tensor is None else keep(tensor) for tensor in inputs)
 
     def apply(self, grads: Sequence[Array | None]) -> Sequence[Array | None]:
         """The gradients of the inputs, by hand."""
-        self._check(*self.saved, *self.computed)
-        assert self._backward is not None
         if all(grad is None for grad in grads):
             return (None,) * len(self.next_edges)
+        if self._backward is None:
+            given = [None if grad is None else Tensor(np.asarray(grad)) for grad in grads]
+            return [None if found is None else found._array for found in self._replayed(given, create_graph=False)]
+        for entry in (*(self.saved or ()), *self.computed):
+            if entry is not None and entry[2][0] != entry[3]:
+                raise modified(self.name(), entry)
         return self._backward(grads, [edge is not None for edge in self.next_edges])
 
     def apply_graph(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The same by ordinary operations, recorded."""
+        return self._replayed(grads, create_graph=True)
+
+    def _replayed(self, grads: Sequence[Tensor | None], create_graph: bool) -> Sequence[Tensor | None]:
         from ..autograd.passes import grad as gradients
 
-        self._check(*self.saved)
-        # Aliases, so that no gradient goes round through what one input owes to another.
-        inputs = [None if entry is None else view_as(entry[1], entry[1]) for entry in self.saved]
+        if self.saved is None:
+            raise freed(self.name())
+        tensors = [saved_tensor(self, entry) for entry in self.saved]
+        with GradMode(True):
+            # Aliases, so that no gradient goes round through what one input owes to another.
+            inputs = [None if tensor is None else view_as(tensor, tensor) for tensor in tensors]
+            results = self._replay(*inputs)
         wanted = [alias for alias, edge in zip(inputs, self.next_edges) if alias is not None and edge is not None]
-        used = [(output, grad) for output, grad in zip(self._replay(*inputs), grads) if grad is not None]
+        used = [(output, grad) for output, grad in zip(results, grads) if grad is not None]
         if not used:
             return (None,) * len(inputs)
         outputs, given = zip(*used)
-        found = iter(gradients(outputs, wanted, given, create_graph=True, allow_unused=True))
+        found = iter(gradients(outputs, wanted, given, create_graph=create_graph, allow_unused=True))
         return [None if edge is None else next(found) for edge in self.next_edges]
 
-    def _check(self, *entries: Saved) -> None:
-        if self._backward is None:
-            raise freed(self.name())
-        for entry in entries:
-            if entry is not None and entry[2][0] != entry[3]:
-                raise modified(self.name(), entry)
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace the inputs, and forget the forward pass."""
+        if self.saved is not None:
+            self.saved = tuple(packed(entry, None) for entry in self.saved)
+            self._backward, self.computed = None, ()
 
     def release(self) -> None:
         """Forget the forward pass."""
-        self._backward = None
-        self.saved = self.computed = ()
+        self._backward = self.saved = None
+        self.computed = ()
 
     def name(self) -> str:
         """The operation's name."""

@@ -47,6 +47,8 @@ def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
 def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...] | None]:
     parts = [_converted(item) for item in items]
     taken = sum(_dims_taken(part) for part in parts)
+    if taken > x.ndim:
+        raise IndexError(_too_many(x))
     if sum(part is Ellipsis for part in parts) > 1:
         first = next(place for place, part in enumerate(parts) if part is Ellipsis)
         parts = [part for place, part in enumerate(parts) if part is not Ellipsis or place == first]
@@ -81,7 +83,7 @@ def _converted(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         return np.asarray(bool(item))
     if isinstance(item, (Tensor, np.ndarray, list, tuple, range)):
-        array = item._array if isinstance(item, Tensor) else np.asarray(_plain(item))
+        array = item._array if isinstance(item, Tensor) else _nested(item)
         if not array.size and not isinstance(item, (Tensor, np.ndarray)):
             array = array.astype(np.int64)
         return _checked(array)
@@ -91,6 +93,15 @@ def _converted(item: Any) -> Any:
         raise IndexError(
             f"an index is made of integers, slices, None, ... and tensors or lists of integers or booleans, "
             f"and you gave a {type(item).__name__}"
+        ) from None
+
+
+def _nested(item: Any) -> Array:
+    try:
+        return np.asarray(_plain(item))
+    except ValueError:  # lists of unequal lengths
+        raise IndexError(
+            f"a list in an index must be a rectangle of integers or booleans, and you gave {item}"
         ) from None
 
 
@@ -121,6 +132,7 @@ def _check_step(item: slice) -> None:
 
 
 _OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
+_MASK = re.compile(r"axis (\d+); size of axis is (\d+) but size of corresponding boolean axis is (\d+)")
 
 
 def out_of_range(error: Exception, x: Array) -> Exception:
@@ -132,12 +144,21 @@ def out_of_range(error: Exception, x: Array) -> Exception:
         fits = f"it takes {-int(size)} to {int(size) - 1}" if int(size) else "it is empty"
         return IndexError(f"index {index} is out of range for dimension {dim} of size {size}: {fits}")
     if text.startswith("too many indices"):
-        if not x.ndim:
-            return IndexError("a 0-d tensor cannot be indexed by a number; use item() for its value")
-        return IndexError(f"too many indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
-    if text.startswith("boolean index did not match"):
-        return IndexError(f"a mask must have the lengths of the dimensions that it indexes of shape {x.shape}: {text}")
+        return IndexError(_too_many(x))
+    if found := _MASK.search(text):
+        dim, size, given = found.groups()
+        return IndexError(f"a mask of length {given} does not fit dimension {dim} of size {size}, of shape {x.shape}")
+    if text.startswith("shape mismatch"):
+        return IndexError(f"indices of shapes {text.rpartition('shapes ')[2].strip()} cannot be broadcast together")
+    if text.startswith("cannot do a non-empty take"):
+        return IndexError(f"there is nothing to index along an empty dimension of shape {x.shape}")
     return type(error)(text.replace("axis", "dimension").replace("array", "tensor"))
+
+
+def _too_many(x: Array) -> str:
+    if not x.ndim:
+        return "a 0-d tensor cannot be indexed by a number; use item() for its value"
+    return f"too many indices for a tensor of {x.ndim} dimensions, shape {x.shape}"
 
 
 def integers(name: str, index: Tensor) -> Array:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..creation import number_as
 from ..dtypes import category
+from ..interception import active
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .array_places import Flat
@@ -41,6 +43,16 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return GET(input, advanced)
     except IndexError as error:
         raise out_of_range(error, input._array) from None
+
+
+def subscript(input: Tensor, index: Any) -> Tensor:
+    """``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
+    if type(index) is int and not active:
+        x = input._array
+        if x.ndim and -len(x) <= index < len(x):
+            place = index if x.ndim > 1 else (index, Ellipsis)  # of a vector, a 0-d view and not a number
+            return view_of(input, x[place], _PART, (place,), (x.shape, place))
+    return getitem(input, index)
 
 
 def part(input: Tensor, index: Any) -> Tensor:
@@ -79,26 +91,34 @@ def _assign(input: Tensor, where: Any, value: Any) -> None:
     if isinstance(value, Tensor):
         if value._array.dtype is not x.dtype:
             _fitting("setitem", x, value._array)
-        value = _without_leading(value, x, where)
+        if value._array.ndim and value._array.shape[0] == 1:
+            value = _without_leading(value, x, where)
+    elif isinstance(value, (bool, int, float, complex)):
+        value = number_as(value, x.dtype)
     try:
         overwrite(input, where, value, True)
     except IndexError as error:
         raise out_of_range(error, x) from None
-    except ValueError as error:
-        shape, given = x[where].shape, np.shape(getattr(value, "_array", value))
-        if "broadcast" not in str(error):
-            raise
-        raise ValueError(f"a value of shape {given} cannot be broadcast to the place's shape {shape}") from None
+    except (TypeError, ValueError) as error:
+        raise _unfit(error, x[where].shape, np.shape(getattr(value, "_array", value))) from None
+
+
+def _unfit(error: Exception, shape: tuple[int, ...], given: tuple[int, ...]) -> Exception:
+    try:
+        fits = np.broadcast_shapes(shape, given) == shape
+    except ValueError:
+        fits = False
+    # Else it was something else, as memory that must not be written to.
+    return error if fits else ValueError(f"a value of shape {given} cannot be broadcast to the place's shape {shape}")
 
 
 def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
     # Further dimensions of length 1 in front are no obstacle.
-    ndim = value.ndim
-    if ndim > x.ndim and ndim > x[where].ndim:
-        extra = ndim - x[where].ndim
-        if value.shape[:extra] == (1,) * extra:
-            return part(value, (0,) * extra)
-    return value
+    try:
+        extra = value.ndim - np.ndim(x[where])
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    return part(value, (0,) * extra) if extra > 0 and value.shape[:extra] == (1,) * extra else value
 
 
 def _fitting(name: str, x: Array, source: Array) -> None:

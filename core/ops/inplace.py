@@ -7,11 +7,14 @@ from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import can_cast
-from ..errors import AutogradError
+from ..errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
+from ..types import DType
+from .casting import to
 from .changes import changed, check_writable, stopped
 from .factories import PACKAGE, named
+from .operation import FAILURES, explained
 
 
 def inplace(
@@ -33,17 +36,26 @@ def inplace(
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
             plain = isinstance(other, (int, float))
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
-                ufunc(array, other, out=array, casting="same_kind")
+                try:
+                    ufunc(array, other, out=array, casting="same_kind")
+                except FAILURES as error:
+                    raise explained(error, name, (target, *args), {}) from None
                 return changed(target)
         source = target
-        if recording and _any_requires_grad(target, args):
+        if recording and _any_requires_grad(target, args, *kwargs.values()):
             check_writable(target)
-            if keeps == "always" or (keeps == "other" and _any_requires_grad(*args)):
+            if keeps == "always" or (keeps == "other" and _any_requires_grad(*args, *kwargs.values())):
                 source = Tensor(target._array.copy(), target._requires_grad, target._edge)
                 args = tuple(source if arg is target else arg for arg in args)
-        result = operation(source, *args, **kwargs)
+                kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
+        try:
+            result = operation(source, *args, **kwargs)
+            if result._edge is not None and result._array.dtype != target._array.dtype:
+                result = fitting(name, result, target._array.dtype)
+            write(name, target, result)
+        except FAILURES as error:
+            raise explained(error, name, (target, *args), kwargs) from None
         edge = result._edge
-        write(name, target, result)
         if edge is None and recording and target._requires_grad:
             edge = stopped()
         return changed(target, edge)
@@ -63,12 +75,27 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
         TypeError: the dtype of ``value`` is of a higher category (floating point into integers).
         ValueError: its shape does not fit.
     """
-    into, source = target._array, value._array
-    if source.dtype is not into.dtype and not can_cast(source.dtype, into.dtype):
-        raise TypeError(f"{name}() cannot write {source.dtype} results into a tensor of {into.dtype}; convert it first")
+    into, source = target._array, fitting(name, value, target._array.dtype)._array
     if source.shape != into.shape:
-        raise ValueError(f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}")
+        raise ArgumentValueError(
+            f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}"
+        )
     into[...] = source
+
+
+def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
+    """``value`` converted to the ``dtype`` of what it is written into.
+
+    Raises:
+        TypeError: that is of a lower category.
+    """
+    if value._array.dtype == dtype:
+        return value
+    if not can_cast(value._array.dtype, dtype):
+        raise ArgumentTypeError(
+            f"{name}() cannot write {value.dtype} results into a tensor of {dtype}; convert it first"
+        )
+    return to(value, dtype)
 
 
 def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
@@ -76,9 +103,11 @@ def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
 
     Raises:
         AutogradError: ``result`` is recorded, or ``out`` requires grad.
-        TypeError: its dtype is of a lower category.
+        TypeError: it is no tensor, or its dtype is of a lower category.
         ValueError: its shape differs.
     """
+    if not isinstance(out, Tensor):
+        raise ArgumentTypeError(f"{name}(): out must be a tensor, not {type(out).__name__}")
     if result._requires_grad or (out._requires_grad and is_grad_enabled()):
         raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
     write(name, out, result)

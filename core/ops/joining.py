@@ -155,8 +155,8 @@ def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
 @operation
 def hstack(tensors: Tensors) -> Tensor:
     """Side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
-    parts = atleast_1d(*tensors) if len(tensors) > 1 else (atleast_1d(*tensors),)
-    return cat(list(parts), 0 if parts[0].ndim == 1 else 1)
+    parts = [atleast_1d(tensor) for tensor in tensors]
+    return cat(parts, 0 if not parts or parts[0].ndim == 1 else 1)
 
 
 @operation

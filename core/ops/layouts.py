@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..creation import as_tensor, check_device, to_shape
+from ..creation import as_tensor, to_shape
+from ..devices import check_device
 from ..dtypes import get_default_dtype
 from ..tensor import Tensor
 from ..types import Array

@@ -110,7 +110,7 @@ def nll_loss(
     index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
     # Zero weights silence what they weigh, also where a log-probability is -inf.
     losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
-    result = Tensor(losses if reduction == "none" else _added_up(losses, reduction))
+    result = _counted(losses, weights, reduction)
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 
 
@@ -127,6 +127,8 @@ def cross_entropy(
 
     Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
     """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must be within 0 and 1, and you gave {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
     soft = target.dtype.kind == "f"
     if not soft and not label_smoothing and input.dtype.kind == "f":
@@ -153,15 +155,18 @@ def _hard_cross_entropy(
     if not weights.all():
         losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
     losses = losses * weights
-    result = Tensor(losses if reduction == "none" else _added_up(losses, reduction))
+    result = _counted(losses, weights, reduction)
     if records(input):
         record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
     return result
 
 
-def _added_up(losses: Array, reduction: str) -> Any:
-    # The weights have the mean in them; there is none of no losses.
-    return losses.sum() if losses.size or reduction == "sum" else losses.dtype.type(np.nan)
+def _counted(losses: Array, weights: Array, reduction: str) -> Tensor:
+    if reduction == "none":
+        return Tensor(losses)
+    if reduction == "mean" and losses.dtype.kind == "f" and not weights.any():  # the mean of nothing; its gradient is 0
+        return Tensor(np.full((), np.nan, losses.dtype))
+    return Tensor(losses.sum())
 
 
 def _soft_cross_entropy(
@@ -196,7 +201,7 @@ def _chosen(
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
     if _check_classes(x, classes, axis, ignore_index) and weight is None:
-        share = 1 / classes.size if reduction == "mean" else 1
+        share = 1 / (classes.size or 1) if reduction == "mean" else 1
         return _class_index(classes, axis), np.full(classes.shape, share, x.dtype)
     counted = classes != ignore_index
     safe = np.where(counted, classes, 0)
@@ -204,8 +209,7 @@ def _chosen(
         raise ValueError(f"the weight must have shape ({x.shape[axis]},), one for each class, not {weight.shape}")
     weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
     if reduction == "mean":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            weights = np.asarray(weights / weights.sum(), x.dtype)
+        weights = np.asarray(weights / (weights.sum() or 1), x.dtype)
     return _class_index(safe, axis), np.asarray(weights)
 
 

@@ -160,10 +160,13 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     else:
         if input.shape[-1] != other.shape[-1]:
             raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
-        rows, columns = math.prod(input.shape[:-1]), math.prod(other.shape[:-1])
-        flat = matmul(reshape(input, (rows, input.shape[-1])), reshape(other, (columns, other.shape[-1])).mT)
+        flat = matmul(_as_matrix(input), _as_matrix(other).mT)
         result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
     return result if out is None else delivered("inner", result, out)
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 @operation
@@ -195,7 +198,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     x, w = factors("linear", input, weight)
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1]:
-        raise ValueError(f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}")
+        raise ValueError(
+            f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}: "
+            "its last length must be the weight's second"
+        )
     out = product(x, w.T)
     if bias is not None:
         if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:

@@ -53,7 +53,7 @@ _OPERATORS: dict[str, Any] = {
     "__le__": elementwise.le,
     "__gt__": elementwise.gt,
     "__ge__": elementwise.ge,
-    "__getitem__": indexing.getitem,
+    "__getitem__": indexing.subscript,
     "__setitem__": indexing.setitem,
 }
 

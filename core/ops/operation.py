@@ -12,11 +12,14 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from ..interception import NOT_TAKEN, active, offer
 from ..tensor import Tensor
+from .wording import in_our_words
 
 P = ParamSpec("P")
 R = TypeVar("R")
+FAILURES = (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError)
 
 # Every operation by name, for listings and for checks that none is forgotten.
 OPERATIONS: dict[str, Callable[..., Any]] = {}
@@ -32,28 +35,49 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
             return taken
         try:
             return function(*args, **kwargs)
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
-            explain(error, name, args, kwargs)
-            raise
+        except FAILURES as error:
+            raise explained(error, name, args, kwargs) from None
 
     OPERATIONS[name] = call
     return call
 
 
-def explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Make the message of ``error`` name the operation and what it was called with, unless it does already.
+_KINDS: tuple[tuple[type[Exception], type[ArgumentError]], ...] = (
+    (ZeroDivisionError, ArgumentDivisionError),
+    (IndexError, ArgumentIndexError),  # before ValueError: NumPy's AxisError is both
+    (TypeError, ArgumentTypeError),
+    (ValueError, ArgumentValueError),
+    (OverflowError, ArgumentValueError),
+)
 
-    Raises:
-        TypeError: instead of an ``AttributeError``, when an argument is no tensor.
+
+def explained(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+    """The error to raise instead of ``error``: its message names the operation and what that was called with.
+
+    Of operations within one another it names the outermost, the one that the user called. An error of a class of the
+    user's own stays as it is.
     """
-    text = str(error)
     if isinstance(error, AttributeError):
-        if hasattr(Tensor, str(error.name)) and not isinstance(error.obj, Tensor):
-            raise TypeError(f"{name}() takes tensors, and you called {called(name, args, kwargs)}") from None
-        return
-    if not getattr(error, "names_operation", False) and not text.startswith(f"{name}("):
-        error.args = (f"{name}(): {text}; you called {called(name, args, kwargs)}",)
-    error.names_operation = True  # type: ignore[attr-defined]
+        if not hasattr(Tensor, str(error.name)) or isinstance(error.obj, Tensor):
+            return error
+        return ArgumentTypeError(f"{name}() takes tensors, and you called {called(name, args, kwargs)}")
+    name = name.replace("linalg_", "linalg.")
+    kind = _kind(error)
+    if kind is None:
+        return error
+    reason = getattr(error, "reason", None) or in_our_words(str(error))
+    text = reason if reason.startswith((f"{name}(", f"linalg.{name}(")) else f"{name}(): {reason}"
+    result = kind(f"{text}; you called {called(name, args, kwargs)}")
+    result.reason = reason  # type: ignore[attr-defined]
+    return result.with_traceback(error.__traceback__)
+
+
+def _kind(error: Exception) -> type[ArgumentError] | None:
+    if isinstance(error, ArgumentError):
+        return type(error)
+    if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
+        return None
+    return next((ours for builtin, ours in _KINDS if isinstance(error, builtin)), None)
 
 
 def called(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

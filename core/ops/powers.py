@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from ..types import Array, Operand
 from . import elementwise
 from .casting import to
-from .factories import binary, exact, unary
+from .factories import binary, exact, real_only, unary
 from .inplace import inplace
 from .operation import delivered, operation
 from .table import Row, keep, record
@@ -37,15 +37,13 @@ __all__ = [
 METHODS = __all__
 
 
-def _float_pair(function: Any) -> Any:
-    def forward(x: Any, y: Any) -> Any:
-        return function(*(to_float(each) if isinstance(each, np.ndarray) else each for each in (x, y)))
-
-    return forward
+def _log(xp: Any, b: Any) -> Any:
+    return np.log(b).item() if isinstance(b, (bool, int, float, complex)) else xp.log(b)
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    product = np.multiply(x, np.log(y))
+    # The logarithm of a Python number would be a float64, which widens.
+    product = np.multiply(x, _log(np, y))
     return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
 
 
@@ -69,34 +67,38 @@ reciprocal = unary("reciprocal", lambda x: 1 / x, lambda xp, g, out: -g * (out *
 square = exact("square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="``input ** 2``.")
 hypot = binary(
     "hypot",
-    _float_pair(np.hypot),
+    real_only(np.hypot),
     lambda xp, g, a, b, out: g * (a / out),
     lambda xp, g, a, b, out: g * (b / out),
     saves=("ao", "bo"),
+    floats=True,
     doc="``sqrt(input**2 + other**2)``, without overflow.",
 )
 logaddexp = binary(
     "logaddexp",
-    _float_pair(np.logaddexp),
+    real_only(np.logaddexp),
     lambda xp, g, a, b: g / (1 + xp.exp(b - a)),
     lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
     saves=("ab", "ab"),
+    floats=True,
     doc="``log(exp(input) + exp(other))``, without overflow.",
 )
 logaddexp2 = binary(
     "logaddexp2",
-    _float_pair(np.logaddexp2),
+    real_only(np.logaddexp2),
     lambda xp, g, a, b: g / (1 + 2.0 ** (b - a)),
     lambda xp, g, a, b: g / (1 + 2.0 ** (a - b)),
     saves=("ab", "ab"),
+    floats=True,
     doc="``log2(2**input + 2**other)``, without overflow.",
 )
 xlogy = binary(
     "xlogy",
-    _float_pair(_xlogy),
-    lambda xp, g, a, b: xp.where((a == 0) & (b <= 0), 0.0, g * xp.log(b)),
+    _xlogy,
+    lambda xp, g, a, b: xp.where((a == 0) & (b <= 0), 0.0, g * _log(xp, b)),
     lambda xp, g, a, b: g * (a / b),
     saves=("ab", "ab"),
+    floats=True,
     doc="``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
 )
 
@@ -114,8 +116,14 @@ def _widest(tensor: Tensor) -> Any:
 
 @operation
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1]."""
+    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1].
+
+    Raises:
+        TypeError: ``input`` is complex.
+    """
     x = to_float(input._array)
+    if x.dtype.kind == "c":
+        raise TypeError(f"logit() is of real numbers only, and you gave {x.dtype}")
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
     result = Tensor(np.log(inside / (1 - inside)))
     if input._requires_grad and is_grad_enabled():

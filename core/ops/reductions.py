@@ -62,21 +62,23 @@ def sum(
         input = to(input, dtype)
     x = input._array
     if dim is None and not keepdim:
-        result = Tensor(add_reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False))
+        result = Tensor(
+            add_reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype)
+        )
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
         return result if out is None else delivered("sum", result, out)
     dims = all_dims(dim, x.ndim)
-    result = Tensor(total(x, dims, keepdim))
+    result = Tensor(total(x, dims, keepdim, dtype))
     if input._requires_grad and is_grad_enabled():
         record(_SUM, result, (input,), (), x.shape, kept_shape(x.shape, dims))
     return result if out is None else delivered("sum", result, out)
 
 
-def total(x: Array, dims: Any, keepdims: bool) -> Array:
-    """The sum; small floating-point types are added up in ``float32``, integers in ``int64``."""
+def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
+    """The sum; halves are added up in ``float32``, integers in ``int64``, which they stay unless ``dtype`` says otherwise."""
     if x.dtype.kind in "biu":
-        return add_reduce(x, dims, np.int64, keepdims=keepdims)
+        return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
     # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
         return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
@@ -141,7 +143,7 @@ def nansum(
         input = to(input, dtype)
     x = input._array
     if not is_inexact(x.dtype):
-        return sum(input, dim, keepdim, out=out)
+        return sum(input, dim, keepdim, dtype=dtype, out=out)
     dims = all_dims(dim, x.ndim)
     mask = ~np.isnan(x)
     result = Tensor(total(np.where(mask, x, x.dtype.type(0)), dims, keepdim))
@@ -180,11 +182,12 @@ def prod(
     if dtype is not None:
         input = to(input, dtype)
     x = input._array
-    axis = None if dim is None or not x.ndim else one_dim(dim, x.ndim)
+    axis = None if dim is None else one_dim(dim, x.ndim)
+    axis = axis if x.ndim else None
     wide: Any = np.int64 if x.dtype.kind in "biu" else np.float32 if x.itemsize == 2 else x.dtype
     keepdim = keepdim and dim is not None
     product = multiply_reduce(x, axis, wide, keepdims=keepdim)
-    result = Tensor(product if x.itemsize != 2 or x.dtype.kind in "biu" else np.asarray(product).astype(x.dtype))
+    result = Tensor(np.asarray(product).astype((dtype or wide) if x.dtype.kind in "biu" else x.dtype, copy=False))
     if records(input):
         kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))
         record(_PROD, result, (input,), (keep(input), keep_result(result)), axis, kept)
@@ -205,7 +208,8 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     x = input._array
-    found = np.asarray(function(x, axis=all_dims(dim, x.ndim), keepdims=keepdim))
+    none = isinstance(dim, (tuple, list)) and not dim  # here () means no dimension, as in PyTorch
+    found = np.asarray(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
     return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
 
 

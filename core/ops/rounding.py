@@ -43,6 +43,8 @@ _ROUND = Row("round", lambda xp, g: xp.zeros_like(g))
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest number with that many decimals (tens, hundreds for negative ones); halves go to the even one."""
     x = input._array
+    if x.dtype.kind == "c":
+        raise TypeError("complex numbers are not rounded; round .real and .imag")
     result = Tensor(x.copy() if x.dtype.kind in "biu" and decimals >= 0 else np.round(x, decimals))
     if input._requires_grad and is_grad_enabled():
         record(_ROUND, result, (input,), ())

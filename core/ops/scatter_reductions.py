@@ -82,7 +82,7 @@ def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Fl
 
 
 ARRAYS.scatter_product, TENSORS.scatter_product = _product, scatter_product
-_PRODUCT = Row("scatter_product", _product_of_input, _product_of_source, holomorphic=False)
+_PRODUCT = Row("scatter_product", _product_of_input, _product_of_source)
 
 
 def _extreme(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:

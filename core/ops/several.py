@@ -11,7 +11,7 @@ from typing import Any
 from ..autograd.edges import gradient_edge
 from ..autograd.node import Node
 from ..tensor import Tensor
-from .table import ARRAYS, TENSORS, Saved, freed, keep_result, modified
+from .table import ARRAYS, TENSORS, Saved, freed, keep_result, saved_tensor
 
 # rule(xp, gradients, *results, *params): the gradient of the one input.
 SeveralRule = Callable[..., Any]
@@ -31,22 +31,23 @@ class SeveralNode(Node):
         """Run the rule on arrays."""
         if all(grad is None for grad in grads):
             return [None]
-        return [self._rule(ARRAYS, grads, *(array for array, _ in self._results()), *self._params)]
+        results = [each._array for each in self._results()]
+        return [self._rule(ARRAYS, grads, *results, *self._params)]
 
     def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
         """Run the same rule on tensors."""
         if all(grad is None for grad in grads):
             return [None]
-        results = [Tensor(array, True, (self, slot)) for array, slot in self._results()]
-        return [self._rule(TENSORS, grads, *results, *self._params)]
+        return [self._rule(TENSORS, grads, *self._results(), *self._params)]
 
-    def _results(self) -> list[tuple[Any, int]]:
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace the results."""
+        self._saved = self._saved and tuple(packed(entry, slot) for slot, entry in enumerate(self._saved))
+
+    def _results(self) -> list[Tensor]:
         if self._saved is None:
             raise freed(self.name())
-        for entry in self._saved:
-            if entry is not None and entry[2][0] != entry[3]:
-                raise modified(self.name(), entry)
-        return [(entry[0], slot) for slot, entry in enumerate(self._saved) if entry is not None]
+        return [saved_tensor(self, entry, slot) for slot, entry in enumerate(self._saved)]
 
     def release(self) -> None:
         """Forget the results."""

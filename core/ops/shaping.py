@@ -191,7 +191,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @operation
 def ravel(input: Tensor) -> Tensor:
     """The elements in row-major order as a vector: a view if possible."""
-    return reshaped(input, input._array.reshape(-1))
+    return reshaped(input, np.ascontiguousarray(input._array).reshape(-1))
 
 
 @operation

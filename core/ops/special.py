@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,37 +29,53 @@ __all__ = [
 METHODS = __all__
 
 
+def _real(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, which would take complex numbers for their real parts."""
+
+    @functools.wraps(function)
+    def checked(*args: Any) -> Any:
+        if args[-1].dtype.kind == "c":
+            raise TypeError(f"{function.__name__}() is of real numbers only, and you gave {args[-1].dtype}")
+        return function(*args)
+
+    return checked
+
+
 def _bell(xp: Any, g: Any, a: Any) -> Any:
     return g * (2 / np.pi**0.5 * xp.exp(-a * a))
 
 
 erf = unary(
-    "erf", error_function.erf, _bell, saves="a", doc="``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0."
+    "erf",
+    _real(error_function.erf),
+    _bell,
+    saves="a",
+    doc="``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
 )
 erfc = unary(
     "erfc",
-    error_function.erfc,
+    _real(error_function.erfc),
     lambda xp, g, a: -_bell(xp, g, a),
     saves="a",
     doc="``1 - erf(input)``, precise where that is tiny.",
 )
 erfinv = unary(
     "erfinv",
-    error_function.erfinv,
+    _real(error_function.erfinv),
     lambda xp, g, out: g * (np.pi**0.5 / 2 * xp.exp(out * out)),
     saves="o",
     doc="The inverse of ``erf``: infinite at -1 and 1, nan beyond.",
 )
 lgamma = unary(
     "lgamma",
-    gamma_function.lgamma,
+    _real(gamma_function.lgamma),
     lambda xp, g, a: g * xp.digamma(a),
     saves="a",
     doc="The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
 )
 digamma = unary(
     "digamma",
-    gamma_function.digamma,
+    _real(gamma_function.digamma),
     lambda xp, g, a: g * xp.polygamma(1, a),
     saves="a",
     doc="The derivative of ``lgamma``; nan at the negative integers.",
@@ -79,7 +97,7 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
     if n < 0:
         raise ValueError(f"polygamma() takes an order of 0 or more, and you gave {n}")
     x = to_float(input._array)
-    result = Tensor(gamma_function.polygamma(n, x))
+    result = Tensor(_real(gamma_function.polygamma)(n, x))
     if input._requires_grad and is_grad_enabled():
         record(_POLYGAMMA, result, (input,), (keep(input),), n)
     return delivered("polygamma", result, out)

@@ -32,7 +32,7 @@ METHODS = __all__
 def _var_rule(xp: Any, g: Any, a: Any, dims: Any, kept: Any, count: float, divisor: float) -> Any:
     centred = a - xp.sum_dims(a, dims, True) / count
     if not divisor:  # as PyTorch's: infinite, and nan for what does not deviate
-        return xp.reshape(g, kept) * xp.abs(centred) * math.inf
+        return xp.cast(xp.reshape(g, kept) * xp.abs(centred) * math.inf, a.dtype)
     return xp.reshape(g, kept) * centred * (2 / divisor)
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges, Node
+from ..autograd.packed import PACKED
 from ..errors import AutogradError
 from ..tensor import Tensor
 from ..types import Array, Counter, DType
@@ -22,7 +23,8 @@ from ..types import Array, Counter, DType
 Rule: TypeAlias = Callable[..., Any]
 Pull: TypeAlias = Callable[[SimpleNamespace, Any, Sequence[Any], Edges], Sequence[Any]]
 # (array as the forward pass saw it, its tensor or None for a result of the node itself, counter, version then)
-# or (number, the same number, anything, anything) for an operand that is a plain number; None: not needed.
+# or (number, the same number, anything, anything) for an operand that is a plain number,
+# or (Packed, None, PACKED, 0) for what saved_tensors_hooks packed; None: not needed.
 Saved: TypeAlias = "tuple[Any, Any, Counter, int] | None"
 
 ARRAYS = SimpleNamespace()
@@ -147,7 +149,7 @@ class OpNode(Node):
                 elif entry[2][0] == entry[3]:
                     values.append(entry[0])
                 else:
-                    raise modified(self.name(), entry)
+                    values.append(unpacked(self, entry)._array)
             arguments = (*values, *arguments) if arguments else values
             if not keep:
                 self.saved = None
@@ -159,25 +161,13 @@ class OpNode(Node):
         """Run the same rules on tensors."""
         if self.saved is None:
             raise freed(self.name())
-        arguments = [*(self._saved_tensor(index) for index in range(len(self.saved))), *self.params]
+        arguments = [*(saved_tensor(self, entry) for entry in self.saved), *self.params]
         return self.row.pull(TENSORS, grad, arguments, self.next_edges)
 
-    def _saved_tensor(self, index: int) -> Any:
-        entry = (self.saved or ())[index]
-        if entry is None:
-            return None
-        array, tensor, counter, number = entry
-        if tensor is array:
-            return array  # a plain number
-        if counter[0] != number:
-            raise modified(self.name(), entry)
-        if tensor is None:
-            return Tensor(array, True, (self, 0))
-        if tensor._array is array:
-            return tensor
-        # Replaced or converted since: the value of then, at the place in the graph of now.
-        edge = gradient_edge(tensor)
-        return Tensor(array, edge is not None, edge)
+    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
+        """Replace what was saved."""
+        if self.saved:
+            self.saved = tuple([packed(entry, 0 if entry and entry[1] is None else None) for entry in self.saved])
 
     def name(self) -> str:
         """The row's name."""
@@ -225,6 +215,45 @@ def keep_result(result: Tensor) -> Saved:
     """An entry for ``saved``: the operation's own result. Its tensor is left out, or it would keep itself alive."""
     counter = result._counter
     return (result._array, None, counter, counter[0])
+
+
+def saved_tensor(node: Node, entry: Saved, slot: int = 0) -> Any:
+    """What was saved, as a tensor at its place in the graph; ``slot``: which result of the node it is, if it is one.
+
+    Raises:
+        AutogradError: it was modified in place.
+    """
+    if entry is None:
+        return None
+    array, tensor, counter, number = entry
+    if tensor is array:
+        return array  # a plain number
+    if counter[0] != number:
+        return unpacked(node, entry)
+    if tensor is None:
+        return Tensor(array, True, (node, slot))
+    if tensor._array is array:
+        return tensor
+    # Replaced or converted since: the value of then, at the place in the graph of now.
+    edge = gradient_edge(tensor)
+    if edge is not None and tensor._array.dtype is not array.dtype:
+        edge = (BroadcastNode(_CONVERTED, (edge,), (), ((array.shape, tensor._array.dtype),)), 0)
+    return Tensor(array, edge is not None, edge)
+
+
+_CONVERTED = Row("converted", lambda xp, g: g)
+
+
+def unpacked(node: Node, entry: Saved) -> Tensor:
+    """The tensor of an entry whose version is not the saved one: because it was packed.
+
+    Raises:
+        AutogradError: or because it was modified in place.
+    """
+    if entry is None or entry[2] is not PACKED:
+        raise modified(node.name(), entry)
+    tensor: Tensor = entry[0].tensor(node)
+    return tensor
 
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:

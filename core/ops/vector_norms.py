@@ -20,7 +20,11 @@ __all__: list[str] = []
 METHODS = ()
 
 
-def _rule(xp: Any, g: Any, x: Any, out: Any, order: float, dims: Any, kept: Any) -> Any:
+def _rule(xp: Any, g: Any, x: Any, *arguments: Any) -> Any:
+    return xp.cast(_slope(xp, g, x, *arguments), x.dtype)
+
+
+def _slope(xp: Any, g: Any, x: Any, out: Any, order: float, dims: Any, kept: Any) -> Any:
     g, length = xp.reshape(g, kept), xp.reshape(out, kept)
     if order == 1:
         return xp.sign(x) * g

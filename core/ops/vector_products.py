@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
+from .casting import to
 from .complex_parts import conj
 from .dims import one_dim
 from .flipping import flip
@@ -80,6 +81,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[-1] if N is None and x.ndim else N
     if not x.ndim or count is None or count < 0:
         raise ValueError(f"linalg.vander() takes vectors and N from 0, and you gave shape {x.shape} and {N}")
+    if x.dtype.kind in "biu":
+        x = to(x, np.int64)
     columns = [Tensor(np.ones(x.shape, x.dtype))]
     for _ in range(1, count):
         columns.append(columns[-1] * x)

@@ -72,19 +72,31 @@ def _silu_rule(xp: Any, g: Any, a: Any, forward: Any) -> Any:
     return g * (s * (1 + a * (1 - s)))
 
 
+def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
+    return g * xp.where(a < -3, 0.0, xp.where(a <= 3, a / 3 + 0.5, 1.0))
+
+
 _LEAKY = Row("leaky_relu", _leaky_rule)
 _EXPONENTIAL = Row("elu", _exponential_rule)
-# exp(a - softplus(a)) is sigmoid(a), and overflows nowhere; where the threshold has the result be a, it is 1.
-_SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g * xp.exp((a - out) * beta))
+# exp(a - softplus(a)) is sigmoid(a), and overflows nowhere; where the result is a, also infinite, it is 1.
+_SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g * xp.exp(xp.where(a == out, 0.0, a - out) * beta))
 _HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: g * (a > low) * (a < high))
+_HARDSWISH = Row("hardswish", _hardswish_rule)
 _SILU = Row("silu", _silu_rule)
 
 
 def _floats(input: Tensor) -> Array:
     x = input.numpy(force=True)
+    if x.dtype.kind == "V":  # bfloat16, which NumPy would widen in the middle
+        return x.astype(np.float32)
     if x.dtype.kind != "f":
-        raise TypeError(f"the input must be of floating-point numbers, not {x.dtype}")
+        raise TypeError(f"the input must be of floating-point numbers, not {x.dtype}; convert it, as by float()")
     return x
+
+
+def _as(input: Tensor, values: Any) -> Tensor:
+    """``values`` in the dtype of ``input``."""
+    return Tensor(np.asarray(values).astype(input.dtype, copy=False))
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -104,7 +116,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         return leaky_relu_(input, negative_slope)
     x = _floats(input)
     within = 0 <= negative_slope <= 1
-    result = Tensor(np.maximum(x, x * negative_slope) if within else np.where(x > 0, x, x * negative_slope))
+    result = _as(input, np.maximum(x, x * negative_slope) if within else np.where(x > 0, x, x * negative_slope))
     return record(_LEAKY, result, (input,), (keep(input),), negative_slope) if records(input) else result
 
 
@@ -119,7 +131,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.numel() not in (1, channels):
         raise ValueError(f"the weight must have 1 slope or {channels}, one for each channel, not shape {weight.shape}")
     slope = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape((1,) * input.ndim)
-    return core.where(input > 0, input, slope * input)
+    return _with_slope(input, slope)
+
+
+def _with_slope(input: Tensor, slope: Tensor) -> Tensor:
+    # Clamped, so that an infinite input does not make the slope's gradient nan where it does not count.
+    return core.where(input > 0, input, slope * input.clamp(max=0))
 
 
 @operation
@@ -138,7 +155,7 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slopes = core.rand_like(input) * (upper - lower) + lower
-    return core.where(input > 0, input, slopes * input)
+    return _with_slope(input, slopes)
 
 
 @operation
@@ -168,7 +185,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def _exponential(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
     x = _floats(input)
     # One of the two terms is 0.
-    result = Tensor(np.maximum(x, 0) * scale + np.expm1(np.minimum(x, 0) * rate) * (alpha * scale))
+    result = _as(input, np.maximum(x, 0) * scale + np.expm1(np.minimum(x, 0) * rate) * (alpha * scale))
     if records(input):
         record(_EXPONENTIAL, result, (input,), (keep(input), keep_result(result)), alpha, scale, rate)
     return result
@@ -179,7 +196,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` itself where ``beta * input > threshold``."""
     x = _floats(input)
     scaled = x * beta
-    result = Tensor(np.where(scaled > threshold, x, np.logaddexp(np.zeros((), x.dtype), scaled) / beta))
+    result = _as(input, np.where(scaled > threshold, x, np.logaddexp(np.zeros((), x.dtype), scaled) / beta))
     return record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta) if records(input) else result
 
 
@@ -196,7 +213,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         return _silu_(input)
     x = _floats(input)
     s = 0.5 * np.tanh(0.5 * x) + 0.5
-    result = Tensor(x * s)
+    result = _as(input, x * s)
     return record(_SILU, result, (input,), (keep(input),), s) if records(input) else result
 
 
@@ -213,8 +230,14 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise ValueError(f"min_val must not be above max_val, and you gave {min_val} and {max_val}")
     if inplace:
         return hardtanh_(input, min_val, max_val)
-    result = Tensor(np.clip(_floats(input), min_val, max_val))
+    x = input.numpy(force=True)
+    x = x if x.dtype.kind in "iu" else _floats(input)
+    result = _as(input, np.clip(x, _bound(x, min_val), _bound(x, max_val)))
     return record(_HARDTANH, result, (input,), (keep(input),), min_val, max_val) if records(input) else result
+
+
+def _bound(x: Array, bound: float) -> float:
+    return int(bound) if x.dtype.kind in "iu" else bound
 
 
 @operation
@@ -232,7 +255,11 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 @operation
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * relu6(input + 3) / 6``."""
-    return _hardswish_(input) if inplace else input * relu6(input + 3) / 6
+    if inplace:
+        return _hardswish_(input)
+    x = _floats(input)
+    result = _as(input, x * np.clip(x + 3, 0, 6) / 6)
+    return record(_HARDSWISH, result, (input,), (keep(input),)) if records(input) else result
 
 
 @operation
@@ -280,7 +307,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         ValueError: that dimension has an odd length.
     """
-    if not input.ndim or input.shape[dim] % 2:
+    if not input.ndim or input.size(dim) % 2:
         raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
     first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
     return first * sigmoid(second)

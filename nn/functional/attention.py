@@ -60,6 +60,7 @@ def scaled_dot_product_attention(
     return attention(query, key, value, mask, dropout_p, factor)[0]
 
 
+@operation
 def attention(
     query: Tensor,
     key: Tensor,

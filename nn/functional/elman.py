@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import linear, relu, tanh
-from ...core.extend import Array, Tensor, fused, records
+from ...core.extend import Array, Tensor, fused, operation, records
 from .gru import replayed
 from .recurrence import Steps, Weights, gradient_of, of_bias, over_steps
 
@@ -21,6 +21,7 @@ def rnn_step(x: Tensor, h: Tensor, weights: Weights, nonlinearity: str) -> Tenso
     return ACTIVATIONS[nonlinearity](total)
 
 
+@operation
 def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity: str) -> tuple[Tensor, Tensor]:
     """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
 

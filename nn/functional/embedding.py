@@ -71,7 +71,7 @@ def row_number(index: int, rows: int) -> int:
         ValueError: it is out of range.
     """
     if not -rows <= index < rows:
-        raise ValueError(f"padding_idx must be within the {rows} rows of the table, and you gave {index}")
+        raise ValueError(f"embedding(): padding_idx must be within the {rows} rows of the table, and you gave {index}")
     return index % rows
 
 

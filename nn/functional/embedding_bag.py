@@ -70,9 +70,9 @@ def _check(
     per_sample_weights: Tensor | None,
 ) -> None:
     if mode not in MODES:
-        raise ValueError(f'mode must be "sum", "mean" or "max", and you gave {mode!r}')
+        raise ValueError(f'embedding_bag(): mode must be "sum", "mean" or "max", and you gave {mode!r}')
     if mode == "max" and (sparse or scale_grad_by_freq):
-        raise ValueError('mode "max" takes neither sparse=True nor scale_grad_by_freq=True')
+        raise ValueError('embedding_bag(): mode "max" takes neither sparse=True nor scale_grad_by_freq=True')
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f'per_sample_weights are there for mode "sum" only, and you gave {mode!r}')
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
@@ -101,7 +101,9 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     ends = starts[1:] if include_last_offset else np.append(starts[1:], len(rows))[: len(starts)]
     starts = starts[: len(ends)]
     if starts.size and (starts[0] != 0 or (ends < starts).any() or ends[-1] > len(rows)):
-        raise ValueError(f"offsets must rise from 0 to at most {len(rows)}, and yours are {offsets.tolist()}")
+        raise ValueError(
+            f"embedding_bag(): offsets must rise from 0 to at most {len(rows)}, and yours are {offsets.tolist()}"
+        )
     end = int(ends[-1]) if ends.size else 0
     return rows[:end], np.repeat(np.arange(len(ends)), ends - starts), len(ends)
 

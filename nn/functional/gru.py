@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
-from ...core.extend import Array, Tensor, fused, records
+from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
@@ -41,6 +41,7 @@ def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     return new + update * (h - new)
 
 
+@operation
 def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Tensor, Tensor]:
     """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
 

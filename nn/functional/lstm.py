@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
-from ...core.extend import Array, Tensor, fused, records
+from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
@@ -42,6 +42,7 @@ def lstm_step(
     return (h if project is None else linear(h, project)), c
 
 
+@operation
 def lstm_layer(
     x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:

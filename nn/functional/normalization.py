@@ -248,7 +248,9 @@ def last_dims(
     """
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
-        raise ValueError(f"normalized_shape {shape} needs an input of shape (..., *{shape}), not {input.shape}")
+        raise ValueError(
+            f"the input's last dimensions must be normalized_shape {shape}, and its shape is {input.shape}"
+        )
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != shape:
             raise ValueError(f"the {name} must have the shape {shape}, not {parameter.shape}")

@@ -94,5 +94,15 @@ def listed(tensors: Tensors) -> list[Tensor]:
 
 
 def gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """The gradients that there are."""
-    return [gradient for parameter in parameters if (gradient := parameter.grad) is not None]
+    """The gradients that there are.
+
+    Raises:
+        TypeError: a parameter is no tensor.
+    """
+    found = []
+    for number, parameter in enumerate(parameters):
+        if not isinstance(parameter, Tensor):
+            raise TypeError(f"parameters[{number}] must be a tensor, not {type(parameter).__name__}")
+        if (gradient := parameter.grad) is not None:
+            found.append(gradient)
+    return found

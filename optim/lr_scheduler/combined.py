@@ -51,7 +51,9 @@ class SequentialLR(_Combined):
         milestones: Sequence[int],
         last_epoch: int = -1,
     ) -> None:
-        if not schedulers or len(milestones) != len(schedulers) - 1:
+        if not schedulers:
+            raise ValueError("SequentialLR needs at least one scheduler")
+        if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"{len(schedulers)} schedulers need {len(schedulers) - 1} milestones, and you gave {len(milestones)}"
             )

@@ -56,6 +56,8 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
+        if not isinstance(milestones, Iterable):
+            raise TypeError(f"milestones must be a sequence of epochs, not {type(milestones).__name__}")
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)

@@ -73,10 +73,11 @@ class Tables:
         """
         if isinstance(obj, Tensor) and not obj.is_sparse:
             self.tensors.append(obj)
+            state = obj.__dict__ or None  # attributes go along, as in any pickle
             if type(obj) is Tensor:
-                return tensor_at, (len(self.tensors) - 1,)
+                return tensor_at, (len(self.tensors) - 1,), state
             self.plain = False
-            return subclass_at, (type(obj), len(self.tensors) - 1)
+            return subclass_at, (type(obj), len(self.tensors) - 1), state
         if type(obj) is np.ndarray and obj.dtype.kind in SIMPLE_KINDS:
             self.tensors.append(Tensor(obj))
             return array_at, (len(self.tensors) - 1,)
@@ -199,8 +200,13 @@ class Opener(Unpickler):
 
 def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
     tensor = tensors[index]
-    # What arrives in an autograd context is a result, and a parameter cannot be one.
-    return tensor if tensor.grad_fn is not None else tensor.as_subclass(kind)
+    if tensor.grad_fn is None:
+        return tensor.as_subclass(kind)
+    # What arrives in an autograd context is a result. A class that takes operations over has results of its own; others have
+    # none, and a parameter cannot be one.
+    if kind._takes_over:
+        tensor.__class__ = kind
+    return tensor
 
 
 def make_tensors(message: Incoming) -> None:

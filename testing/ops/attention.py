@@ -45,3 +45,5 @@ CHECKS = [
     OpCheck("scaled_dot_product_attention:hidden", _attention(), _hidden),
     OpCheck("scaled_dot_product_attention:gqa", _attention(enable_gqa=True), _grouped),
 ]
+
+EXEMPT = {"attention": "what scaled_dot_product_attention calls, which is checked"}

@@ -1,0 +1,47 @@
+"""The constructors of old, a name for each dtype: ``FloatTensor([1, 2])`` is ``tensor([1, 2], dtype=float32)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .creation import empty, tensor
+from .dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from .tensor import Tensor
+from .types import DType
+
+__all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+]
+
+
+def _constructor(name: str, dtype: DType) -> Callable[..., Tensor]:
+    def make(*data: Any) -> Tensor:
+        if not data or type(data[0]) is int:
+            return empty(data or (0,), dtype=dtype)
+        (elements,) = data
+        return tensor(elements, dtype=dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"``tensor(data, dtype={dtype.name})``; of lengths, ``empty(*lengths, dtype={dtype.name})``."
+    make.dtype = dtype  # type: ignore[attr-defined]  # which ``Tensor.type`` and NumPy read
+    return make
+
+
+BoolTensor = _constructor("BoolTensor", bool_)
+ByteTensor = _constructor("ByteTensor", uint8)
+CharTensor = _constructor("CharTensor", int8)
+DoubleTensor = _constructor("DoubleTensor", float64)
+FloatTensor = _constructor("FloatTensor", float32)
+HalfTensor = _constructor("HalfTensor", float16)
+IntTensor = _constructor("IntTensor", int32)
+LongTensor = _constructor("LongTensor", int64)
+ShortTensor = _constructor("ShortTensor", int16)

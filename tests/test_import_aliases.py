@@ -1,0 +1,50 @@
+"""Rooms of ``core`` are imported under their short names too, and are the same modules."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+import telegrad as tg
+
+NAMES = [
+    "autograd",
+    "cuda",
+    "errors",
+    "futures",
+    "linalg",
+    "profiler",
+    "sparse",
+    "autograd.functional",
+    "autograd.graph",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_alias_is_the_module_itself(name):
+    module = importlib.import_module(f"telegrad.{name}")
+    assert module is importlib.import_module(f"telegrad.core.{name}")
+    assert module.__spec__.name == module.__name__ == f"telegrad.core.{name}"
+    assert importlib.reload(importlib.import_module("telegrad.core.cuda")) is tg.cuda
+
+
+def test_the_forms_of_import():
+    program = """
+from telegrad.autograd import Function, grad
+from telegrad.autograd.functional import jacobian
+from telegrad.autograd.profiler import record_function
+import telegrad.futures, telegrad.autograd.graph
+import telegrad as tg
+assert tg.autograd.functional.jacobian is jacobian and tg.Function is Function
+assert telegrad.futures.Future is tg.core.futures.Future and tg.profiler.record_function is record_function
+assert tg.autograd.profiler.profile is tg.profiler.profile
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_there():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'telegrad\.autograd\.nothing'"):
+        importlib.import_module("telegrad.autograd.nothing")
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = tg.autograd.nothing

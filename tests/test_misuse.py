@@ -1,0 +1,60 @@
+"""Wrong calls beside those of operations: what modules' helpers, optimizers, data, distributions and files say."""
+
+import math
+
+import pytest
+import telegrad as tg
+from telegrad import data, distributions, nn, optim
+from telegrad.core.errors import ArgumentError
+
+
+def parameters():
+    return [nn.Parameter(tg.ones(2))]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "message"),
+    [
+        (lambda: tg.ones(2).size(3), IndexError, "dim 3 is out of range: this tensor has 1 dimensions"),
+        (lambda: tg.ones(2).stride(-2), IndexError, "dim -2 is out of range"),
+        (lambda: tg.eye(-1), ValueError, r"eye\(\) needs lengths that are not negative, and you gave -1"),
+        (lambda: tg.arange(math.inf), ValueError, r"arange\(\) cannot go from 0 to inf"),
+        (lambda: tg.randperm(-1), ValueError, r"randperm\(\) .* you gave -1"),
+        (lambda: tg.ones(2, dtype=object), TypeError, "tensors hold numbers and booleans, not object"),
+        (lambda: tg.hstack([]), ValueError, r"hstack\(\): cat\(\) needs at least one tensor"),
+        (lambda: tg.exp(tg.ones(2), out=[1]), TypeError, r"exp\(\): out must be a tensor, not list"),
+        (lambda: tg.einsum(3), TypeError, r"einsum\(\): a sequence is needed where a int came"),
+        (lambda: parameters()[0].backward(1.0), TypeError, "a gradient must be a tensor or None, not float"),
+        (lambda: nn.utils.clip_grad_norm_([1], 1.0), TypeError, r"parameters\[0\] must be a tensor, not int"),
+        (lambda: nn.LayerNorm(4)(tg.ones(2, 3)), ValueError, r"last dimensions must be normalized_shape \(4,\)"),
+        (lambda: optim.Adam([{"lr": 1}]), ValueError, r"""a parameter group needs "params", and you gave \['lr'\]"""),
+        (lambda: optim.Adam(parameters()).load_state_dict({"a": 1}), ValueError, 'holds "state" and "param_groups"'),
+        (lambda: optim.lr_scheduler.MultiStepLR(optim.SGD(parameters(), 0.1), 3), TypeError, "milestones must be"),
+        (lambda: optim.lr_scheduler.SequentialLR(optim.SGD(parameters(), 0.1), [], []), ValueError, "at least one"),
+        (lambda: data.default_collate([{"a": 1}, {"b": 2}]), ValueError, "different keys .* 'a' is missing in one"),
+        (lambda: distributions.Normal(tg.ones(2), tg.ones(3)), ValueError, r"the shapes \(2,\), \(3,\) cannot be"),
+        (lambda: distributions.Normal(0.0, 1.0).sample(3), TypeError, r"sample_shape is a tuple of lengths, .* gave 3"),
+    ],
+)
+def test_what_is_said(act, kind, message):
+    with pytest.raises(kind, match=message):
+        act()
+
+
+def test_out_of_another_shape_or_dtype():
+    for out in (tg.zeros(3), tg.zeros(2, dtype=tg.int64)):
+        with pytest.raises(ArgumentError, match=r"add\(\) cannot write"):
+            tg.add(tg.ones(2), 0.5, out=out)
+
+
+def test_gradients_of_an_iterator_of_inputs():
+    a = tg.ones(2, requires_grad=True)
+    assert tg.autograd.grad((a * 2).sum(), iter([a]))[0].tolist() == [2, 2]
+
+
+def test_a_file_with_a_broken_header_is_named(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    tg.save({"a": tg.ones(3)}, path)
+    path.write_bytes(path.read_bytes().replace(b'{"__meta', b"?{__meta"))
+    with pytest.raises(Exception, match=r"weights.safetensors cannot be read as a checkpoint: its header is no JSON"):
+        tg.load(path)
