@@ -51,7 +51,26 @@ ImportAliases(__name__, _ALIASES).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
     _ROOMS = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+    # Functions of nn that PyTorch has at the top as well.
+    _LAYERS = [
+        "bilinear",
+        "celu",
+        "channel_shuffle",
+        "cosine_similarity",
+        "group_norm",
+        "hardshrink",
+        "layer_norm",
+        "pairwise_distance",
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "prelu",
+        "rms_norm",
+        "rrelu",
+        "selu",
+        "threshold",
+    ]
     _LATER = {
+        **dict.fromkeys(_LAYERS, ".nn.functional"),
         **{name: f".{name}" for name in (*_ROOMS, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",

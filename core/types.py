@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Scalar: TypeAlias = bool | int | float
-Operand: TypeAlias = Union["Tensor", Array, bool, int, float]
+Operand: TypeAlias = Union["Tensor", Array, bool, int, float, complex]
 Dims: TypeAlias = int | Sequence[int] | None
 # A version counter: a list of one number, shared by every tensor over the same memory. A list because it is the
 # cheapest mutable object there is, and one is made for every result of every operation.

@@ -1,20 +1,8 @@
-"""Small methods, questions and names that programs for PyTorch use: devices, constants, element-wise Python functions."""
-
-import pickle
+"""Small methods, questions and names that programs for PyTorch use: constants, element-wise Python functions."""
 
 import numpy as np
 import pytest
 import telegrad as tg
-
-
-def test_a_device_is_the_cpu_and_equal_to_its_name():
-    x = tg.ones(2)
-    assert x.device == "cpu" and x.device.type == "cpu" and x.device.index is None
-    assert repr(tg.device("cpu:0")) == "device(type='cpu')" and str(tg.device("cpu")) == "cpu"
-    assert tg.zeros(2, device=tg.device("cpu")).to(x.device).cpu().is_cpu and isinstance(x.device, tg.device)
-    assert pickle.loads(pickle.dumps(x.device)) == tg.device("cpu")
-    with pytest.raises(ValueError, match="there is no device 'cuda'"):
-        tg.device("cuda")
 
 
 def test_constants():

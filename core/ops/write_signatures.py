@@ -199,8 +199,8 @@ def _operators() -> Iterator[str]:
     for name in ("neg", "pos", "abs", "invert"):
         yield f"def __{name}__(self) -> Tensor: ..."
     for name in COMPARISONS:
-        ignore = "override" if name in ("eq", "ne") else "misc"
-        yield f"def __{name}__(self, other: Operand) -> Tensor: ...  # type: ignore[{ignore}]"
+        ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
+        yield f"def __{name}__(self, other: Operand) -> Tensor: ...{ignore}"
     yield "def __getitem__(self, index: Any) -> Tensor: ..."
     yield "def __setitem__(self, index: Any, value: Operand) -> None: ..."
 
