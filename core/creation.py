@@ -128,36 +128,39 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
 
 
 def zeros(
-    *size: Any,
+    *lengths: Any,
+    size: Sequence[int] | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros of shape ``size``, in the default dtype."""
-    return made(np.zeros(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
+    """Zeros of shape ``lengths`` or ``size``, in the default dtype."""
+    return made(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def ones(
-    *size: Any,
+    *lengths: Any,
+    size: Sequence[int] | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones of shape ``size``, in the default dtype."""
-    return made(np.ones(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
+    """Ones of shape ``lengths`` or ``size``, in the default dtype."""
+    return made(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def empty(
-    *size: Any,
+    *lengths: Any,
+    size: Sequence[int] | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of shape ``size`` whose elements are whatever the memory held."""
-    return made(np.empty(to_shape(size), dtype or get_default_dtype()), requires_grad, device, out)
+    """A tensor of shape ``lengths`` or ``size`` whose elements are whatever the memory held."""
+    return made(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
 def full(
@@ -245,14 +248,18 @@ def numel(input: Tensor) -> int:
     return input._array.size
 
 
-def to_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
-    """A shape given as ``(2, 3)`` or as ``((2, 3),)``.
+def to_shape(given: tuple[Any, ...], size: Sequence[int] | None = None) -> tuple[int, ...]:
+    """A shape given as ``(2, 3)``, as ``((2, 3),)``, or as ``size`` and nothing else.
 
     Raises:
-        TypeError: not integers.
+        TypeError: not integers; or given in both ways.
         ValueError: a negative length.
     """
-    lengths = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if size is not None:
+        if given:
+            raise TypeError(f"the shape is given twice: {given} and size={size}")
+        given = (size,)
+    lengths = tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     try:
         shape = tuple(length.__index__() for length in lengths)
     except AttributeError:

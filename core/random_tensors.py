@@ -31,27 +31,29 @@ __all__ = [
 
 
 def rand(
-    *size: Any,
+    *lengths: Any,
+    size: Sequence[int] | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1), of shape ``size``; of complex dtypes, both parts."""
-    return made(floats("random", to_shape(size), generator, dtype), requires_grad, device, out)
+    """Uniform in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts."""
+    return made(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
 
 
 def randn(
-    *size: Any,
+    *lengths: Any,
+    size: Sequence[int] | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal with mean 0 and variance 1, of shape ``size``; of complex dtypes, the parts have variance 1/2."""
-    return made(floats("standard_normal", to_shape(size), generator, dtype), requires_grad, device, out)
+    """Normal with mean 0 and variance 1, of shape ``lengths`` or ``size``; of complex dtypes, the parts have variance 1/2."""
+    return made(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
 
 
 def randint(

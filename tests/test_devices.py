@@ -73,3 +73,18 @@ def test_types():
     assert x.type() == "float32" and x.long().type() == "int64"
     assert x.type(tg.float64).dtype == x.type(tg.DoubleTensor).dtype == tg.float64
     assert x.bfloat16().type() == "bfloat16" and tg.nn.Linear(2, 2).bfloat16().weight.dtype == tg.bfloat16
+
+
+def test_names_that_pytorch_takes_from_numpy():
+    x = tg.arange(6.0).reshape(2, 3)
+    assert x.sum(axis=0, keepdims=True).tolist() == [[3, 5, 7]] and tg.mean(x, axis=1).tolist() == [1, 4]
+    assert tg.cat([x, x], axis=1).shape == (2, 6) and x.argmax(axis=1).tolist() == [2, 2]
+    with pytest.raises(TypeError, match=r"sum\(\).*multiple values|sum\(\).*unexpected"):
+        x.sum(0, axis=0)
+
+
+@pytest.mark.parametrize("make", [tg.zeros, tg.ones, tg.empty, tg.rand, tg.randn])
+def test_shapes_by_name(make):
+    assert make(size=(2, 3)).shape == make(size=[2, 3]).shape == (2, 3)
+    with pytest.raises(TypeError, match=r"the shape is given twice: \(2,\) and size=\(3,\)"):
+        make(2, size=(3,))

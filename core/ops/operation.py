@@ -21,18 +21,26 @@ P = ParamSpec("P")
 R = TypeVar("R")
 FAILURES = (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError)
 
+# Taken too, as in PyTorch.
+_NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
 # Every operation by name, for listings and for checks that none is forgotten.
 OPERATIONS: dict[str, Callable[..., Any]] = {}
 
 
 def operation(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function on tensors that is written out by hand; ``factories`` make the others."""
+    """Decorate a function on tensors that is written out by hand; ``factories`` make the others.
+
+    NumPy's ``axis`` and ``keepdims`` then stand for ``dim`` and ``keepdim``.
+    """
     name = function.__name__
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if active and (taken := offer(call, args, kwargs)) is not NOT_TAKEN:
             return taken
+        if kwargs and not kwargs.keys().isdisjoint(_NUMPYS_NAMES):
+            kwargs = {_NUMPYS_NAMES.get(key, key): value for key, value in kwargs.items()}  # type: ignore[assignment]
         try:
             return function(*args, **kwargs)
         except FAILURES as error:
