@@ -138,7 +138,8 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
         if alpha != 1:
             # In the type of the result: that of ``other`` may not hold the product.
-            other = to(other, result_type(input, other)) * alpha if isinstance(other, Tensor) else other * alpha
+            dense = isinstance(other, Tensor) and not other.is_sparse
+            other = to(other, result_type(input, other)) * alpha if dense else other * alpha  # type: ignore[arg-type]
         return plain(input, other, out=out)
 
     return named(scaled, name, doc)

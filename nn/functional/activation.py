@@ -80,7 +80,7 @@ _LEAKY = Row("leaky_relu", _leaky_rule)
 _EXPONENTIAL = Row("elu", _exponential_rule)
 # exp(a - softplus(a)) is sigmoid(a), and overflows nowhere; where the result is a, also infinite, it is 1.
 _SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g * xp.exp(xp.where(a == out, 0.0, a - out) * beta))
-_HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: g * (a > low) * (a < high))
+_HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: g * ~((a <= low) | (a >= high)))  # nan lets it pass
 _HARDSWISH = Row("hardswish", _hardswish_rule)
 _SILU = Row("silu", _silu_rule)
 
