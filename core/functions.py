@@ -8,6 +8,7 @@ from .dtypes import *  # noqa: F403
 from .ops.added_products import *  # noqa: F403
 from .ops.along import *  # noqa: F403
 from .ops.arithmetic import *  # noqa: F403
+from .ops.average_pooling import *  # noqa: F403
 from .ops.axes import *  # noqa: F403
 from .ops.casting import *  # noqa: F403
 from .ops.complex_parts import *  # noqa: F403
@@ -32,10 +33,11 @@ from .ops.losses import *  # noqa: F403
 from .ops.masking import *  # noqa: F403
 from .ops.matrix_functions import *  # noqa: F403
 from .ops.matrix_products import *  # noqa: F403
+from .ops.max_pooling import *  # noqa: F403
 from .ops.method_forms import *  # noqa: F403
 from .ops.norms import *  # noqa: F403
 from .ops.number_parts import *  # noqa: F403
-from .ops.pooling import *  # noqa: F403
+from .ops.patches import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
@@ -50,6 +52,7 @@ from .ops.special import *  # noqa: F403
 from .ops.splitting import *  # noqa: F403
 from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
+from .ops.transposed_convolution import *  # noqa: F403
 from .ops.triangular import *  # noqa: F403
 from .ops.trigonometry import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403

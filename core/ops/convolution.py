@@ -1,4 +1,4 @@
-"""Convolutions of one to three dimensions, their transposed forms, and ``im2col`` and ``col2im``.
+"""Convolutions of one to three dimensions.
 
 A convolution is linear in the input and in the weight. So there are three operations, each the derivative of the others,
 and gradients of every order are made of them.
@@ -6,26 +6,17 @@ and gradients of every order are made of them.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..tensor import Tensor
 from .convolving import convolve, convolve_input, convolve_weight
 from .operation import operation
-from .shaping import reshape, squeeze, unsqueeze
-from .sliding import Ints, Sliding, at_least, each, gathered, spread
+from .shaping import squeeze
+from .sliding import Ints, Sliding, each
+from .sliding_arguments import batched, slide
 from .table import Row, keep, record, records
 
-__all__ = [
-    "col2im",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "im2col",
-]
+__all__ = ["conv1d", "conv2d", "conv3d"]
 METHODS = ()
 
 
@@ -50,8 +41,6 @@ _WEIGHT = Row(
     lambda xp, g, grad, x, sliding, groups: xp.convolve(x, g, sliding, groups),
     lambda xp, g, grad, x, sliding, groups: xp.convolve_input(grad, g, sliding, groups),
 )
-_GATHER = Row("unfold", lambda xp, g, sliding: xp.spread(g, sliding))
-_SPREAD = Row("fold", lambda xp, g, sliding: xp.gather_windows(g, sliding))
 
 
 def convolved(x: Tensor, weight: Tensor, sliding: Sliding, groups: int, bias: Tensor | None = None) -> Tensor:
@@ -80,18 +69,6 @@ def _finished(row: Row, out: Any, a: Tensor, b: Tensor, bias: Tensor | None, sli
         saved = (keep(a) if b._requires_grad else None, keep(b) if a._requires_grad else None)
         record(row, result, (a, b, bias)[: len(row.rules)], saved, sliding, groups)
     return result
-
-
-def gathered_windows(x: Tensor, sliding: Sliding) -> Tensor:
-    """What the window sees, (N, C, *kernel, *stops); recorded."""
-    result = Tensor(gathered(x._array, sliding))
-    return record(_GATHER, result, (x,), (), sliding) if records(x) else result
-
-
-def spread_windows(seen: Tensor, sliding: Sliding) -> Tensor:
-    """The transpose of ``gathered_windows``; recorded."""
-    result = Tensor(spread(seen._array, sliding))
-    return record(_SPREAD, result, (seen,), (), sliding) if records(seen) else result
 
 
 @operation
@@ -153,143 +130,6 @@ def conv3d(
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@operation
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """``conv_transpose2d`` in one dimension: from (N, C, L) or (C, L), with a weight of shape (C, O // groups, K)."""
-    return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@operation
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The transpose of ``conv2d``, which brings its result's shape back to its input's.
-
-    Args:
-        input: shape (N, C, H, W) or (C, H, W).
-        weight: shape (C, O // groups, KH, KW).
-        bias: shape (O,).
-        stride, padding, groups, dilation: of the convolution that it transposes.
-        output_padding: added to the size of the result, which several inputs of a strided convolution share.
-
-    Returns:
-        Shape (N, O, H', W'), where H' = (H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1.
-
-    Raises:
-        TypeError: not floating point, or of several dtypes.
-        ValueError: the shapes do not fit, or ``output_padding`` is neither below ``stride`` nor below ``dilation``.
-    """
-    return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@operation
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """``conv_transpose2d`` in three dimensions: from (N, C, D, H, W) or (C, D, H, W)."""
-    return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@operation
-def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
-    """The patches that a window sees, as columns: from (N, C, H, W) or (C, H, W) to (N, C * KH * KW, stops).
-
-    Raises:
-        ValueError: the window is larger than the padded input, or the input has another number of dimensions.
-    """
-    x = batched(input, 2)
-    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
-    sliding = slide(x.shape[2:], kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    windows = gathered_windows(x, sliding)
-    columns = reshape(windows, (len(x), x.shape[1] * kernel[0] * kernel[1], math.prod(windows.shape[4:])))
-    return columns if input.ndim == 4 else squeeze(columns, 0)
-
-
-@operation
-def col2im(
-    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
-) -> Tensor:
-    """Add up patches, given as columns, to an image: the transpose of ``im2col``.
-
-    Args:
-        input: shape (N, C * KH * KW, stops) or without N.
-        output_size: H and W.
-        kernel_size, dilation, padding, stride: as those of ``im2col``.
-
-    Raises:
-        ValueError: the input has not as many rows or columns as the other arguments say.
-    """
-    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
-    lengths = each("output_size", output_size, 2)
-    sliding = slide(lengths, kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    stops, depth = sliding.stops[0] * sliding.stops[1], kernel[0] * kernel[1]
-    if input.ndim not in (2, 3) or input.shape[-1] != stops or input.shape[-2] % depth:
-        raise ValueError(f"the input must have shape (N, C * {depth}, {stops}), not {input.shape}")
-    columns = input if input.ndim == 3 else unsqueeze(input, 0)
-    seen = reshape(columns, (len(columns), columns.shape[1] // depth, *kernel, *sliding.stops))
-    image = spread_windows(seen, sliding)
-    return image if input.ndim == 3 else squeeze(image, 0)
-
-
-def batched(input: Tensor, dims: int) -> Tensor:
-    """``input`` with a batch dimension in front, if it had none.
-
-    Raises:
-        ValueError: it has not as many dimensions.
-    """
-    if input.ndim not in (dims + 1, dims + 2):
-        lengths = ", ".join("DHW"[3 - dims :]) if dims > 1 else "L"
-        raise ValueError(f"the input must have shape (N, C, {lengths}) or (C, {lengths}), not {input.shape}")
-    return input if input.ndim == dims + 2 else unsqueeze(input, 0)
-
-
-def slide(
-    lengths: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    behind: tuple[int, ...] | None = None,
-) -> Sliding:
-    """How a window slides over an image with ``padding`` before it and behind it (``behind``: other than before).
-
-    Raises:
-        ValueError: a number is too small, or the window larger than the padded image.
-    """
-    at_least(1, kernel_size=kernel, stride=stride, dilation=dilation)
-    at_least(0, padding=padding)
-    spaces = [before + after for before, after in zip(padding, padding if behind is None else behind)]
-    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
-    room = [length + space for length, space in zip(lengths, spaces)]
-    if any(span > free for span, free in zip(spans, room)):
-        raise ValueError(f"the window spans {tuple(spans)} pixels, and the input with its padding has {tuple(room)}")
-    stops = tuple((free - span) // step + 1 for free, span, step in zip(room, spans, stride))
-    return Sliding(lengths, stops, kernel, stride, dilation, padding)
-
-
 def _conv(
     dims: int,
     input: Tensor,
@@ -301,7 +141,7 @@ def _conv(
     groups: int,
 ) -> Tensor:
     x = batched(input, dims)
-    _check(dims, x, weight, bias, groups, weight.shape[0])
+    check_convolution(dims, x, weight, bias, groups, weight.shape[0])
     kernel, step, gap = weight.shape[2:], each("stride", stride, dims), each("dilation", dilation, dims)
     if isinstance(padding, str):
         before, behind = _named_padding(padding, kernel, step, gap)
@@ -309,35 +149,6 @@ def _conv(
     else:
         sliding = slide(x.shape[2:], kernel, step, each("padding", padding, dims), gap)
     result = convolved(x, weight, sliding, groups, bias)
-    return result if x is input else squeeze(result, 0)
-
-
-def _conv_transpose(
-    dims: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: Ints,
-    output_padding: Ints,
-    groups: int,
-    dilation: Ints,
-) -> Tensor:
-    x = batched(input, dims)
-    _check(dims, x, weight, bias, groups, weight.shape[1] * groups, transposed=True)
-    kernel, step, gap = weight.shape[2:], each("stride", stride, dims), each("dilation", dilation, dims)
-    before, extra = each("padding", padding, dims), each("output_padding", output_padding, dims)
-    at_least(1, stride=step, dilation=gap)
-    at_least(0, padding=before, output_padding=extra)
-    if any(more >= max(s, d) for more, s, d in zip(extra, step, gap)):
-        raise ValueError(f"output_padding {extra} must be less than the stride {step} or the dilation {gap}")
-    lengths = tuple(
-        (length - 1) * s - 2 * p + d * (k - 1) + more + 1
-        for length, s, p, d, k, more in zip(x.shape[2:], step, before, gap, kernel, extra)
-    )
-    if min(lengths) < 1:
-        raise ValueError(f"the result would have the lengths {lengths}; use less padding or a larger input")
-    result = convolved_input(x, weight, Sliding(lengths, x.shape[2:], kernel, step, gap, before), groups, bias)
     return result if x is input else squeeze(result, 0)
 
 
@@ -354,7 +165,7 @@ def _named_padding(
     return tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
 
 
-def _check(
+def check_convolution(
     dims: int,
     x: Tensor,
     weight: Tensor,

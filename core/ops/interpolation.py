@@ -11,14 +11,15 @@ import numpy as np
 from ..tensor import Tensor
 from ..types import Array
 from . import resampling
-from .convolution import batched
+from .average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from .max_pooling import max_pool1d, max_pool2d, max_pool3d
 from .operation import operation
-from .pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from .reductions import mean
 from .resampling import Taps
 from .scattering import gather
 from .shaping import reshape
 from .sliding import at_least
+from .sliding_arguments import batched
 from .table import Row, record, records
 
 __all__ = [

@@ -28,11 +28,13 @@ from . import (
     trigonometry,
 )
 from .array_places import Flat, along
+from .average_pooling import shared_windows, summed_windows
 from .casting import to
-from .convolution import convolved, convolved_input, convolved_weight, gathered_windows, spread_windows
+from .convolution import convolved, convolved_input, convolved_weight
 from .interpolation import resampled
+from .max_pooling import pick_windows, placed_back
 from .namespaces import is_basic
-from .pooling import pick_windows, placed_back, shared_windows, summed_windows
+from .patches import gathered_windows, spread_windows
 from .table import TENSORS
 
 

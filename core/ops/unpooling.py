@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..tensor import Tensor
-from .convolution import batched
 from .operation import operation
 from .shaping import reshape
 from .sliding import Ints, each
+from .sliding_arguments import batched
 from .table import Row, record, records
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]

@@ -1,0 +1,71 @@
+"""``im2col`` and ``col2im``: what a sliding window sees, as columns, and the sum of columns as an image."""
+
+from __future__ import annotations
+
+import math
+
+from ..tensor import Tensor
+from .operation import operation
+from .shaping import reshape, squeeze, unsqueeze
+from .sliding import Ints, Sliding, each, gathered, spread
+from .sliding_arguments import batched, slide
+from .table import Row, record, records
+
+__all__ = ["col2im", "im2col"]
+METHODS = ()
+
+_GATHER = Row("unfold", lambda xp, g, sliding: xp.spread(g, sliding))
+_SPREAD = Row("fold", lambda xp, g, sliding: xp.gather_windows(g, sliding))
+
+
+def gathered_windows(x: Tensor, sliding: Sliding) -> Tensor:
+    """What the window sees, (N, C, *kernel, *stops); recorded."""
+    result = Tensor(gathered(x._array, sliding))
+    return record(_GATHER, result, (x,), (), sliding) if records(x) else result
+
+
+def spread_windows(seen: Tensor, sliding: Sliding) -> Tensor:
+    """The transpose of ``gathered_windows``; recorded."""
+    result = Tensor(spread(seen._array, sliding))
+    return record(_SPREAD, result, (seen,), (), sliding) if records(seen) else result
+
+
+@operation
+def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
+    """The patches that a window sees, as columns: from (N, C, H, W) or (C, H, W) to (N, C * KH * KW, stops).
+
+    Raises:
+        ValueError: the window is larger than the padded input, or the input has another number of dimensions.
+    """
+    x = batched(input, 2)
+    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
+    sliding = slide(x.shape[2:], kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
+    windows = gathered_windows(x, sliding)
+    columns = reshape(windows, (len(x), x.shape[1] * kernel[0] * kernel[1], math.prod(windows.shape[4:])))
+    return columns if input.ndim == 4 else squeeze(columns, 0)
+
+
+@operation
+def col2im(
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+) -> Tensor:
+    """Add up patches, given as columns, to an image: the transpose of ``im2col``.
+
+    Args:
+        input: shape (N, C * KH * KW, stops) or without N.
+        output_size: H and W.
+        kernel_size, dilation, padding, stride: as those of ``im2col``.
+
+    Raises:
+        ValueError: the input has not as many rows or columns as the other arguments say.
+    """
+    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
+    lengths = each("output_size", output_size, 2)
+    sliding = slide(lengths, kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
+    stops, depth = sliding.stops[0] * sliding.stops[1], kernel[0] * kernel[1]
+    if input.ndim not in (2, 3) or input.shape[-1] != stops or input.shape[-2] % depth:
+        raise ValueError(f"the input must have shape (N, C * {depth}, {stops}), not {input.shape}")
+    columns = input if input.ndim == 3 else unsqueeze(input, 0)
+    seen = reshape(columns, (len(columns), columns.shape[1] // depth, *kernel, *sliding.stops))
+    image = spread_windows(seen, sliding)
+    return image if input.ndim == 3 else squeeze(image, 0)
