@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
+from .operation import operation
 from .tensor import Tensor
 from .types import Array, DType, Scalar
 
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@operation
 def tensor(
     data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -49,6 +51,7 @@ def tensor(
     return finish(np.array(_to_array(data, dtype)), requires_grad, device)
 
 
+@operation
 def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Like ``tensor``, but shares memory with ``data`` where it can; a tensor of the right dtype is returned itself."""
     check_device(device)
@@ -57,6 +60,7 @@ def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None 
     return Tensor(_to_array(data, dtype))
 
 
+@operation
 def asarray(
     obj: Any,
     *,
@@ -78,6 +82,7 @@ def asarray(
     return finish(result._array, requires_grad, device) if requires_grad else result
 
 
+@operation
 def scalar_tensor(
     s: Scalar, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -85,6 +90,7 @@ def scalar_tensor(
     return finish(np.asarray(s, dtype or get_default_dtype()), requires_grad, device)
 
 
+@operation
 def from_numpy(ndarray: Array) -> Tensor:
     """A tensor over the array's own memory.
 
@@ -96,6 +102,7 @@ def from_numpy(ndarray: Array) -> Tensor:
     return Tensor(_to_array(ndarray, None))
 
 
+@operation
 def frombuffer(
     buffer: Any, *, dtype: npt.DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
@@ -114,6 +121,7 @@ def frombuffer(
     return finish(np.frombuffer(buffer, dtype, count, offset), requires_grad)
 
 
+@operation
 def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, through DLPack and without a copy.
 
@@ -127,6 +135,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
     return Tensor(array.copy() if copy else array)
 
 
+@operation
 def zeros(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -139,6 +148,7 @@ def zeros(
     return made(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
+@operation
 def ones(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -151,6 +161,7 @@ def ones(
     return made(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
+@operation
 def empty(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -163,6 +174,7 @@ def empty(
     return made(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
 
 
+@operation
 def full(
     size: int | Sequence[int],
     fill_value: Scalar | complex,
@@ -178,6 +190,7 @@ def full(
     return made(_filled(to_shape((size,)), value, chosen), requires_grad, device, out)
 
 
+@operation
 def zeros_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -185,6 +198,7 @@ def zeros_like(
     return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
 
 
+@operation
 def ones_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -192,6 +206,7 @@ def ones_like(
     return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
 
 
+@operation
 def empty_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -199,6 +214,7 @@ def empty_like(
     return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)
 
 
+@operation
 def full_like(
     input: Tensor,
     fill_value: Scalar | complex,

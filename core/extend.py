@@ -11,11 +11,11 @@ from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
 from .devices import check_device
+from .operation import OPERATIONS, operation
 from .ops.changes import changed, check_writable
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
-from .ops.operation import OPERATIONS, operation
 from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
 from .ops.views import view_of
 from .tensor import Tensor

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .creation import made, to_shape
 from .devices import check_device
 from .dtypes import complex_type, get_default_dtype, is_inexact, real_type
+from .operation import operation
 from .random import Generator, default_generator
 from .tensor import Tensor
 from .types import Array
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@operation
 def rand(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -43,6 +45,7 @@ def rand(
     return made(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
 
 
+@operation
 def randn(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -56,6 +59,7 @@ def randn(
     return made(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
 
 
+@operation
 def randint(
     low: int,
     high: int | Sequence[int],
@@ -78,6 +82,7 @@ def randint(
     return made(_integers("randint", low, high, to_shape((size,)), generator, dtype), requires_grad, device, out)
 
 
+@operation
 def randint_like(
     input: Tensor,
     low: int,
@@ -100,6 +105,7 @@ def _integers(name: str, low: int, high: Any, shape: tuple[int, ...], generator:
     return np.asarray(drawn).astype(dtype or np.int64, copy=False)
 
 
+@operation
 def randperm(
     n: int,
     *,
@@ -115,6 +121,7 @@ def randperm(
     return made(drawn.astype(dtype or np.int64, copy=False), False, device, out)
 
 
+@operation
 def rand_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -122,6 +129,7 @@ def rand_like(
     return rand(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
+@operation
 def randn_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -129,6 +137,7 @@ def randn_like(
     return randn(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
+@operation
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
@@ -159,6 +168,7 @@ def normal(
     return made(np.asarray(drawn, kind), requires_grad, device, out)
 
 
+@operation
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -177,6 +187,7 @@ def bernoulli(
     return made(drawn.astype(input.dtype), False, None, out)
 
 
+@operation
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
 
@@ -189,6 +200,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return Tensor(np.asarray((generator or default_generator).draw("poisson", rates)).astype(input.dtype))
 
 
+@operation
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from .creation import finish, made
 from .dtypes import complex_type, get_default_dtype
+from .operation import operation
 from .tensor import Tensor
 from .types import Array, Scalar
 
 __all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
 
 
+@operation
 def arange(
     start: Scalar,
     end: Scalar | None = None,
@@ -44,6 +46,7 @@ def arange(
     return made(array.astype(chosen, copy=False), requires_grad, device, out)
 
 
+@operation
 def linspace(
     start: Scalar | complex,
     end: Scalar | complex,
@@ -62,6 +65,7 @@ def linspace(
     return made(_spaced("linspace", start, end, steps, None, dtype), requires_grad, device, out)
 
 
+@operation
 def logspace(
     start: Scalar | complex,
     end: Scalar | complex,
@@ -94,6 +98,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dty
     return values.astype(chosen)
 
 
+@operation
 def eye(
     n: int,
     m: int | None = None,
@@ -109,6 +114,7 @@ def eye(
     return made(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device, out)
 
 
+@operation
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
@@ -116,6 +122,7 @@ def tril_indices(
     return finish(np.stack(np.tril_indices(row, offset, col)).astype(dtype), False, device)
 
 
+@operation
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from .creation import as_tensor
+from .operation import delivered, operation
 from .ops import elementwise, masking, powers, special
 from .ops.elementwise import sigmoid as expit
-from .ops.operation import delivered, operation
 from .ops.powers import exp2, expm1, log1p, logit, xlogy
 from .ops.rounding import round
 from .ops.softmax import log_softmax, logsumexp, softmax

@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from .creation import finish
 from .dtypes import get_default_dtype
+from .operation import operation
 from .tensor import Tensor
 from .types import Array
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
+@operation
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -27,6 +29,7 @@ def hann_window(
     return _window(lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t), window_length, periodic, dtype, device, requires_grad)
 
 
+@operation
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -43,6 +46,7 @@ def hamming_window(
     )
 
 
+@operation
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -62,6 +66,7 @@ def blackman_window(
     )
 
 
+@operation
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -74,6 +79,7 @@ def bartlett_window(
     return _window(lambda t: 1 - np.abs(2 * t - 1), window_length, periodic, dtype, device, requires_grad)
 
 
+@operation
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

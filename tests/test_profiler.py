@@ -35,7 +35,7 @@ def test_ranges_hold_what_ran_in_them():
         with record_function("outer"), record_function("inner"):
             tg.ones(3).log()
         work()
-    assert names(profiled) == ["outer", "inner", "log", "decorated", "exp"]
+    assert names(profiled) == ["outer", "inner", "ones", "log", "decorated", "ones", "exp"]
     outer, inner, log = profiled.function_events[:3]
     assert outer.children == inner.duration and inner.children == log.duration
     assert outer.self_time == outer.duration - inner.duration
@@ -69,7 +69,7 @@ def test_memory_is_counted_until_it_is_released():
         y = tg.ones(256, dtype=tg.float64).exp()
         z = y.reshape(16, 16)  # no memory of its own
         del y, z
-    assert [event.size for event in profiled.memory_events] == [2048, -2048]
+    assert [event.size for event in profiled.memory_events] == [2048, 2048, -2048, -2048], "of ones() and of exp()"
     assert profiled.function_events[0].memory == 2048
 
 
@@ -136,7 +136,7 @@ def test_other_threads_are_not_noted():
         thread.start()
         thread.join()
         tg.ones(2).log()
-    assert names(profiled) == ["log"]
+    assert names(profiled) == ["ones", "log"]
 
 
 def test_tables():
@@ -178,7 +178,7 @@ def test_callers_can_be_noted_and_it_can_be_switched_off():
 def test_an_error_leaves_the_profile_whole():
     with profile() as profiled, pytest.raises(ValueError, match="add"):
         tg.ones(2) + tg.ones(3)
-    assert names(profiled) == ["add"] and profiled.function_events[0].end is not None
+    assert names(profiled) == ["ones", "ones", "add"] and profiled.function_events[2].end is not None
 
 
 def test_the_profiler_is_where_pytorch_has_it_too():

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Scalar
 from .inplace import inplace
 from .matrix_products import factors, mv, outer
 from .namespaces import matmul as product
-from .operation import delivered, operation
 from .table import Row, keep, record, records
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]

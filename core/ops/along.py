@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..creation import number_as
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
 from .index_forms import integers, within
 from .indexing import part
-from .operation import operation
 from .places import FULL, GET, accumulate, overwrite
 
 __all__ = ["embedding", "index_add", "index_copy", "index_fill", "index_select", "select"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..creation import as_tensor
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from . import elementwise
@@ -14,7 +15,6 @@ from .broadcasting import integers_divide, record_fitted
 from .factories import binary, comparison, real_only
 from .inplace import inplace
 from .namespaces import signs
-from .operation import delivered, operation
 from .table import Row, keep
 
 __all__ = [

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import pow, relu, sign
-from .operation import operation
 from .shaping import squeeze
 from .sliding import Ints, Sliding, each
 from .sliding_arguments import batched, pool_sliding

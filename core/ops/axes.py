@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..operation import operation
 from ..tensor import Tensor
 from .complex_parts import conj
 from .dims import one_dim
-from .operation import operation
 from .table import Row
 from .views import view_of
 

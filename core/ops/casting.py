@@ -24,8 +24,8 @@ from ..dtypes import (
     is_inexact,
     uint8,
 )
+from ..operation import operation
 from ..tensor import Tensor
-from .operation import operation
 from .table import Row, record, records
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import complex_type, real_type, to_float
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .broadcasting import record_fitted
-from .operation import delivered, operation
 from .table import Row, keep, keep_result, record, records
 from .views import view_of
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..operation import operation
 from ..tensor import Tensor
 from .convolving import convolve, convolve_input, convolve_weight
-from .operation import operation
 from .shaping import squeeze
 from .sliding import Ints, Sliding, each
 from .sliding_arguments import batched, slide

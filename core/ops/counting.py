@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import result_type
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
 from .extremes import ordered
-from .operation import delivered, operation
 
 __all__ = [
     "bincount",

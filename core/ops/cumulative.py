@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..creation import as_tensor
 from ..dtypes import to_float
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from . import elementwise, indexing, joining, logic
@@ -16,7 +17,6 @@ from .casting import clone, to
 from .dims import one_dim
 from .factories import real_only
 from .inplace import inplace
-from .operation import delivered, operation
 from .results import ValuesIndices
 from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 

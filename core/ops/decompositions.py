@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import AutogradError
+from ..operation import operation
 from ..tensor import Tensor
 from .joining import cat
 from .linalg_errors import attempt, matrices, replaced, square, unfit
 from .matrix_products import matmul
-from .operation import operation
 from .several import record_several
 from .table import Row, keep_result, record, records
 

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from . import elementwise
 from .casting import clone
 from .complex_parts import imag, real
 from .linalg_errors import square
-from .operation import operation
 from .table import ARRAYS, Row, keep, keep_result, record, records
 
 __all__ = ["det", "logdet", "slogdet"]

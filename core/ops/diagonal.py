@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .casting import to
 from .dims import one_dim
 from .inplace import inplace
 from .linear_maps import LinearMap
-from .operation import operation
 from .table import ARRAYS, TENSORS
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu"]

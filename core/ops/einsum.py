@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import result_type
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from .axes import permute
 from .casting import to
@@ -19,7 +20,6 @@ from .contraction import Labels, contract
 from .diagonal import diagonal
 from .dims import one_dim
 from .einsum_forms import from_lists, parse, resolve
-from .operation import delivered, operation
 from .shaping import reshape
 
 __all__ = ["einsum", "kron", "tensordot"]

@@ -10,6 +10,7 @@ import numpy as np
 from ..autograd.grad_mode import is_grad_enabled
 from ..creation import as_tensor
 from ..dtypes import converted, result_type
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .broadcasting import integers_divide, record_fitted
@@ -17,7 +18,6 @@ from .casting import to
 from .factories import Binary, binary, comparison, exact, named, real_only, test, unary
 from .inplace import inplace
 from .namespaces import signs
-from .operation import delivered, operation
 from .table import Row, keep, record
 
 __all__ = [

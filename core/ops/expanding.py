@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
-from .operation import operation
 from .table import Row
 from .views import view_of
 

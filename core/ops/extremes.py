@@ -7,12 +7,12 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Dims
 from . import elementwise
 from .casting import clone
 from .dims import all_dims, kept_shape, one_dim
-from .operation import delivered, operation
 from .results import MinMax, ValuesIndices
 from .table import Row, keep, keep_result, record, records
 

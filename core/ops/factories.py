@@ -16,9 +16,9 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges
 from ..dtypes import get_default_dtype, is_inexact, result_type, to_float
 from ..interception import NOT_TAKEN, active, offer
+from ..operation import FAILURES, OPERATIONS, delivered, explained
 from ..tensor import Tensor
 from ..types import Array, Counter, DType, Operand
-from .operation import FAILURES, OPERATIONS, delivered, explained
 from .table import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 

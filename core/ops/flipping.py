@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .array_places import FULL
 from .axes import transpose
 from .dims import all_dims, one_dim
 from .linear_maps import LinearMap
-from .operation import operation
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 METHODS = ("flip", "fliplr", "flipud", "roll", "rot90")

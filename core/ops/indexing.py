@@ -10,11 +10,11 @@ import numpy as np
 from ..creation import number_as
 from ..dtypes import category
 from ..interception import active
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .array_places import Flat
 from .index_forms import integers, out_of_range, split_index
-from .operation import operation
 from .places import FULL, GET, PART, overwrite
 from .places import accumulate as accumulate_at
 from .shaping import reshape

@@ -9,12 +9,12 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import can_cast
 from ..errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ..interception import NOT_TAKEN, active, offer
+from ..operation import FAILURES, explained
 from ..tensor import Tensor
 from ..types import DType
 from .casting import to
 from .changes import changed, check_writable, stopped
 from .factories import PACKAGE, named
-from .operation import FAILURES, explained
 
 
 def inplace(

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..creation import as_tensor
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Scalar
 from .cumulative import cumsum
 from .dims import all_dims, one_dim
 from .joining import cat
-from .operation import operation
 from .reductions import sum as total
 from .splitting import narrow
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from . import resampling
 from .average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
 from .max_pooling import max_pool1d, max_pool2d, max_pool3d
-from .operation import operation
 from .reductions import mean
 from .resampling import Taps
 from .scattering import gather

@@ -11,10 +11,10 @@ import numpy as np
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edges
 from ..dtypes import get_default_dtype, result_type
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, DType
 from .dims import one_dim
-from .operation import delivered, operation
 from .shaping import atleast_1d, atleast_2d, atleast_3d, reshape
 from .table import Row, record, records
 

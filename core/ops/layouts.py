@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..creation import as_tensor, to_shape
 from ..devices import check_device
 from ..dtypes import get_default_dtype
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .indexing import getitem
-from .operation import operation
 
 if TYPE_CHECKING:
     from ..sparse_tensor import SparseTensor

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import mul
-from .operation import operation
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import log_softmax, peak

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..creation import as_tensor
 from ..dtypes import result_type
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .inplace import inplace
-from .operation import operation
 from .places import GET, overwrite
 from .shaping import reshape
 from .table import Row, record, records

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .linalg_errors import square
 from .matrix_products import matmul
-from .operation import delivered, operation
 from .shaping import unsqueeze
 from .solving import inv
 from .table import ARRAYS, TENSORS, Row, keep, record, records

@@ -10,11 +10,11 @@ import numpy as np
 from ..autograd.edges import gradient_edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import result_type
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .complex_parts import conj
 from .namespaces import matmul as product
-from .operation import delivered, operation
 from .shaping import reshape
 from .table import OpNode, Row, Saved
 

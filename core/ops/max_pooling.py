@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
-from .operation import operation
 from .shaping import squeeze
 from .sliding import Ints, Sliding
 from .sliding_arguments import batched, pool_sliding

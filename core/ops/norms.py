@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Dims
 from . import elementwise
@@ -18,7 +19,6 @@ from .extremes import amax, amin
 from .inplace import inplace
 from .linalg_errors import matrices, square
 from .masking import where
-from .operation import delivered, operation
 from .solving import inv, tolerance
 from .vector_norms import vector_norm
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import is_inexact
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Operand
 from . import elementwise
 from .factories import comparison
 from .inplace import inplace
-from .operation import delivered, operation
 from .table import Row, record
 
 __all__ = ["frexp", "gcd", "lcm", "ldexp", "nextafter"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ..operation import operation
 from ..tensor import Tensor
-from .operation import operation
 from .shaping import reshape, squeeze, unsqueeze
 from .sliding import Ints, Sliding, each, gathered, spread
 from .sliding_arguments import batched, slide

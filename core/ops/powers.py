@@ -9,13 +9,13 @@ import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import complex128, float64, to_float
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from . import elementwise
 from .casting import to
 from .factories import binary, exact, real_only, unary
 from .inplace import inplace
-from .operation import delivered, operation
 from .table import Row, keep, record
 
 __all__ = [

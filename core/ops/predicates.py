@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .factories import coerce, test
-from .operation import operation
 
 __all__ = [
     "allclose",

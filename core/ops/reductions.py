@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import is_inexact
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Dims
 from . import elementwise
 from .casting import to
 from .cumulative import product_rule
 from .dims import all_dims, kept_shape, one_dim
-from .operation import delivered, operation
 from .reducers import add_reduce, multiply_reduce
 from .table import Row, keep, keep_result, record, records
 

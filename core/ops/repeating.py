@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
 from .expanding import broadcast_to
 from .joining import stack
 from .linear_maps import LinearMap
-from .operation import operation
 from .places import FULL, GET
 from .shaping import reshape
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .factories import exact
 from .inplace import inplace
-from .operation import delivered, operation
 from .table import Row, record
 
 __all__ = [

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .array_places import Flat, along
 from .dims import one_dim
 from .index_forms import integers, within
 from .inplace import inplace
-from .operation import operation
 from .places import GET, accumulate, overwrite
 from .scatter_reductions import reduced
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..creation import to_shape
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .casting import clone
 from .dims import one_dim
-from .operation import operation
 from .table import Row, record, records
 from .views import view_of
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import get_default_dtype, is_inexact, to_float
+from ..operation import delivered, operation
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape, one_dim
-from .operation import delivered, operation
 from .reducers import add_reduce, maximum_reduce
 from .table import Row, keep, keep_result, record, records
 

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .axes import adjoint, transpose
 from .linalg_errors import attempt, matrices, replaced, square, unfit
 from .matrix_products import factors, matmul
-from .operation import delivered, operation
 from .shaping import unsqueeze
 from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .triangular import solve_triangular

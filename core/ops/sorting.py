@@ -8,13 +8,13 @@ from typing import Any, overload
 import numpy as np
 
 from ..creation import as_tensor
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from . import arithmetic, axes, masking, rounding, scattering, shaping
 from .casting import clone
 from .dims import one_dim
 from .extremes import not_empty, ordered, pick, picked, share
-from .operation import delivered, operation
 from .reductions import needs_inexact
 from .results import ValuesIndices
 from .table import Row, keep, keep_result, record, records

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import to_float
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from . import error_function, gamma_function
 from .factories import unary
 from .inplace import inplace
-from .operation import delivered, operation
 from .table import Row, keep, record
 
 __all__ = [

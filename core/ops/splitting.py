@@ -14,10 +14,10 @@ import numpy as np
 
 from ..autograd.edges import gradient_edge
 from ..autograd.node import Edge, Node
+from ..operation import operation
 from ..tensor import Tensor
 from .dims import one_dim
 from .indexing import part
-from .operation import operation
 from .places import FULL, PART
 from .table import TENSORS, records
 from .views import register

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..creation import as_tensor
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Dims
 from . import axes, elementwise, indexing, matrix_products, reductions, shaping
 from .complex_parts import conj, real
 from .dims import all_dims, kept_shape
-from .operation import delivered, operation
 from .reducers import add_reduce
 from .reductions import needs_inexact
 from .table import Row, keep, keep_result, record, records

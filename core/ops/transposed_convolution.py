@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..operation import operation
 from ..tensor import Tensor
 from .convolution import check_convolution, convolved_input
-from .operation import operation
 from .shaping import squeeze
 from .sliding import Ints, Sliding, at_least, each
 from .sliding_arguments import batched

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .axes import transpose
@@ -13,7 +14,6 @@ from .diagonal import lower as lower_part
 from .diagonal import upper as upper_part
 from .linalg_errors import LinAlgError, square
 from .matrix_products import factors
-from .operation import delivered, operation
 from .table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 
 __all__ = ["triangular_solve"]

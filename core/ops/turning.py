@@ -6,11 +6,11 @@ import weakref
 from typing import Any
 
 from ..autograd.grad_mode import GradMode, is_grad_enabled
+from ..operation import operation
 from ..tensor import Tensor
 from .axes import SWAP
 from .changes import check_writable
 from .dims import one_dim
-from .operation import operation
 from .shaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .table import Row
 from .views import view_of

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
-from .operation import operation
 from .shaping import reshape
 from .sliding import Ints, each
 from .sliding_arguments import batched

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Dims
 from .casting import to
 from .dims import all_dims, kept_shape
-from .operation import delivered, operation
 from .reducers import add_reduce, maximum_reduce, minimum_reduce
 from .table import Row, keep, keep_result, record, records
 

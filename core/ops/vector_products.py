@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from .casting import to
 from .complex_parts import conj
@@ -15,7 +16,6 @@ from .dims import one_dim
 from .flipping import flip
 from .joining import stack
 from .matrix_products import factors
-from .operation import delivered, operation
 from .places import FULL, GET
 from .shaping import reshape
 from .solving import inv, solve

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _strided
 
 from ..errors import AutogradError
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
 from .linear_maps import LinearMap
-from .operation import operation
 from .table import records
 
 __all__ = ["as_strided"]

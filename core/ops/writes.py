@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..operation import operation
 from ..tensor import Tensor
 from .array_places import FULL, Flat, linear_places
 from .dims import one_dim
 from .index_forms import integers, within
 from .inplace import inplace
-from .operation import operation
 from .places import overwrite
 from .scatter_reductions import REDUCTIONS, reduced
 

@@ -7,14 +7,15 @@ and what it was given.
 from __future__ import annotations
 
 import functools
+import reprlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
-from ..interception import NOT_TAKEN, active, offer
-from ..tensor import Tensor
+from .errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
+from .interception import NOT_TAKEN, active, offer
+from .tensor import Tensor
 from .wording import in_our_words
 
 P = ParamSpec("P")
@@ -100,7 +101,8 @@ def _argument(value: Any) -> str:
         return f"{value.dtype} {tuple(value.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
         return f"[{', '.join(_argument(item) for item in value)}]"
-    text = repr(value)
+    # Of a long list, not all of its text is made only to be cut.
+    text = reprlib.repr(value) if isinstance(value, (list, tuple, str, bytes)) and len(value) > 60 else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -113,6 +115,6 @@ def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
     """
     if out is None:
         return result
-    from .inplace import write_out
+    from .ops.inplace import write_out
 
     return write_out(name, result, out)
