@@ -11,6 +11,7 @@ from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import rebuild
 from .devices import check_device
+from .interception import plain
 from .operation import OPERATIONS, operation
 from .ops.changes import changed, check_writable
 from .ops.factories import binary, comparison, unary
@@ -48,6 +49,7 @@ __all__ = [
     "keep",
     "keep_result",
     "operation",
+    "plain",
     "rebuild",
     "record",
     "records",

@@ -13,12 +13,19 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 # Classes that override __tensor_function__ (weak references, for as long as the class lives), and modes and watchers that
 # some thread has entered.
 active: list[Any] = []
 NOT_TAKEN = object()
+
+# How many of those are modes and watchers; and types that never take anything over, nor hold what does. With these, whoever
+# uses no more than a class of tensors here or there (sparse gradients are one) has little to pay everywhere else.
+entered: list[Any] = []
+plain: set[type] = {bool, int, float, complex, str, type(None), np.ndarray, np.dtype}
 
 _modes: ContextVar[tuple[TensorFunctionMode, ...]] = ContextVar("telegrad_tensor_function_modes", default=())
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("telegrad_operation_watchers", default=())
@@ -40,11 +47,11 @@ class TensorFunctionMode:
 
     def __enter__(self) -> Any:
         _modes.set((*_modes.get(), self))
-        active.append(self)
+        _enter(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        active.remove(self)
+        _leave(self)
         _modes.set(_without(_modes.get(), self))
 
 
@@ -60,11 +67,11 @@ class Watcher:
 
     def __enter__(self) -> Any:
         _watchers.set((*_watchers.get(), self))
-        active.append(self)
+        _enter(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        active.remove(self)
+        _leave(self)
         _watchers.set(_without(_watchers.get(), self))
 
 
@@ -88,6 +95,8 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     Raises:
         TypeError: every class returned ``NotImplemented``.
     """
+    if not entered and plain.issuperset(map(type, args)) and plain.issuperset(map(type, kwargs.values())):
+        return NOT_TAKEN
     if _watched.get() == func:
         return NOT_TAKEN  # a watcher runs it
     modes = _modes.get()
@@ -107,6 +116,16 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         raise TypeError(f"{func.__name__}() is not implemented for {names}: each __tensor_function__ declined")
     watchers = _watchers.get()
     return _run_watched(watchers, func, args, kwargs) if watchers else NOT_TAKEN
+
+
+def _enter(one: Any) -> None:
+    entered.append(one)
+    active.append(one)
+
+
+def _leave(one: Any) -> None:
+    active.remove(one)
+    entered.remove(one)
 
 
 def takes_over(cls: type) -> None:

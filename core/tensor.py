@@ -21,7 +21,7 @@ from .autograd.node import AccumulateGrad, Edge, Node
 from .copying import Copies
 from .dtypes import get_default_dtype, is_inexact
 from .errors import AutogradError
-from .interception import NOT_TAKEN, PlainTensors, offer, takes_over
+from .interception import NOT_TAKEN, PlainTensors, offer, plain, takes_over
 from .interception import active as interceptors
 from .printing import describe
 from .types import Array, Counter
@@ -344,6 +344,9 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self._array.ndim else format(repr(self), spec)
+
+
+plain.add(Tensor)
 
 
 def _of_size(first: int, second: Any, third: Any, *others: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import Tensor
+from ..core.extend import Tensor, plain
 
 
 class Parameter(Tensor):
@@ -37,3 +37,6 @@ class Buffer(Tensor):
         if isinstance(data, Tensor):
             self._counter = data._counter
         self.persistent = persistent
+
+
+plain.update((Parameter, Buffer))
