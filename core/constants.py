@@ -2,10 +2,11 @@
 
 import math
 
-__all__ = ["e", "inf", "nan", "newaxis", "pi"]
+__all__ = ["Size", "e", "inf", "nan", "newaxis", "pi"]
 
 e = math.e
 inf = math.inf
 nan = math.nan
 pi = math.pi
 newaxis = None
+Size: type[tuple[int, ...]] = tuple  # shapes are tuples

@@ -51,12 +51,12 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         y = self._checked(value)
-        x = self._whole.inverse(y)
+        x = self._whole._inv_call(y)
         base = sum_rightmost(self.base_dist.log_prob(x), self._events - len(self.base_dist.event_shape))
         return base - sum_rightmost(self._whole.log_abs_det_jacobian(x, y), self._events - self._whole.event_dim)
 
     def cdf(self, value: Tensor) -> Tensor:
-        below = self.base_dist.cdf(self._whole.inverse(self._checked(value)))
+        below = self.base_dist.cdf(self._whole._inv_call(self._checked(value)))
         return self._turned(below)
 
     def icdf(self, value: Tensor) -> Tensor:

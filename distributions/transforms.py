@@ -18,24 +18,55 @@ from .odds import softplus
 class Transform:
     """The base of all transforms: ``t(x)`` is the value, ``t.inv(y)`` the inverse.
 
+    Subclasses define ``_call(x)``, ``_inverse(y)`` and ``log_abs_det_jacobian(x, y)``.
+
+    Args:
+        cache_size: 1 to remember the last value and where it was taken, so that the inverse there is exact, and costs nothing.
+
     Attributes:
         domain, codomain: what it takes and what it gives.
+        bijective: whether there is an inverse.
         sign: 1 if it rises everywhere, -1 if it falls.
         event_dim: how many of the last dimensions belong together.
+
+    Raises:
+        ValueError: ``cache_size`` is neither 0 nor 1.
     """
 
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
+    bijective = True
     sign: Any = 1
     event_dim = 0
 
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ValueError(f"cache_size must be 0 or 1, and you gave {cache_size}")
+        self._cache_size = cache_size
+        self._last: tuple[Tensor, Tensor] | None = None
+
     def __call__(self, x: Tensor) -> Tensor:
         """The value at ``x``."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__()")
+        if self._last is not None and self._last[0] is x:
+            return self._last[1]
+        return self._remembered(x, self._call(x))[1]
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inv_call(self, y: Tensor) -> Tensor:
         """Where the value is ``y``."""
-        raise NotImplementedError(f"{type(self).__name__} must define inverse()")
+        if self._last is not None and self._last[1] is y:
+            return self._last[0]
+        return self._remembered(self._inverse(y), y)[0]
+
+    def _remembered(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        if self._cache_size:
+            self._last = x, y
+        return x, y
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must define _call()")
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must define _inverse()")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The logarithm of the absolute slope at ``x``, where the value is ``y``."""
@@ -49,14 +80,15 @@ class Transform:
 
 class _Inverse(Transform):
     def __init__(self, forward: Transform) -> None:
+        super().__init__()
         self._forward = forward
         self.domain, self.codomain = forward.codomain, forward.domain
         self.sign, self.event_dim = forward.sign, forward.event_dim
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._forward.inverse(x)
+    def _call(self, x: Tensor) -> Tensor:
+        return self._forward._inv_call(x)
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self._forward(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -70,14 +102,15 @@ class _Inverse(Transform):
 class AffineTransform(Transform):
     """``loc + scale * x``."""
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.loc, self.scale, self.event_dim = loc, scale, event_dim
         self.sign = as_tensor(scale).detach().sign()
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -90,10 +123,10 @@ class ExpTransform(Transform):
 
     codomain = constraints.positive
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return exp(x)
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return log(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -105,14 +138,15 @@ class PowerTransform(Transform):
 
     domain = codomain = constraints.positive
 
-    def __init__(self, exponent: Any) -> None:
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.exponent = as_tensor(exponent)
         self.sign = self.exponent.detach().sign()
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return x**self.exponent
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y ** (1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -124,11 +158,11 @@ class SigmoidTransform(Transform):
 
     codomain = constraints.unit_interval
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         info = floating_info(x.dtype)
         return clamp(sigmoid(x), info.tiny, 1 - info.eps)
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         info = floating_info(y.dtype)
         return logit(clamp(y, info.tiny, 1 - info.eps))
 
@@ -141,10 +175,10 @@ class SoftplusTransform(Transform):
 
     codomain = constraints.positive
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return log(-(-y).expm1()) + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -156,10 +190,10 @@ class TanhTransform(Transform):
 
     codomain = constraints.Constraint("numbers from -1 to 1", lambda x: (x >= -1) & (x <= 1))
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return tanh(x)
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (log1p(y) - log1p(-y)) / 2
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -169,7 +203,8 @@ class TanhTransform(Transform):
 class ComposeTransform(Transform):
     """Several transforms, one after the other."""
 
-    def __init__(self, parts: Sequence[Transform]) -> None:
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.parts = list(parts)
         self.event_dim = max((part.event_dim for part in self.parts), default=0)
         if self.parts:
@@ -177,14 +212,14 @@ class ComposeTransform(Transform):
         for part in self.parts:
             self.sign = self.sign * part.sign
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def inverse(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
-            y = part.inverse(y)
+            y = part._inv_call(y)
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

@@ -234,3 +234,31 @@ def test_misuse_is_told(act, error, message):
 
 def test_checks_can_be_left_out():
     assert bool(d.Normal(0.0, -1.0, validate_args=False).log_prob(tg.tensor(0.0)).isnan())
+
+
+def test_a_transform_remembers_its_last_value():
+    base, far = d.Normal(tg.zeros(3), 1.0), tg.tensor([0.5, 20.0, -30.0])
+    made = d.TransformedDistribution(base, [d.TanhTransform(cache_size=1)])
+    value = made.transforms[0](far)
+    assert value.tolist()[1:] == [1, -1] and made.transforms[0].inv(value) is far
+    exact = base.log_prob(far) - made.transforms[0].log_abs_det_jacobian(far, value)
+    assert made.log_prob(value).tolist() == exact.tolist() and tg.isfinite(exact).all()
+    assert not tg.isfinite(d.TransformedDistribution(base, d.TanhTransform()).log_prob(value)).all()
+    with pytest.raises(ValueError, match="cache_size must be 0 or 1, and you gave 2"):
+        d.ExpTransform(cache_size=2)
+
+
+def test_transforms_of_ones_own():
+    class Cube(d.transforms.Transform):
+        def _call(self, x):
+            return x**3
+
+        def _inverse(self, y):
+            return y.abs() ** (1 / 3) * y.sign()
+
+        def log_abs_det_jacobian(self, x, y):
+            return tg.log(3 * x * x)
+
+    made = d.TransformedDistribution(d.Normal(0.0, 1.0), [Cube(), d.AffineTransform(0.0, 2.0)])
+    expected = d.Normal(0.0, 1.0).log_prob(tg.tensor(0.5)) - math.log(3 * 0.25) - math.log(2)
+    assert abs(float(made.log_prob(tg.tensor(0.25)) - expected)) < 1e-6

@@ -6,6 +6,7 @@ import telegrad as tg
 
 
 def test_constants():
+    assert tg.Size([2, 3]) == tg.ones(2, 3).shape and isinstance(tg.ones(2).size(), tg.Size)
     assert (tg.pi, tg.e, tg.inf) == (np.pi, np.e, np.inf) and tg.nan != tg.nan
     assert tg.ones(2)[tg.newaxis].shape == (1, 2)
 
