@@ -140,11 +140,21 @@ def _parsed(header: bytes) -> Any:
     return entries
 
 
+# How pickles and zip archives begin.
+_PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
 def _read_header(file: Any, size: int) -> bytes:
     if size < _LENGTH.size:
         raise ValueError(f"it has {size} bytes only")
-    (length,) = _LENGTH.unpack(_exactly(file, _LENGTH.size))
+    start = _exactly(file, _LENGTH.size)
+    (length,) = _LENGTH.unpack(start)
     if length > min(size - _LENGTH.size, _LONGEST_HEADER):
+        if start.startswith(_PICKLES):
+            raise ValueError(
+                "it is a pickle, or an archive of them, as torch.save() writes it, and pickles can run code; there, write the "
+                "state dict with safetensors.torch.save_file()"
+            )
         raise ValueError(f"its header has {length} bytes, and the file {size}")
     return _exactly(file, length)
 

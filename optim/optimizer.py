@@ -33,13 +33,17 @@ class Optimizer(OptimizerHooks):
         state: what the optimizer remembers of each parameter; tensors and numbers by name.
 
     Raises:
-        TypeError: something is not a tensor, or ``params`` is a tensor itself.
+        TypeError: something is not a tensor, or ``params`` is a tensor or a module itself.
         ValueError: no parameters, a parameter twice, one that is not a leaf, or an option that makes no sense.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError("params must be an iterable of tensors, and you gave one tensor; put it in a list")
+        if hasattr(params, "parameters"):
+            raise TypeError(
+                f"params must be an iterable of tensors; you gave a {type(params).__name__}: pass its parameters()"
+            )
         super().__init__()
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)

@@ -1,6 +1,7 @@
 """Wrong calls beside those of operations: what modules' helpers, optimizers, data, distributions and files say."""
 
 import math
+import pickle
 
 import pytest
 import telegrad as tg
@@ -27,6 +28,7 @@ def parameters():
         (lambda: parameters()[0].backward(1.0), TypeError, "a gradient must be a tensor or None, not float"),
         (lambda: nn.utils.clip_grad_norm_([1], 1.0), TypeError, r"parameters\[0\] must be a tensor, not int"),
         (lambda: nn.LayerNorm(4)(tg.ones(2, 3)), ValueError, r"last dimensions must be normalized_shape \(4,\)"),
+        (lambda: optim.SGD(nn.Linear(2, 2), 0.1), TypeError, r"you gave a Linear: pass its parameters\(\)"),
         (lambda: optim.Adam([{"lr": 1}]), ValueError, r"""a parameter group needs "params", and you gave \['lr'\]"""),
         (lambda: optim.Adam(parameters()).load_state_dict({"a": 1}), ValueError, 'holds "state" and "param_groups"'),
         (lambda: optim.lr_scheduler.MultiStepLR(optim.SGD(parameters(), 0.1), 3), TypeError, "milestones must be"),
@@ -58,3 +60,21 @@ def test_a_file_with_a_broken_header_is_named(tmp_path):
     path.write_bytes(path.read_bytes().replace(b'{"__meta', b"?{__meta"))
     with pytest.raises(Exception, match=r"weights.safetensors cannot be read as a checkpoint: its header is no JSON"):
         tg.load(path)
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04\0\0\x08\x08", pickle.dumps({"weight": [1.0] * 9}, 2)])
+def test_pickles_are_told_by_name(tmp_path, start):
+    path = tmp_path / "model.pt"
+    path.write_bytes(start + b"archive" * 30)
+    with pytest.raises(
+        Exception, match=r"model.pt cannot be read .* as torch.save\(\) writes it.*safetensors.torch.save_file"
+    ):
+        tg.load(path)
+
+
+def test_headers_of_any_length_are_read(tmp_path):
+    # 640 bytes of header begin as a pickle does.
+    path = tmp_path / "weights.safetensors"
+    for count in range(1, 60):
+        tg.save({"n" * count * 8: tg.ones(1)}, path)
+        assert tg.load(path)["n" * count * 8].tolist() == [1]
