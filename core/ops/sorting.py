@@ -74,7 +74,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise ValueError(f"topk() cannot choose {k} of the {length} elements along dim {dim}")
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
-    places = np.take(_order(x, axis, largest), np.arange(k), axis)
+    places = _first(x, k, axis, largest)
     return ValuesIndices(picked(input, np.take_along_axis(x, places, axis), places, axis), Tensor(places))
 
 
@@ -90,7 +90,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     length = x.shape[axis] if x.ndim else 1
     if not 1 <= k <= length:
         raise ValueError(f"kthvalue() takes k from 1 to {length}, the length of dim {dim}, and you gave {k}")
-    return pick(input, _at(_order(x, axis, False), k - 1, axis), axis, keepdim)
+    return pick(input, _at(_partition(x, k - 1, axis), k - 1, axis), axis, keepdim)
 
 
 @overload
@@ -145,9 +145,11 @@ def _middle_of_all(name: str, x: Array, skip: bool) -> Array:
 
 
 def _middle(x: Array, axis: int, skip: bool) -> Array:
-    order = _order(x, axis, False)
-    nans = np.isnan(x).sum(axis=axis, keepdims=True)
     length = x.shape[axis]
+    nans = np.isnan(x).sum(axis=axis, keepdims=True)
+    if not nans.any():
+        return np.take(_partition(x, (length - 1) // 2, axis), [(length - 1) // 2], axis)
+    order = _order(x, axis, False)
     # Nans are at the end: the first of them stands for the median unless they are skipped.
     place = np.maximum(length - nans - 1, 0) // 2 if skip else np.where(nans > 0, length - nans, (length - 1) // 2)
     return np.take_along_axis(order, place, axis)
@@ -265,6 +267,26 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
     # From behind, so that equal elements keep their order.
     backward = np.argsort(np.flip(x, axis), axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - backward, axis)
+
+
+def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
+    """The places of the first ``k`` in order. Of elements that are equal to the last of them, any may be among them."""
+    length = x.shape[axis]
+    if not k or 4 * k > length:
+        return np.take(_order(x, axis, descending), np.arange(k), axis)
+    if descending:
+        found = np.take(_partition(x, length - k - 1, axis), np.arange(length - k, length), axis)
+    else:
+        found = np.take(_partition(x, k, axis), np.arange(k), axis)
+    found.sort(axis)  # so that equal elements keep their order
+    return np.take_along_axis(found, _order(np.take_along_axis(x, found, axis), axis, descending), axis)
+
+
+def _partition(x: Array, place: int, axis: int) -> Array:
+    """The places of the elements, so that the one at ``place`` is where it would be in order, the smaller before it."""
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    return np.argpartition(x.astype(np.float32) if x.dtype.kind == "V" else x, place, axis)
 
 
 def _at(order: Array, place: int, axis: int) -> Array:

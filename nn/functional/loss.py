@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Tensor, operation
+from ...core.extend import Row, Tensor, keep, operation, record, records
 from .reduction import chosen_reduction, reduced
 
 __all__ = [
@@ -25,6 +25,8 @@ __all__ = [
     "poisson_nll_loss",
     "smooth_l1_loss",
 ]
+
+_HUBER = Row("huber_loss", lambda xp, g, distance, delta: g * xp.minimum(distance, delta))
 
 
 @operation
@@ -99,8 +101,10 @@ def huber_loss(
 
 
 def _huber(distance: Tensor, delta: float) -> Tensor:
-    near = core.clamp(distance, max=delta)
-    return near * (distance - near * 0.5)
+    away = distance.numpy(force=True)
+    near = np.minimum(away, delta)
+    result = Tensor(np.asarray(near * (away - 0.5 * near)).astype(away.dtype, copy=False))
+    return record(_HUBER, result, (distance,), (keep(distance),), delta) if records(distance) else result
 
 
 def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:
