@@ -15,12 +15,10 @@ from . import init
 from .functional.elman import ACTIVATIONS, rnn_layer
 from .functional.gru import gru_layer
 from .functional.lstm import lstm_layer
-from .functional.recurrence import Steps, Weights
+from .functional.recurrence import States, Steps, Weights
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
-
-States = tuple[Tensor, ...]
 
 
 class RNNBase(Module):
