@@ -16,7 +16,7 @@ from .functional.elman import ACTIVATIONS, rnn_layer
 from .functional.gru import gru_layer
 from .functional.lstm import lstm_layer
 from .functional.recurrence import States, Steps, Weights
-from .module import Module
+from .module import Module, unusual
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
@@ -181,8 +181,7 @@ class RNNBase(Module):
         return hx
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        defaults = {
+        usual = {
             "proj_size": 0,
             "num_layers": 1,
             "bias": True,
@@ -190,8 +189,7 @@ class RNNBase(Module):
             "dropout": 0.0,
             "bidirectional": False,
         }
-        changed = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
-        return ", ".join([text, *changed])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, usual)])
 
 
 class RNN(RNNBase):
