@@ -32,7 +32,7 @@ class _InPlace(Module):
 class _Simple(_InPlace):
     """One that is a function without settings of its own."""
 
-    _function: ClassVar[Callable[[Tensor, bool], Tensor]]
+    _function: ClassVar[Callable[..., Tensor]]
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
@@ -200,7 +200,7 @@ class Softplus(Module):
 
 
 class _Shrink(Module):
-    _function: ClassVar[Callable[[Tensor, float], Tensor]]
+    _function: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()

@@ -104,8 +104,9 @@ class Embedding(Table):
         sparse: bool = False,
     ) -> Embedding:
         """An embedding over a table that exists, shape (rows, width); it is not learned unless ``freeze`` is false."""
+        rows, width = lengths(embeddings)
         options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-        return cls(*lengths(embeddings), *options, _weight=embeddings, _freeze=freeze)
+        return cls(rows, width, *options, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows that ``input`` names."""

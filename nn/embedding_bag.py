@@ -58,7 +58,8 @@ class EmbeddingBag(Table):
     ) -> EmbeddingBag:
         """Bags of a table that exists, shape (rows, width); it is not learned unless ``freeze`` is false."""
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
-        bag = cls(*lengths(embeddings), *options, embeddings, include_last_offset, padding_idx)
+        rows, width = lengths(embeddings)
+        bag = cls(rows, width, *options, embeddings, include_last_offset, padding_idx)
         bag.weight.requires_grad = not freeze
         return bag
 
