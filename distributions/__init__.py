@@ -9,10 +9,11 @@ from .beta import Dirichlet as Dirichlet
 from .categorical import Categorical as Categorical
 from .categorical import OneHotCategorical as OneHotCategorical
 from .distribution import Distribution as Distribution
+from .gamma import Chi2 as Chi2
 from .gamma import Exponential as Exponential
 from .gamma import Gamma as Gamma
+from .gumbel import Gumbel as Gumbel
 from .heavy_tailed import Cauchy as Cauchy
-from .heavy_tailed import Chi2 as Chi2
 from .heavy_tailed import StudentT as StudentT
 from .independent import Independent as Independent
 from .kl import kl_divergence as kl_divergence
@@ -21,11 +22,10 @@ from .laplace import Laplace as Laplace
 from .mixture import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal
+from .normal import HalfNormal as HalfNormal
 from .normal import LogNormal as LogNormal
 from .normal import Normal as Normal
 from .poisson import Poisson as Poisson
-from .transformed import Gumbel as Gumbel
-from .transformed import HalfNormal as HalfNormal
 from .transformed import TransformedDistribution as TransformedDistribution
 from .transforms import AffineTransform as AffineTransform
 from .transforms import ComposeTransform as ComposeTransform

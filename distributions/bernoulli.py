@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ class Bernoulli(Odds):
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(self._take(probs, logits), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -57,9 +54,6 @@ class Geometric(Odds):
 
     arg_constraints: ClassVar = {"probs": constraints.half_open_unit, "logits": constraints.real}
     support = constraints.nonnegative_integer
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(self._take(probs, logits), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

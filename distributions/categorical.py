@@ -29,9 +29,7 @@ class Categorical(Choice):
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
-        if validate_args is not None:
-            self._validate_args = validate_args
-        shape = self._take(probs, logits)
+        shape = self._take(probs, logits, validate_args)
         self._num_events = shape[-1]
         self.support = constraints.integer_interval(0, shape[-1] - 1)
         super().__init__(shape[:-1], validate_args=validate_args)
@@ -80,9 +78,7 @@ class OneHotCategorical(Choice):
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
-        if validate_args is not None:
-            self._validate_args = validate_args
-        shape = self._take(probs, logits)
+        shape = self._take(probs, logits, validate_args)
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     @property

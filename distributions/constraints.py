@@ -56,7 +56,7 @@ positive_definite = Constraint(
     "positive-definite matrices", lambda x: _symmetric(x) & (np.linalg.eigvalsh(x) > 0).all(-1), 2
 )
 lower_cholesky = Constraint(
-    "lower-triangular matrices with a positive diagonal",
+    "lower triangular matrices with a positive diagonal",
     lambda x: (np.tril(x) == x).all((-2, -1)) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1),
     2,
 )
@@ -66,13 +66,6 @@ one_hot = Constraint(
     1,
     is_discrete=True,
 )
-
-
-def _is_factor(x: Array) -> Array:
-    return np.asarray((np.tril(x) == x).all((-2, -1)) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1))
-
-
-lower_cholesky = Constraint("lower triangular matrices with a positive diagonal", _is_factor, 2)
 
 
 def interval(low: Tensor, high: Tensor) -> Constraint:

@@ -1,4 +1,4 @@
-"""``Gamma`` and ``Exponential``, and samples of Gamma variables through which gradients flow."""
+"""``Gamma``, ``Chi2`` and ``Exponential``, and samples of Gamma variables through which gradients flow."""
 
 from __future__ import annotations
 
@@ -88,6 +88,16 @@ class Gamma(Distribution):
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - log(self.rate) + lgamma(a) + (1 - a) * digamma(a)
+
+
+class Chi2(Gamma):
+    """The sum of ``df`` squares of standard normal variables."""
+
+    arg_constraints: ClassVar = {"df": constraints.positive}
+
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        (self.df,) = broadcast_all(df)
+        super().__init__(0.5 * self.df, 0.5, validate_args)
 
 
 class Exponential(Distribution):

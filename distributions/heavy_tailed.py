@@ -1,4 +1,4 @@
-"""Distributions that are far out more often than normal ones: ``StudentT`` and ``Cauchy``; and ``Chi2``."""
+"""Distributions that are far out more often than normal ones: ``StudentT`` and ``Cauchy``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,12 @@ from typing import Any, ClassVar
 from ..core import atan, broadcast_to, digamma, lgamma, log, log1p, rand, randn, tan, where
 from ..core.extend import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
-from .gamma import Gamma
+from .distribution import broadcast_all
+from .gamma import Chi2
+from .location_scale import LocationScale
 
 
-class Chi2(Gamma):
-    """The sum of ``df`` squares of standard normal variables."""
-
-    arg_constraints: ClassVar = {"df": constraints.positive}
-
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
-        (self.df,) = broadcast_all(df)
-        super().__init__(0.5 * self.df, 0.5, validate_args)
-
-
-class StudentT(Distribution):
+class StudentT(LocationScale):
     """Student's distribution of ``df`` degrees of freedom around ``loc``, of width ``scale``."""
 
     arg_constraints: ClassVar = {
@@ -31,20 +22,14 @@ class StudentT(Distribution):
         "loc": constraints.real,
         "scale": constraints.positive,
     }
-    support = constraints.real
-    has_rsample = True
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
-        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
-        super().__init__(self.df.shape, validate_args=validate_args)
+        self.df, loc, scale = broadcast_all(df, loc, scale)
+        super().__init__(loc, scale, validate_args)
 
     @property
     def mean(self) -> Tensor:
         return where(self.df > 1, self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -57,7 +42,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * randn(shape, dtype=self.loc.dtype) / (squares / self.df).sqrt()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        standard = (self._checked(value) - self.loc) / self.scale
+        standard = self._standard(value)
         norm = log(self.scale) + 0.5 * (log(self.df) + math.log(math.pi)) + lgamma(0.5 * self.df)
         return -0.5 * (self.df + 1) * log1p(standard * standard / self.df) - norm + lgamma(0.5 * (self.df + 1))
 
@@ -67,24 +52,12 @@ class StudentT(Distribution):
         return log(self.scale) + more * (digamma(more) - digamma(half)) + 0.5 * log(self.df) + beta
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """The quotient of two normal variables, around ``loc``, of width ``scale``; it has no mean."""
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
         return self.loc * math.nan
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -94,14 +67,14 @@ class Cauchy(Distribution):
         return self.icdf(rand(self._extended(sample_shape), dtype=self.loc.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        standard = (self._checked(value) - self.loc) / self.scale
+        standard = self._standard(value)
         return -math.log(math.pi) - log(self.scale) - log1p(standard * standard)
 
     def entropy(self) -> Tensor:
         return log(self.scale) + math.log(4 * math.pi)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return atan((self._checked(value) - self.loc) / self.scale) / math.pi + 0.5
+        return atan(self._standard(value)) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * tan(math.pi * (value - 0.5))

@@ -15,10 +15,9 @@ from .gamma import Exponential, Gamma
 from .independent import Independent
 from .laplace import Laplace
 from .multivariate_normal import MultivariateNormal
-from .normal import LogNormal, Normal
+from .normal import HalfNormal, LogNormal, Normal
 from .odds import softplus
 from .poisson import Poisson
-from .transformed import HalfNormal
 from .uniform import Uniform
 
 Formula = Callable[[Any, Any], Tensor]

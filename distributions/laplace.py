@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 from ..core import exp, log, log1p, rand, sign
 from ..core.extend import Tensor
-from . import constraints
-from .distribution import Distribution, broadcast_all
+from .location_scale import LocationScale
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace's distribution around ``loc``, of width ``scale``."""
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property

@@ -32,10 +32,8 @@ class Multinomial(Choice):
     ) -> None:
         if not isinstance(total_count, int) or total_count < 0:
             raise ValueError(f"Multinomial: total_count must be an integer of at least 0, and you gave {total_count!r}")
-        if validate_args is not None:
-            self._validate_args = validate_args
         self.total_count = total_count
-        shape = self._take(probs, logits)
+        shape = self._take(probs, logits, validate_args)
         self.support = constraints.multinomial(total_count)
         super().__init__(shape[:-1], shape[-1:], validate_args)
 

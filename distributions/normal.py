@@ -1,4 +1,4 @@
-"""``Normal``, and ``LogNormal``, whose logarithm is normal."""
+"""``Normal``; ``LogNormal``, whose logarithm is normal; and ``HalfNormal``, which is the size of a normal variable."""
 
 from __future__ import annotations
 
@@ -6,29 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..core import erf, erfinv, exp, log, randn
+from ..core import erf, erfinv, exp, log, randn, where
 from ..core.extend import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all
+from .location_scale import LocationScale
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """Normal with mean ``loc`` and standard deviation ``scale``."""
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -43,14 +32,14 @@ class Normal(Distribution):
         return self.loc + randn(self._extended(sample_shape), dtype=self.loc.dtype) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        standard = (self._checked(value) - self.loc) / self.scale
+        standard = self._standard(value)
         return -(standard * standard) / 2 - log(self.scale) - math.log(math.sqrt(2 * math.pi))
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + log(self.scale)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 0.5 * (1 + erf((self._checked(value) - self.loc) / (self.scale * math.sqrt(2))))
+        return 0.5 * (1 + erf(self._standard(value) / math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
@@ -93,3 +82,47 @@ class LogNormal(Normal):
 
     def icdf(self, value: Tensor) -> Tensor:
         return exp(super().icdf(value))
+
+
+class HalfNormal(Distribution):
+    """The size of a normal variable with mean 0 and standard deviation ``scale``."""
+
+    arg_constraints: ClassVar = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        (self.scale,) = broadcast_all(scale)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    @property
+    def _whole(self) -> Normal:
+        return Normal(0.0 * self.scale, self.scale, validate_args=False)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale * self.scale * (1 - 2 / math.pi)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self._whole.rsample(sample_shape).abs()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        return where(value >= 0, self._whole.log_prob(value) + math.log(2), -math.inf)
+
+    def entropy(self) -> Tensor:
+        return self._whole.entropy() - math.log(2)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self._whole.cdf(self._checked(value)) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._whole.icdf((value + 1) / 2)

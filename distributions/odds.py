@@ -21,12 +21,12 @@ def one_of(name: str, probs: Any, logits: Any) -> None:
 class Odds(Distribution):
     """Of two outcomes: ``probs`` is ``sigmoid(logits)``. Subclasses have either as an attribute."""
 
-    def _take(self, probs: Any, logits: Any) -> tuple[int, ...]:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         one_of(type(self).__name__, probs, logits)
         name, value = ("probs", probs) if logits is None else ("logits", logits)
-        (vars(self)[name],) = broadcast_all(value)
-        shape: tuple[int, ...] = vars(self)[name].shape
-        return shape
+        (given,) = broadcast_all(value)
+        vars(self)[name] = given
+        super().__init__(given.shape, validate_args=validate_args)
 
     def __getattr__(self, name: str) -> Any:
         own = vars(self)
@@ -41,7 +41,9 @@ class Odds(Distribution):
 class Choice(Distribution):
     """Of several outcomes, along the last dimension: ``probs`` is ``softmax(logits)``. Both are normalised."""
 
-    def _take(self, probs: Any, logits: Any) -> tuple[int, ...]:
+    def _take(self, probs: Any, logits: Any, validate_args: bool | None) -> tuple[int, ...]:
+        if validate_args is not None:
+            self._validate_args = validate_args
         name = type(self).__name__
         one_of(name, probs, logits)
         given: Tensor = probs if logits is None else logits

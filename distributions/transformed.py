@@ -1,20 +1,13 @@
-"""``TransformedDistribution``, and those that are simple transforms of another: ``Gumbel``, ``HalfNormal``."""
+"""``TransformedDistribution``: samples of another distribution, changed by transforms."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
-from ..core import exp, log, no_grad, rand, where
-from ..core import finfo as floating_info
+from ..core import no_grad
 from ..core.extend import Tensor
-from . import constraints
-from .distribution import Distribution, broadcast_all, sum_rightmost
-from .normal import Normal
+from .distribution import Distribution, sum_rightmost
 from .transforms import ComposeTransform, Transform
-
-_EULER = 0.5772156649015329
 
 
 class TransformedDistribution(Distribution):
@@ -73,92 +66,3 @@ class TransformedDistribution(Distribution):
     def __repr__(self) -> str:
         names = ", ".join(type(each).__name__ for each in self.transforms)
         return f"TransformedDistribution({self.base_dist}, [{names}])"
-
-
-class HalfNormal(Distribution):
-    """The size of a normal variable with mean 0 and standard deviation ``scale``."""
-
-    arg_constraints: ClassVar = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
-
-    @property
-    def _whole(self) -> Normal:
-        return Normal(0.0 * self.scale, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale * self.scale * (1 - 2 / math.pi)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._whole.rsample(sample_shape).abs()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
-        return where(value >= 0, self._whole.log_prob(value) + math.log(2), -math.inf)
-
-    def entropy(self) -> Tensor:
-        return self._whole.entropy() - math.log(2)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self._whole.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self._whole.icdf((value + 1) / 2)
-
-
-class Gumbel(Distribution):
-    """The largest of many: Gumbel's distribution around ``loc``, of width ``scale``."""
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc + self.scale * _EULER
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale * (math.pi / math.sqrt(6))
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale * self.scale * (math.pi**2 / 6)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        smallest = floating_info(self.loc.dtype).tiny
-        return self.icdf(rand(self._extended(sample_shape), dtype=self.loc.dtype).clamp(min=smallest))
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        standard = (self.loc - self._checked(value)) / self.scale
-        return standard - exp(standard) - log(self.scale)
-
-    def entropy(self) -> Tensor:
-        return log(self.scale) + (1 + _EULER)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return exp(-exp((self.loc - self._checked(value)) / self.scale))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.loc - self.scale * log(-log(value))

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import numpy.typing as npt
 
 from ..core import full
@@ -12,114 +15,103 @@ from .module import Module
 from .parameter import Parameter
 
 
-class ReLU(Module):
+class _InPlace(Module):
+    """A layer that may write its result into its input."""
+
+    _settings: ClassVar[tuple[str, ...]] = ()  # what else its repr shows
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        parts = [f"{name}={getattr(self, name)}" for name in self._settings]
+        return ", ".join([*parts, "inplace=True"] if self.inplace else parts)
+
+
+class _Simple(_InPlace):
+    """One that is a function without settings of its own."""
+
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of the input's shape."""
+        return type(self)._function(input, self.inplace)
+
+
+class ReLU(_Simple):
     """``max(input, 0)``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.relu(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.relu)
 
 
-class ReLU6(Module):
+class ReLU6(_Simple):
     """``ReLU``, but not above 6."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.relu6(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.relu6)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(_InPlace):
     """The input where it is positive, ``negative_slope`` times it elsewhere."""
 
+    _settings = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.negative_slope = negative_slope
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
 
-
-class RReLU(Module):
+class RReLU(_InPlace):
     """``LeakyReLU`` with slopes drawn from [``lower``, ``upper``) while training, and their mean otherwise."""
 
+    _settings = ("lower", "upper")
+
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.lower = lower
         self.upper = upper
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
 
-
-class ELU(Module):
+class ELU(_InPlace):
     """The input where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
 
+    _settings = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.alpha = alpha
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
-
-class SELU(Module):
+class SELU(_Simple):
     """``ELU`` with the two constants that keep mean 0 and variance 1."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.selu(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.selu)
 
 
-class CELU(Module):
+class CELU(_InPlace):
     """The input where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
 
+    _settings = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.alpha = alpha
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class GELU(Module):
@@ -137,98 +129,58 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class SiLU(Module):
+class SiLU(_Simple):
     """``input * sigmoid(input)``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.silu(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.silu)
 
 
-class Mish(Module):
+class Mish(_Simple):
     """``input * tanh(softplus(input))``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.mish(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.mish)
 
 
-class Hardtanh(Module):
+class Hardtanh(_InPlace):
     """The input, but not below ``min_val`` nor above ``max_val``."""
 
+    _settings = ("min_val", "max_val")
+
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.min_val = min_val
         self.max_val = max_val
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
 
-
-class Hardsigmoid(Module):
+class Hardsigmoid(_Simple):
     """``ReLU6(input + 3) / 6``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.hardsigmoid(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.hardsigmoid)
 
 
-class Hardswish(Module):
+class Hardswish(_Simple):
     """``input * ReLU6(input + 3) / 6``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.hardswish(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    _function = staticmethod(F.hardswish)
 
 
-class Threshold(Module):
+class Threshold(_InPlace):
     """The input where it is above ``threshold``, ``value`` elsewhere."""
 
+    _settings = ("threshold", "value")
+
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.threshold = threshold
         self.value = value
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
 
 
 class Softplus(Module):
@@ -247,34 +199,35 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
-class Hardshrink(Module):
+class _Shrink(Module):
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of the input's shape."""
+        return type(self)._function(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Hardshrink(_Shrink):
     """0 within ``lambd`` of 0, the input elsewhere."""
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    _function = staticmethod(F.hardshrink)
 
 
-class Softshrink(Module):
-    """The input moved towards 0 by ``lambd``, and 0 within that."""
+class Softshrink(_Shrink):
+    """The input moved towards 0 by ``lambd``, and 0 within that.
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
+    Raises:
+        ValueError: (of a call) ``lambd`` is negative.
+    """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
-        return F.softshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    _function = staticmethod(F.softshrink)
 
 
 class Tanh(Module):

@@ -14,20 +14,7 @@ from .normalization import _Affine
 
 
 class _WithRunningStats(_Affine):
-    """A layer whose buffers may keep mean and variance of what it has seen, for evaluation.
-
-    Args:
-        num_features: the number of channels.
-        eps: added to the variance.
-        momentum: how fast the running statistics follow; ``None`` for the mean over all steps.
-        affine: whether there are parameters of shape (C,): ``weight``, at first ones, and ``bias``, at first zeros.
-        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
-        device, dtype: of the parameters and buffers.
-        bias: whether there is a ``bias``.
-
-    Raises:
-        ValueError: (of a call) the input has another number of dimensions or channels.
-    """
+    """A layer whose buffers may keep mean and variance of what it has seen, for evaluation."""
 
     _ndims: ClassVar[tuple[int, ...]]
     running_mean: Tensor | None
@@ -110,7 +97,19 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Shifts and scales each channel of (N, C, H, W) to mean 0 and variance 1 over the batch, then by parameters.
 
-    In evaluation mode it uses running statistics, if it tracks them. See the base class for arguments and buffers.
+    In evaluation mode it uses running statistics, if it tracks them.
+
+    Args:
+        num_features: the number of channels.
+        eps: added to the variance.
+        momentum: how fast the running statistics follow; ``None`` for the mean over all steps.
+        affine: whether there are parameters of shape (C,): ``weight``, at first ones, and ``bias``, at first zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels.
     """
 
     _ndims = (4,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy.typing as npt
 
@@ -13,7 +13,7 @@ from ..core import empty
 from ..core.extend import Tensor
 from . import functional as F
 from . import init
-from .module import Module
+from .module import Module, unusual
 from .parameter import Parameter
 
 Ints = int | Sequence[int]
@@ -32,7 +32,7 @@ class _ConvNd(Module):
     _function: ClassVar[Callable[..., Tensor]]
     transposed = False
 
-    def _build(
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,
@@ -47,6 +47,24 @@ class _ConvNd(Module):
         device: str | None,
         dtype: npt.DTypeLike | None,
     ) -> None:
+        super().__init__()
+        self._check(in_channels, out_channels, groups, padding_mode)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = self._each("kernel_size", kernel_size)
+        self.stride = self._each("stride", stride)
+        self.dilation = self._each("dilation", dilation)
+        self.output_padding = self._each("output_padding", output_padding)
+        self.padding = self._named_padding(padding) if isinstance(padding, str) else self._each("padding", padding)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (first, second // groups, *self.kernel_size)
+        self.weight = Parameter(empty(*shape, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(out_channels, dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def _check(self, in_channels: int, out_channels: int, groups: int, padding_mode: str) -> None:
         name = type(self).__name__
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(
@@ -55,19 +73,6 @@ class _ConvNd(Module):
         allowed = PADDING_MODES[:1] if self.transposed else PADDING_MODES
         if padding_mode not in allowed:
             raise ValueError(f"{name}: padding_mode must be one of {', '.join(allowed)}, and you gave {padding_mode!r}")
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = self._each("kernel_size", kernel_size), self._each("stride", stride)
-        self.dilation, self.output_padding = (
-            self._each("dilation", dilation),
-            self._each("output_padding", output_padding),
-        )
-        self.padding = self._named_padding(padding) if isinstance(padding, str) else self._each("padding", padding)
-        self.groups, self.padding_mode = groups, padding_mode
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = (first, second // groups, *self.kernel_size)
-        self.weight = Parameter(empty(*shape, dtype=dtype, device=device))
-        self.register_parameter("bias", Parameter(empty(out_channels, dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
 
     def _each(self, name: str, value: Ints) -> tuple[int, ...]:
         given = (value,) * self._dims if isinstance(value, int) else tuple(value)
@@ -96,14 +101,14 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         parts = [str(self.in_channels), str(self.out_channels), f"kernel_size={self.kernel_size}"]
-        usual: dict[str, Any] = {
+        usual = {
             "stride": None,
             "padding": (0,) * self._dims,
             "dilation": (1,) * self._dims,
             "output_padding": (0,) * self._dims,
             "groups": 1,
         }
-        parts += [f"{key}={getattr(self, key)}" for key, value in usual.items() if getattr(self, key) != value]
+        parts += unusual(self, usual)
         parts += [] if self.bias is not None else ["bias=False"]
         return ", ".join(parts if self.padding_mode == "zeros" else [*parts, f"padding_mode={self.padding_mode}"])
 
@@ -123,8 +128,7 @@ class _Conv(_ConvNd):
         device: str | None = None,
         dtype: npt.DTypeLike | None = None,
     ) -> None:
-        super().__init__()
-        self._build(
+        super().__init__(
             in_channels,
             out_channels,
             kernel_size,
@@ -210,8 +214,7 @@ class _ConvTranspose(_ConvNd):
         device: str | None = None,
         dtype: npt.DTypeLike | None = None,
     ) -> None:
-        super().__init__()
-        self._build(
+        super().__init__(
             in_channels,
             out_channels,
             kernel_size,

@@ -245,3 +245,8 @@ class Module(Hooked):
         if not children and len(lines) <= 1:
             return f"{type(self).__name__}({''.join(lines)})"
         return f"{type(self).__name__}(\n  " + "\n  ".join(lines + children) + "\n)"
+
+
+def unusual(module: Module, usual: Mapping[str, object]) -> list[str]:
+    """The settings of a module that are not as usual, as its ``repr`` shows them."""
+    return [f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value]

@@ -1,4 +1,7 @@
-"""Layers that put something around their input: a constant, its mirror image, its edge, or its other end."""
+"""Layers that put something around their input: a constant, its mirror image, its edge, or its other end.
+
+All take ``padding`` as ``ConstantPad2d`` does.
+"""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -55,7 +58,15 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """Puts ``value`` around (N, C, H, W) or (C, H, W)."""
+    """Puts ``value`` around (N, C, H, W) or (C, H, W).
+
+    Args:
+        padding: how much on all sides; or a number for each: left, right, above, below. Negative ones cut off.
+        value: what.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 2
 
@@ -81,7 +92,7 @@ class ZeroPad1d(_ZeroPad):
 
 
 class ZeroPad2d(_ZeroPad):
-    """Puts zeros around (N, C, H, W) or (C, H, W)."""
+    """``ConstantPad2d`` of zeros: around (N, C, H, W) or (C, H, W)."""
 
     _dims = 2
 

@@ -54,19 +54,31 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of (N, C, L) or (C, L)."""
+    """``MaxPool2d`` in one dimension: of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of each window of (N, C, H, W) or (C, H, W)."""
+    """The largest element of each window of (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size: of the window; one number, or one for each dimension, as for those that follow.
+        stride: how far it moves; as far as it is large, if ``None``.
+        padding: how many elements on each side count as -inf; at most half the window.
+        dilation: how far apart the elements are that it sees.
+        return_indices: whether calls also return where the largest ones were, as ``MaxUnpool2d`` takes it.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     _function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """``MaxPool2d`` in three dimensions: of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.max_pool3d)
 
@@ -107,7 +119,7 @@ class MaxUnpool3d(_MaxUnpool):
 
 
 class AvgPool1d(Module):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """``AvgPool2d`` in one dimension, without ``divisor_override``: of (N, C, L) or (C, L)."""
 
     def __init__(
         self,
@@ -161,13 +173,22 @@ class _AvgPool(AvgPool1d):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size, stride, padding, ceil_mode: as those of ``MaxPool2d``.
+        count_include_pad: whether the padding's zeros count in the means.
+        divisor_override: what sums are divided by, instead of the number of elements.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     _function = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """``AvgPool2d`` in three dimensions: of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.avg_pool3d)
 
@@ -235,7 +256,10 @@ class AdaptiveAvgPool1d(_AdaptivePool):
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """The means of ``output_size`` parts of (N, C, H, W) or (C, H, W)."""
+    """The means of ``output_size`` parts of (N, C, H, W) or (C, H, W).
+
+    That is one number, or one for each dimension, of which ``None`` stands for the length that it has.
+    """
 
     _function = staticmethod(F.adaptive_avg_pool2d)
 

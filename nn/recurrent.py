@@ -15,12 +15,10 @@ from . import init
 from .functional.elman import ACTIVATIONS, rnn_layer
 from .functional.gru import gru_layer
 from .functional.lstm import lstm_layer
-from .functional.recurrence import Steps, Weights
-from .module import Module
+from .functional.recurrence import States, Steps, Weights
+from .module import Module, unusual
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
-
-States = tuple[Tensor, ...]
 
 
 class RNNBase(Module):
@@ -183,8 +181,7 @@ class RNNBase(Module):
         return hx
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        defaults = {
+        usual = {
             "proj_size": 0,
             "num_layers": 1,
             "bias": True,
@@ -192,8 +189,7 @@ class RNNBase(Module):
             "dropout": 0.0,
             "bidirectional": False,
         }
-        changed = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
-        return ", ".join([text, *changed])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, usual)])
 
 
 class RNN(RNNBase):

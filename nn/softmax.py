@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.extend import Tensor
 from . import functional as F
 from .module import Module
@@ -13,7 +15,7 @@ class _AlongDim(Module):
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim: Any = dim
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -57,16 +59,16 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class GLU(Module):
-    """The first half along ``dim`` times the sigmoid of the second half."""
+class GLU(_AlongDim):
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    Raises:
+        ValueError: (of a call) that dimension has an odd length.
+    """
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
+        super().__init__(dim)
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the input's shape, with half its length along ``dim``."""
         return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"

@@ -22,23 +22,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feedforward part, and where the norms are.
-
-    Args:
-        d_model: features of inputs and outputs.
-        nhead: heads of attention.
-        dim_feedforward: features between the two linear maps.
-        dropout: applied after each part, to attention weights, and between the linear maps.
-        activation: "relu", "gelu" or a function.
-        layer_norm_eps: of the norms.
-        batch_first: whether inputs are (N, L, E) instead of (L, N, E).
-        norm_first: normalise before each part instead of after it.
-        bias: whether linear maps and norms have biases.
-        device, dtype: of the parameters.
-
-    Raises:
-        ValueError: another activation, or ``d_model`` cannot be shared among the heads.
-    """
+    """What encoder and decoder layers share: the feedforward part, and where the norms are."""
 
     _parts: int
 
@@ -84,7 +68,23 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feedforward part; arguments as those of ``_Layer``, whose names and order are PyTorch's."""
+    """Self-attention and a feedforward part.
+
+    Args:
+        d_model: features of inputs and outputs.
+        nhead: heads of attention.
+        dim_feedforward: features between the two linear maps.
+        dropout: applied after each part, to attention weights, and between the linear maps.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: of the norms.
+        batch_first: whether inputs are (N, L, E) instead of (L, N, E).
+        norm_first: normalise before each part instead of after it.
+        bias: whether linear maps and norms have biases.
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: another activation, or ``d_model`` cannot be shared among the heads.
+    """
 
     _parts = 2
 
@@ -104,7 +104,10 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to an encoder's output, and a feedforward part; arguments as those of the encoder's layer."""
+    """Self-attention, attention to an encoder's output, and a feedforward part.
+
+    Arguments are those of ``TransformerEncoderLayer``.
+    """
 
     _parts = 3
 

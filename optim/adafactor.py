@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, average_in, buffer, next_step
+from .arithmetic import at_least, average_in, buffer, next_step, turned
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -61,7 +61,7 @@ class Adafactor(Optimizer):
         step = next_step(state)
         smallest = np.finfo(value.dtype).eps if group["eps"][0] is None else group["eps"][0]
         rate = min(group["lr"], step**-0.5) * max(group["eps"][1], _root_mean_square(value))
-        direction = -grad if group["maximize"] else grad
+        direction = turned(grad, group)
         squares = _squares(direction, state, step ** group["beta2_decay"], float(smallest))
         change = direction / np.sqrt(np.maximum(squares, smallest * smallest)).astype(value.dtype)
         rate /= max(1.0, _root_mean_square(change) / group["d"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable
+from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable, turned
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -68,7 +68,7 @@ class Adagrad(Optimizer):
             raise RuntimeError("Adagrad takes sparse gradients only without weight_decay, which touches every row")
         rate = self._rate(next_step(state), group)
         total = buffer(state, "sum", value, group["initial_accumulator_value"])
-        direction = -grad if group["maximize"] else grad
+        direction = turned(grad, group)
         total[rows] += direction * direction
         value[rows] -= rate * (direction / (np.sqrt(total[rows]) + group["eps"]))
 

@@ -26,16 +26,27 @@ def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
         yield tuple(array[start : start + BLOCK] for array in flat)
 
 
-def descent(grad: Array, value: Array, group: dict[str, Any], decay: bool = True) -> Array:
+def descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
     """The direction to go against: ``grad``, with its sign turned for ``maximize``, and with ``weight_decay``.
 
     It is ``grad`` itself where neither is asked for, so it must not be written into.
     """
-    if group["maximize"]:
-        grad = -grad
-    if decay and group["weight_decay"]:
-        grad = grad + group["weight_decay"] * value
-    return grad
+    direction = turned(grad, group)
+    return direction + group["weight_decay"] * value if group["weight_decay"] else direction
+
+
+def decayed_descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
+    """``descent``; but with ``decoupled_weight_decay`` it is ``value`` itself that decays, here and now."""
+    if not group["decoupled_weight_decay"]:
+        return descent(grad, value, group)
+    if group["weight_decay"]:
+        value *= 1 - group["lr"] * group["weight_decay"]
+    return turned(grad, group)
+
+
+def turned(grad: Array, group: dict[str, Any]) -> Array:
+    """``grad``, with its sign turned for ``maximize``."""
+    return -grad if group["maximize"] else grad
 
 
 def average_in(average: Array, new: Array, share: float) -> None:

@@ -13,7 +13,7 @@ from .arithmetic import (
     average_square_in,
     buffer,
     check_betas,
-    descent,
+    decayed_descent,
     in_blocks,
     next_step,
     not_differentiable,
@@ -87,10 +87,7 @@ class NAdam(Optimizer):
 def _update(
     group: Group, weights: tuple[float, float], root: float, value: Array, grad: Array, average: Array, square: Array
 ) -> None:
-    decoupled = group["decoupled_weight_decay"]
-    direction = descent(grad, value, group, decay=not decoupled)
-    if decoupled and group["weight_decay"]:
-        value *= 1 - group["lr"] * group["weight_decay"]
+    direction = decayed_descent(grad, value, group)
     average_in(average, direction, 1 - group["betas"][0])
     average_square_in(square, direction, group["betas"][1])
     denominator = np.sqrt(square)

@@ -13,7 +13,7 @@ from .arithmetic import (
     average_square_in,
     buffer,
     check_betas,
-    descent,
+    decayed_descent,
     in_blocks,
     next_step,
     not_differentiable,
@@ -87,10 +87,7 @@ def _update(
     group: Group, step: int, rectified: float | None, value: Array, grad: Array, average: Array, square: Array
 ) -> None:
     beta1, beta2 = group["betas"]
-    decoupled = group["decoupled_weight_decay"]
-    direction = descent(grad, value, group, decay=not decoupled)
-    if decoupled and group["weight_decay"]:
-        value *= 1 - group["lr"] * group["weight_decay"]
+    direction = decayed_descent(grad, value, group)
     average_in(average, direction, 1 - beta1)
     average_square_in(square, direction, beta2)
     change = average * (group["lr"] / (1 - beta1**step))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import at_least, buffer, next_step, not_differentiable
+from .arithmetic import at_least, buffer, next_step, not_differentiable, turned
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -54,7 +54,7 @@ class Rprop(Optimizer):
         former = buffer(state, "prev", value)
         sizes = buffer(state, "step_size", value, group["lr"])
         minus, plus = group["etas"]
-        direction = -grad if group["maximize"] else grad
+        direction = turned(grad, group)
         signs = np.sign(direction * former)
         sizes *= np.where(signs > 0, plus, np.where(signs < 0, minus, 1)).astype(sizes.dtype)
         np.clip(sizes, *group["step_sizes"], out=sizes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, descent, in_blocks, not_differentiable
+from .arithmetic import at_least, descent, in_blocks, not_differentiable, turned
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -79,7 +79,7 @@ class SGD(Optimizer):
             dense[rows] = grad
             self.update(value, dense, state, group)
             return
-        value[rows] -= group["lr"] * (-grad if group["maximize"] else grad)
+        value[rows] -= group["lr"] * turned(grad, group)
 
 
 def _update_with_momentum(group: Group, first: bool, value: Array, grad: Array, buffer: Array) -> None:

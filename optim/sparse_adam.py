@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import buffer, check_betas, next_step
+from .arithmetic import buffer, check_betas, next_step, turned
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -46,7 +46,7 @@ class SparseAdam(Optimizer):
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         beta1, beta2 = group["betas"]
-        direction = -grad if group["maximize"] else grad
+        direction = turned(grad, group)
         averages, squares = (buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq"))
         average = averages[rows] + (direction - averages[rows]) * (1 - beta1)
         square = squares[rows] + (direction * direction - squares[rows]) * (1 - beta2)

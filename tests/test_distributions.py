@@ -144,15 +144,12 @@ def test_gradients_through_samples(case):
 
 
 @pytest.mark.parametrize("concentration", [0.02, 0.3, 1.0, 4.5, 60.0, 2000.0])
-def test_a_gamma_sample_moves_so_that_smaller_ones_stay_as_probable(concentration):
-    # The cdf at the sample must not change with the concentration; integrated numerically.
+def test_a_gamma_sample_grows_with_its_concentration(concentration):
     a = tg.tensor([concentration] * 5, requires_grad=True)
-    sample = d.Gamma(a, 1.0, validate_args=False).rsample()
-    (slope,) = tg.autograd.grad(sample.sum(), a)
-    if concentration >= 1:  # below, a sample is made of two numbers, and moves by both
-        return_to = [cdf_slope(concentration, float(x)) for x in sample.detach().numpy()]
-        assert np.all(np.isfinite(slope.numpy())) and np.all(slope.numpy() > 0) and len(return_to) == 5
-    assert np.all(np.isfinite(slope.numpy()))
+    (slope,) = tg.autograd.grad(d.Gamma(a, 1.0).rsample().sum(), a)
+    assert np.isfinite(slope.numpy()).all()
+    # Samples of a tiny concentration are the smallest number that there is, which does not move.
+    assert (slope.numpy() >= 0).all() and (slope.numpy() > 0).any()
 
 
 def cdf_slope(a, x):
@@ -194,10 +191,24 @@ def test_expanding(case):
     made = make(case["name"], case["parameters"])
     wide = made.expand((4, *made.batch_shape))
     assert wide.sample().shape == (4, *made.batch_shape, *made.event_shape)
-    close(
-        wide.log_prob(made.sample()), np.broadcast_to(wide.log_prob(made.sample()).numpy() * 0, wide.batch_shape)
-    ) if 0 else None
+    value = made.sample()
+    close(wide.log_prob(value), np.broadcast_to(made.log_prob(value).numpy(), wide.batch_shape))
     assert type(made).__name__ in repr(made)
+
+
+def test_all_values_of_those_that_have_few():
+    chances = tg.tensor([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    for made in (d.Categorical(chances), d.Bernoulli(chances)):
+        values = made.enumerate_support()
+        assert values.shape == (len(values), *made.batch_shape) and made.enumerate_support(expand=False).shape[1] == 1
+        close(made.log_prob(values).exp().sum(0), np.ones(made.batch_shape))
+    assert d.Categorical(chances).param_shape == (2, 3)
+    close(d.Categorical(tg.ones(3)).perplexity(), 3.0)
+
+
+def test_which_matrices_are_positive_definite():
+    matrices = tg.tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], [[2.0, 1.0], [0.0, 2.0]]])
+    assert d.constraints.positive_definite.check(matrices).tolist() == [True, False, False]
 
 
 def test_policy_gradients_reach_the_logits():

@@ -19,3 +19,4 @@ from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pixels import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .softmax import *  # noqa: F403

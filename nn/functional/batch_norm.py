@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
-from .normalization import by_running, check_channels, updated
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records
+from .normalization import all_at_once, by_running, check_channels, updated
 
 __all__ = ["batch_norm"]
 
@@ -102,14 +102,6 @@ def _sums(parts: Iterator[Array], like: Array, others: Iterator[Array] | None = 
     return result
 
 
-def _pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
-    """The gradients of input, weight and bias: on arrays all at once, for they share what they are made of."""
-    if xp is ARRAYS:
-        return _gradients(grad, edges, *arguments)
-    rules = (_input_rule, _weight_rule, _bias_rule)
-    return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
-
-
 def _gradients(
     grad: Array, edges: Sequence[Any], a: Array, weight: Array | None, count: int, eps: float, mean: Array, rate: Array
 ) -> list[Any]:
@@ -162,4 +154,4 @@ def _bias_rule(xp: Any, g: Any, *_: Any) -> Any:
     return xp.sum_dims(g, (0, *range(2, g.ndim)), False)
 
 
-_BATCH_NORM = Row("batch_norm", pull=_pull)
+_BATCH_NORM = Row("batch_norm", pull=all_at_once(_gradients, _input_rule, _weight_rule, _bias_rule))

@@ -9,8 +9,7 @@ import numpy as np
 
 from ...core import linear, relu, tanh
 from ...core.extend import Array, Tensor, fused, operation, records
-from .gru import replayed
-from .recurrence import Steps, Weights, gradient_of, of_bias, over_steps
+from .recurrence import Steps, Weights, gradient_of, of_bias, over_steps, replayed
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "relu": relu}
 
@@ -26,7 +25,8 @@ def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity
     """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
-        return replayed(x, h, steps, lambda x, h: rnn_step(x, h, Weights(*parts), nonlinearity))
+        y, (last,) = replayed(x, (h,), steps, lambda x, h: (rnn_step(x, h, Weights(*parts), nonlinearity),))
+        return y, last
 
     layer = _Layer(x._array, h._array, weights, steps, nonlinearity)
     outputs = layer.forward()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
+from ...core import chunk, linear, sigmoid, tanh
 from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
@@ -22,6 +22,7 @@ from .recurrence import (
     of_bias,
     over_steps,
     planes,
+    replayed,
     rows_of,
     through,
     times_inputs,
@@ -46,7 +47,8 @@ def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Ten
     """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
-        return replayed(x, h, steps, lambda x, h: gru_step(x, h, Weights(*parts)))
+        y, (last,) = replayed(x, (h,), steps, lambda x, h: (gru_step(x, h, Weights(*parts)),))
+        return y, last
 
     layer = _Layer(x._array, h._array, weights, steps)
     outputs = layer.forward()
@@ -55,16 +57,6 @@ def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Ten
         return Tensor(outputs[0]), Tensor(outputs[1])
     y, last = fused("Gru", inputs, outputs, layer.backward, replay)
     return y, last
-
-
-def replayed(x: Tensor, h: Tensor, steps: Steps, one: Any) -> tuple[Tensor, Tensor]:
-    """All steps by ordinary operations; ``one(x, h)`` makes one step."""
-    outputs: dict[int, Tensor] = {}
-    for step, count in steps:
-        new = one(x[step, :count], h[:count])
-        outputs[step] = cat([new, zeros_like(h[count:])])
-        h = cat([new, h[count:]])
-    return stack([outputs[step] for step in range(len(outputs))]), h
 
 
 class _Layer:

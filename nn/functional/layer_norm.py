@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
-from .normalization import affine, last_dims, standardized
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records
+from .normalization import affine, all_at_once, last_dims, standardized
 
 __all__ = ["layer_norm"]
 
@@ -59,14 +59,6 @@ def layer_norm(
 def _row_sums(rows: Array) -> Array:
     size = rows.shape[1]
     return rows @ np.ones(size, rows.dtype) if size <= SHORT else rows.sum(axis=1)
-
-
-def _pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
-    """The gradients of input, weight and bias: on arrays all at once, for they share what they are made of."""
-    if xp is ARRAYS:
-        return _gradients(grad, edges, *arguments)
-    rules = (_input_rule, _weight_rule, _bias_rule)
-    return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
 
 
 def _gradients(
@@ -124,4 +116,4 @@ def _bias_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, *_: Any) -> Any
     return xp.fit(g, shape, g.dtype)
 
 
-_LAYER_NORM = Row("layer_norm", pull=_pull)
+_LAYER_NORM = Row("layer_norm", pull=all_at_once(_gradients, _input_rule, _weight_rule, _bias_rule))

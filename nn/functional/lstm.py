@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import cat, chunk, linear, sigmoid, stack, tanh, zeros_like
+from ...core import chunk, linear, sigmoid, tanh
 from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
@@ -25,6 +25,7 @@ from .recurrence import (
     of_bias,
     over_steps,
     planes,
+    replayed,
     rows_of,
     through,
     times_inputs,
@@ -49,7 +50,9 @@ def lstm_layer(
     """All steps: (T, N, I), (N, H) and (N, C) give (T, N, H), and the last h and c of each sequence."""
 
     def replay(x: Tensor, h: Tensor, c: Tensor, *parts: Any) -> tuple[Tensor, Tensor, Tensor]:
-        return _replayed(x, h, c, Weights(*parts[:4]), steps, parts[4] if len(parts) > 4 else None)
+        weights, project = Weights(*parts[:4]), parts[4] if len(parts) > 4 else None
+        y, (last_h, last_c) = replayed(x, (h, c), steps, lambda x, h, c: lstm_step(x, h, c, weights, project))
+        return y, last_h, last_c
 
     inputs = (x, h, c, *weights, *(() if project is None else (project,)))
     if project is not None:
@@ -60,17 +63,6 @@ def lstm_layer(
         return Tensor(outputs[0]), Tensor(outputs[1]), Tensor(outputs[2])
     y, last_h, last_c = fused("Lstm", inputs, outputs, layer.backward, replay)
     return y, last_h, last_c
-
-
-def _replayed(
-    x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    outputs: dict[int, Tensor] = {}
-    for step, count in steps:
-        new_h, new_c = lstm_step(x[step, :count], h[:count], c[:count], weights, project)
-        h, c = cat([new_h, h[count:]]), cat([new_c, c[count:]])
-        outputs[step] = cat([new_h, zeros_like(h[count:])])
-    return stack([outputs[step] for step in range(len(outputs))]), h, c
 
 
 # The gates in the order in which they are computed, by their places in PyTorch's: forget, output, input, cell. So the

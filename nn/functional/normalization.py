@@ -7,14 +7,14 @@ All kinds are two operations: ``standardized`` over some dimensions, then ``affi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import core
 from ...core import no_grad
-from ...core.extend import Array, Row, Tensor, keep, keep_result, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records
 
 __all__ = [
     "group_norm",
@@ -91,6 +91,20 @@ def _affine_input(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, d
 
 _STANDARDIZE = Row("standardize", _rule)
 _AFFINE = Row("affine", _affine_input, _affine_weight, _affine_bias)
+
+
+def all_at_once(gradients: Callable[..., list[Any]], *rules: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """What pulls a gradient back to the arguments of a row: in a recorded pass, a rule for each.
+
+    On arrays, ``gradients(grad, edges, *arguments)`` computes all, for they share what they are made of.
+    """
+
+    def pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
+        if xp is ARRAYS:
+            return gradients(grad, edges, *arguments)
+        return [None if edge is None else rule(xp, grad, *arguments) for rule, edge in zip(rules, edges)]
+
+    return pull
 
 
 def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ...core import cat, stack, zeros_like
 from ...core.extend import Array, Tensor
+
+States = tuple[Tensor, ...]
 
 
 class Steps:
@@ -68,6 +71,19 @@ class Weights(NamedTuple):
     hh: Tensor
     bias_ih: Tensor | None = None
     bias_hh: Tensor | None = None
+
+
+def replayed(x: Tensor, states: States, steps: Steps, one: Callable[..., States]) -> tuple[Tensor, States]:
+    """All steps by ordinary operations: from (T, N, I) and first states (N, H) to (T, N, H) and the last states.
+
+    ``one(x, *states)`` makes one step; the first of the states that it returns is the output.
+    """
+    outputs: dict[int, Tensor] = {}
+    for step, count in steps:
+        new = one(x[step, :count], *(state[:count] for state in states))
+        outputs[step] = cat([new[0], zeros_like(states[0][count:])])
+        states = tuple(cat([now, state[count:]]) for now, state in zip(new, states))
+    return stack([outputs[step] for step in range(len(outputs))]), states
 
 
 def planes(matrix: Array, order: Sequence[int]) -> Array:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...core import no_grad, randn
 from ...core.extend import Tensor
 from ..convolution import _ConvTranspose
 from ..functional import normalize
 from ..module import Module
-from ..parameter import Parameter
+from .weight_hooks import WeightHook, plain_weight, removed
 
 
-class _SpectralNormHook:
-    """Before each call, sets the weight anew; an object, so that ``remove_spectral_norm`` finds it and pickle takes it."""
+class _SpectralNormHook(WeightHook):
+    kind = "spectral_norm"
+    parts = ("_orig", "_u", "_v")
 
     def __init__(self, name: str, n_power_iterations: int, eps: float, dim: int) -> None:
-        self.name = name
+        super().__init__(name)
         self.n_power_iterations = n_power_iterations
         self.eps = eps
         self.dim = dim
@@ -27,8 +26,7 @@ class _SpectralNormHook:
 
     def compute(self, module: Module, improve: bool) -> Tensor:
         """The weight divided by the estimate of its largest singular value, which is made better first."""
-        weight = getattr(module, self.name + "_orig")
-        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        weight, u, v = (getattr(module, self.name + part) for part in self.parts)
         matrix = self.matrix(weight)
         if improve:
             with no_grad():
@@ -37,9 +35,6 @@ class _SpectralNormHook:
                     u.copy_(normalize(matrix @ v, dim=0, eps=self.eps))
         # Copies: the next step changes the buffers, which this one's graph keeps.
         return weight / (u.clone() @ (matrix @ v.clone()))
-
-    def __call__(self, module: Module, args: Any) -> None:
-        setattr(module, self.name, self.compute(module, module.training))
 
 
 def spectral_norm(
@@ -60,13 +55,11 @@ def spectral_norm(
         AttributeError: there is no such parameter.
         ValueError: it has ``spectral_norm`` already, or not a positive number of iterations.
     """
-    if _key_of(module, name) is not None:
-        raise ValueError(f"{name!r} of {type(module).__name__} has spectral_norm already")
     if n_power_iterations < 1:
         raise ValueError(f"n_power_iterations must be positive, and you gave {n_power_iterations}")
     axis = int(isinstance(module, _ConvTranspose)) if dim is None else dim
     hook = _SpectralNormHook(name, n_power_iterations, eps, axis)
-    weight = module.get_parameter(name)
+    weight = plain_weight(module, hook)
     matrix = hook.matrix(weight.detach())
     del module._parameters[name]
     module.register_parameter(name + "_orig", weight)
@@ -84,19 +77,4 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     Raises:
         ValueError: it has no ``spectral_norm``.
     """
-    key = _key_of(module, name)
-    if key is None or module._hooks is None:
-        raise ValueError(f"{name!r} of {type(module).__name__} has no spectral_norm")
-    hook, _ = module._hooks.before.pop(key)
-    weight = hook.compute(module, False).detach()
-    delattr(module, name)
-    for part in ("_orig", "_u", "_v"):
-        delattr(module, name + part)
-    module.register_parameter(name, Parameter(weight))
-    return module
-
-
-def _key_of(module: Module, name: str) -> int | None:
-    hooks = {} if module._hooks is None else module._hooks.before
-    found = (key for key, (hook, _) in hooks.items() if isinstance(hook, _SpectralNormHook) and hook.name == name)
-    return next(found, None)
+    return removed(module, name, _SpectralNormHook)

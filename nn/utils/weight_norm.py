@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...core import linalg
 from ...core.extend import Tensor
 from ..module import Module
 from ..parameter import Parameter
+from .weight_hooks import WeightHook, plain_weight, removed
 
 
 def norm_except_dim(v: Tensor, dim: int = 0) -> Tensor:
@@ -17,20 +16,18 @@ def norm_except_dim(v: Tensor, dim: int = 0) -> Tensor:
     return linalg.vector_norm(v, 2, tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim), True)
 
 
-class _WeightNormHook:
-    """Before each call, sets the weight anew; an object, so that ``remove_weight_norm`` finds it and pickle takes it."""
+class _WeightNormHook(WeightHook):
+    kind = "weight_norm"
+    parts = ("_g", "_v")
 
     def __init__(self, name: str, dim: int) -> None:
-        self.name = name
+        super().__init__(name)
         self.dim = dim
 
-    def compute(self, module: Module) -> Tensor:
+    def compute(self, module: Module, improve: bool = False) -> Tensor:
         """The weight, from its lengths and directions."""
-        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
+        g, v = (getattr(module, self.name + part) for part in self.parts)
         return v * (g / norm_except_dim(v, self.dim))
-
-    def __call__(self, module: Module, args: Any) -> None:
-        setattr(module, self.name, self.compute(module))
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -42,13 +39,11 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         AttributeError: there is no such parameter.
         ValueError: it has ``weight_norm`` already.
     """
-    if _key_of(module, name) is not None:
-        raise ValueError(f"{name!r} of {type(module).__name__} has weight_norm already")
     hook = _WeightNormHook(name, -1 if dim is None else dim)
-    weight = module.get_parameter(name)
+    weight = plain_weight(module, hook).detach()
     del module._parameters[name]
-    module.register_parameter(name + "_g", Parameter(norm_except_dim(weight.detach(), hook.dim)))
-    module.register_parameter(name + "_v", Parameter(weight.detach().clone()))
+    module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim)))
+    module.register_parameter(name + "_v", Parameter(weight.clone()))
     hook(module, ())
     module.register_forward_pre_hook(hook)
     return module
@@ -60,19 +55,4 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     Raises:
         ValueError: it has no ``weight_norm``.
     """
-    key = _key_of(module, name)
-    if key is None or module._hooks is None:
-        raise ValueError(f"{name!r} of {type(module).__name__} has no weight_norm")
-    hook, _ = module._hooks.before.pop(key)
-    weight = hook.compute(module).detach()
-    delattr(module, name)
-    for part in ("_g", "_v"):
-        delattr(module, name + part)
-    module.register_parameter(name, Parameter(weight))
-    return module
-
-
-def _key_of(module: Module, name: str) -> int | None:
-    hooks = {} if module._hooks is None else module._hooks.before
-    found = (key for key, (hook, _) in hooks.items() if isinstance(hook, _WeightNormHook) and hook.name == name)
-    return next(found, None)
+    return removed(module, name, _WeightNormHook)

@@ -13,7 +13,6 @@ from .check import Make, OpCheck, Samples
 from .shaping import of
 
 la = tg.linalg
-LAPACK = ("float32", "float64", "complex64", "complex128")
 
 
 def shapes(*pairs: tuple[tuple[int, ...], ...]) -> Samples:

@@ -1,0 +1,77 @@
+"""Softmax and its relatives, and gated units: what looks along one dimension."""
+# ruff: noqa: A002 - PyTorch names its arguments so
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import core
+from ...core import sigmoid
+from ...core.extend import Tensor, operation
+
+__all__ = ["glu", "gumbel_softmax", "log_softmax", "softmax", "softmin"]
+
+
+@operation
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    Raises:
+        ValueError: that dimension has an odd length.
+    """
+    if not input.ndim or input.size(dim) % 2:
+        raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
+    first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
+    return first * sigmoid(second)
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """``exp(input)`` divided by its sum along ``dim``."""
+    return core.softmax(input, _given_dim("softmax", dim, input, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
+    """``softmax`` of ``-input``."""
+    return core.softmax(-input, _given_dim("softmin", dim, input, _stacklevel), dtype)
+
+
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None
+) -> Tensor:
+    """The logarithm of ``softmax``, precise where that is tiny."""
+    return core.log_softmax(input, _given_dim("log_softmax", dim, input, _stacklevel), dtype)
+
+
+def _given_dim(name: str, dim: int | None, input: Tensor, stacklevel: int) -> int:
+    if dim is not None:
+        return dim
+    chosen = 0 if input.ndim in (0, 1, 3) else 1
+    warnings.warn(f"{name}() without dim is deprecated; write dim={chosen} to keep what it does", stacklevel=stacklevel)
+    return chosen
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample of categories that gradients flow through (Jang et al. 2017; Maddison et al. 2017).
+
+    Args:
+        logits: unnormalised log-probabilities along ``dim``.
+        tau: the temperature: the lower, the closer to one category.
+        hard: return one-hot samples, with the gradients of the soft ones.
+        eps: has no meaning here.
+        dim: the categories' dimension.
+    """
+    noise = core.rand_like(logits).numpy()
+    # -log of an exponential number; of exactly 0 there would be no logarithm.
+    gumbels = Tensor(
+        -np.log(-np.log1p(-np.minimum(noise, 1 - np.finfo(noise.dtype).epsneg)) + np.finfo(noise.dtype).tiny)
+    )
+    soft = core.softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    winners = soft.detach().argmax(dim, keepdim=True).numpy()
+    one_hot = np.zeros(soft.shape, soft.dtype)
+    np.put_along_axis(one_hot, winners, 1, dim)
+    return Tensor(one_hot) - soft.detach() + soft
