@@ -83,7 +83,7 @@ def _turned(weight: Array, groups: int) -> Array:
     """The weight that leads back: turned round, inputs and outputs exchanged in each group."""
     outputs, inputs, *kernel = weight.shape
     exchanged = (
-        np.flip(weight, range(2, weight.ndim)).reshape(groups, outputs // groups, inputs, *kernel).swapaxes(1, 2)
+        np.flip(weight, tuple(range(2, weight.ndim))).reshape(groups, outputs // groups, inputs, *kernel).swapaxes(1, 2)
     )
     return exchanged.reshape(groups * inputs, outputs // groups, *kernel)
 
