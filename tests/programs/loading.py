@@ -123,10 +123,6 @@ class Table(Dataset):
         return len(self.table)
 
 
-def first_of(samples):
-    return samples[0]
-
-
 def note_start(number):
     info = get_worker_info()
     info.dataset.count += 100 * (number + 1)
