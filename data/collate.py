@@ -64,10 +64,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Mapping):
         return _alike(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, Sequence):
-        converted = [default_convert(item) for item in data]
-        if isinstance(data, tuple):
-            return type(data)(*converted) if hasattr(data, "_fields") else converted
-        return _alike(data, converted)
+        return _alike(data, [default_convert(item) for item in data])
     return data
 
 
@@ -100,15 +97,14 @@ def _stacked(samples: Sequence[Tensor]) -> Tensor:
 def _transposed(first: Sequence[Any], batch: Sequence[Sequence[Any]]) -> Any:
     if any(len(sample) != len(first) for sample in batch):
         raise ValueError(f"samples of different lengths do not make a batch: {sorted({len(s) for s in batch})}")
-    columns = [default_collate(column) for column in zip(*batch)]
-    if isinstance(first, tuple):
-        return type(first)(*columns) if hasattr(first, "_fields") else columns
-    return _alike(first, columns)
+    return _alike(first, [default_collate(column) for column in zip(*batch)])
 
 
-def _alike(first: Any, collated: Any) -> Any:
-    """The collated entries in a container of the samples' own class, if that can be made so."""
+def _alike(sample: Any, entries: Any) -> Any:
+    """The entries in a container of a sample's own class, if that can be made so; those of a plain tuple in a list."""
+    if isinstance(sample, tuple):
+        return type(sample)(*entries) if hasattr(sample, "_fields") else entries
     try:
-        return type(first)(collated)
+        return type(sample)(entries)
     except TypeError:
-        return collated
+        return entries

@@ -261,9 +261,10 @@ def rebuilt(failure: Failure, worker: Worker) -> Exception:
     """The exception of a worker, with its traceback there as the cause; another if it cannot be had here."""
     error: Any = None
     try:
-        error = None if failure.pickled is None else pickle.loads(failure.pickled)
+        if failure.pickled is not None:
+            error = pickle.loads(failure.pickled)
     except Exception:
-        error = None
+        pass  # its class cannot be made here
     # A StopIteration would end the caller's loop without a word.
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
         error = DataLoaderError(f"{failure.kind} in {worker}: {failure.text}")

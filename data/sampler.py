@@ -110,10 +110,8 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
-        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(f"num_samples must be a positive integer, and you gave {num_samples!r}")
-        if not isinstance(replacement, bool):
-            raise ValueError(f"replacement must be a bool, and you gave {replacement!r}")
+        _check_positive("num_samples", num_samples)
+        _check_bool("replacement", replacement)
         self.weights = as_tensor(weights, dtype=float64)
         self.num_samples = num_samples
         self.replacement = replacement
@@ -145,10 +143,8 @@ class BatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size must be a positive integer, and you gave {batch_size!r}")
-        if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last must be a bool, and you gave {drop_last!r}")
+        _check_positive("batch_size", batch_size)
+        _check_bool("drop_last", drop_last)
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
@@ -162,3 +158,13 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ValueError(f"{name} must be a positive integer, and you gave {value!r}")
+
+
+def _check_bool(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be a bool, and you gave {value!r}")

@@ -38,11 +38,12 @@ class RNNCellBase(Module):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        for name, shape in (("ih", (input_size,)), ("hh", (hidden_size,))):
-            weight = empty(num_chunks * hidden_size, *shape, dtype=dtype, device=device)
-            self.register_parameter(f"weight_{name}", Parameter(weight))
+        rows = num_chunks * hidden_size
+        for name, columns in (("ih", input_size), ("hh", hidden_size)):
+            weight = Parameter(empty(rows, columns, dtype=dtype, device=device))
+            self.register_parameter(f"weight_{name}", weight)
         for name in ("ih", "hh"):
-            vector = Parameter(empty(num_chunks * hidden_size, dtype=dtype, device=device)) if bias else None
+            vector = Parameter(empty(rows, dtype=dtype, device=device)) if bias else None
             self.register_parameter(f"bias_{name}", vector)
         self.reset_parameters()
 

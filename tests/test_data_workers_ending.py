@@ -236,10 +236,6 @@ def start(context, how):
     return process, [int(word) for word in process.stdout.readline().split()[1:]]
 
 
-def gone(workers, until):
-    until(lambda: not any(map(alive, workers)))
-
-
 @pytest.mark.parametrize("how, code", [("end", 0), ("exit", 3), ("raise", 1)])
 def test_a_program_that_ends_in_a_pass(context, how, code):
     process, workers = start(context, how)
@@ -264,4 +260,4 @@ def test_workers_end_with_a_killed_parent(context, how, until):
     assert process.stdout.readline() == "waiting\n" and len(workers) == 2
     process.kill()
     process.communicate(timeout=LIMIT)
-    gone(workers, until)
+    until(lambda: not any(map(alive, workers)))

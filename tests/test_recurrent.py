@@ -1,4 +1,7 @@
-"""Recurrent layers and cells give PyTorch's numbers (tests/golden/record_recurrent.py), and their gradients are right twice."""
+"""Recurrent layers and cells give PyTorch's numbers (tests/golden/record_recurrent.py).
+
+That their gradients are right, first and second, is checked with those of all operations (testing/ops/recurrence.py).
+"""
 
 import json
 from pathlib import Path
@@ -7,10 +10,6 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
-from telegrad.nn.functional.elman import rnn_layer
-from telegrad.nn.functional.gru import gru_layer
-from telegrad.nn.functional.lstm import lstm_layer
-from telegrad.nn.functional.recurrence import Steps, Weights
 from telegrad.nn.utils import rnn
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "recurrent.json").read_text())
@@ -91,31 +90,6 @@ def test_cells(case, dtype):
     h, c = (numbers(seed, SEQUENCES, HIDDEN, dtype=dtype).requires_grad_() for seed in (2, 3))
     outputs = flat(module(x, (h, c) if case["cell"] == "LSTMCell" else h))
     check(outputs, {"x": x, "h": h}, case, module, dtype)
-
-
-def leaves(*shapes):
-    return [(numbers(seed, *shape) * 0.7).detach().requires_grad_() for seed, shape in enumerate(shapes)]
-
-
-@pytest.mark.parametrize("counts, reverse", [([2, 2], False), ([2, 1], False), ([2, 1], True)])
-@pytest.mark.parametrize(
-    "layer, gates, states", [(lstm_layer, 4, 2), (gru_layer, 3, 1), ("tanh", 1, 1), ("relu", 1, 1)]
-)
-def test_gradients_of_a_layer_are_right_twice(layer, gates, states, counts, reverse):
-    steps, many = Steps(counts, reverse), max(counts)
-
-    def run(x, *rest):
-        own, weights = rest[:states], Weights(*rest[states:])
-        if isinstance(layer, str):
-            return rnn_layer(x, *own, weights, steps, layer)
-        return layer(x, *own, weights, steps)
-
-    rows = gates * 2
-    inputs = leaves((len(counts), many, 2), *[(many, 2)] * states, (rows, 2), (rows, 2), (rows,), (rows,))
-    assert tg.autograd.gradcheck(run, inputs)
-    assert tg.autograd.gradgradcheck(run, inputs)
-    without = [tensor if place < 1 + states + 2 else None for place, tensor in enumerate(inputs)]
-    assert tg.autograd.gradcheck(lambda *given: run(*given, None, None), without[: 1 + states + 2])
 
 
 def test_a_layer_is_one_node_and_frees_what_it_saved():

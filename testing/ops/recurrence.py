@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -12,36 +12,43 @@ from ...nn.functional.lstm import lstm_layer
 from ...nn.functional.recurrence import Steps, Weights
 from .check import Make, OpCheck, Samples
 
-INPUT, HIDDEN = 2, 3
-COUNTS = (3, 3, 1)  # how many sequences go on at each step
+INPUT, HIDDEN = 3, 2
+COUNTS, EVEN = (2, 2, 1), (2, 2)  # how many sequences go on at each step
 
 
-def _layer(layer: Callable[..., Any], states: int, reverse: bool, *options: Any) -> Callable[..., tuple[Tensor, ...]]:
+def _layer(
+    layer: Callable[..., Any], states: int, steps: Steps, options: tuple[Any, ...]
+) -> Callable[..., tuple[Tensor, ...]]:
     def run(x: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
-        return layer(x, *others[:states], Weights(*others[states:]), Steps(COUNTS, reverse), *options)
+        return layer(x, *others[:states], Weights(*others[states:]), steps, *options)
 
     return run
 
 
-def _samples(gates: int, states: int, biases: int) -> Samples:
+def _samples(counts: Sequence[int], gates: int, states: int, biases: int) -> Samples:
     def samples(make: Make) -> list[tuple[Tensor, ...]]:
-        size, first = gates * HIDDEN, COUNTS[0]
-        shapes = [(len(COUNTS), first, INPUT), *[(first, HIDDEN)] * states, (size, INPUT), (size, HIDDEN)]
+        size, first = gates * HIDDEN, counts[0]
+        shapes = [(len(counts), first, INPUT), *[(first, HIDDEN)] * states, (size, INPUT), (size, HIDDEN)]
         return [tuple(make(*shape, low=0.1, high=0.9, signs=True) for shape in (*shapes, *[(size,)] * biases))]
 
     return samples
 
 
-def _checks(layer: Callable[..., Any], gates: int, states: int, *options: Any) -> list[OpCheck]:
-    name = layer.__name__
+def _checks(name: str, layer: Callable[..., Any], gates: int, states: int, *options: Any) -> list[OpCheck]:
+    kinds = {"": (EVEN, False, 2), "unlike": (COUNTS, False, 2), "reverse": (COUNTS, True, 0)}
     return [
-        OpCheck(name, _layer(layer, states, False, *options), _samples(gates, states, 2)),
-        OpCheck(f"{name}:reverse", _layer(layer, states, True, *options), _samples(gates, states, 0)),
+        OpCheck(
+            ":".join(filter(None, (name, kind))),
+            _layer(layer, states, Steps(counts, reverse), options),
+            _samples(counts, gates, states, biases),
+        )
+        for kind, (counts, reverse, biases) in kinds.items()
     ]
 
 
 CHECKS = [
-    *_checks(rnn_layer, 1, 1, "tanh"),
-    *_checks(gru_layer, 3, 1),
-    *_checks(lstm_layer, 4, 2),
+    *_checks("rnn_layer", rnn_layer, 1, 1, "tanh"),
+    *_checks("rnn_layer:relu", rnn_layer, 1, 1, "relu"),
+    *_checks("gru_layer", gru_layer, 3, 1),
+    *_checks("lstm_layer", lstm_layer, 4, 2),
 ]

@@ -94,8 +94,6 @@ class Failing(Squares):
             sys.exit(5)
         if self.how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.how == "grad":
-            return
         if self.how == "hang":
             if self.note:
                 self.note.send(os.getpid())
@@ -123,10 +121,6 @@ class Table(Dataset):
 
     def __len__(self):
         return len(self.table)
-
-
-def first_of(samples):
-    return samples[0]
 
 
 def note_start(number):
@@ -159,9 +153,8 @@ class Slow(Squares):
 
 def main(context, how):
     """A program whose loader ends with it, or before it."""
-    loader = DataLoader(Failing(100, "none"), 2, num_workers=2, multiprocessing_context=context)
-    if how == "hang":
-        loader = DataLoader(Failing(100, "hang"), 2, num_workers=2, multiprocessing_context=context)
+    dataset = Failing(100, "hang" if how == "hang" else "none")
+    loader = DataLoader(dataset, 2, num_workers=2, multiprocessing_context=context)
     batches = iter(loader)
     next(batches)
     print("workers", *(worker.process.pid for worker in batches._pool.workers), flush=True)

@@ -30,11 +30,6 @@ def strike():
         rpc.shutdown(graceful=False)
 
 
-def strike_soon():
-    """Answer first."""
-    threading.Timer(0.2, strike).start()
-
-
 class Multiply(tg.autograd.Function):
     """Its gradient strikes."""
 
