@@ -51,7 +51,7 @@ class Hooked(Registry):
             prepend: run it before the hooks that are there.
             with_kwargs: call ``hook(module, args, kwargs)`` instead, which may return ``(args, kwargs)``.
         """
-        return _added(self._call_hooks().before, (hook, with_kwargs), prepend)
+        return self._call_hooks().before.add((hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -64,11 +64,11 @@ class Hooked(Registry):
             with_kwargs: call ``hook(module, args, kwargs, result)`` instead.
             always_call: call it also when ``forward`` raised, with the result ``None``.
         """
-        return _added(self._call_hooks().after, (hook, with_kwargs, always_call), prepend)
+        return self._call_hooks().after.add((hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are there; a returned tuple replaces them."""
-        return _added(self._call_hooks().backward_before, hook, prepend)
+        return self._call_hooks().backward_before.add(hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are there.
@@ -76,7 +76,7 @@ class Hooked(Registry):
         Both are tuples, with ``None`` for what is no tensor or needs no gradient; keyword arguments are left out. A returned
         tuple replaces ``grad_input``.
         """
-        return _added(self._call_hooks().backward, hook, prepend)
+        return self._call_hooks().backward.add(hook, prepend)
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict`` looks at this module."""
@@ -108,15 +108,6 @@ class Hooked(Registry):
     def set_extra_state(self, state: Any) -> None:
         """Take back what ``get_extra_state`` gave."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state; define set_extra_state() to take some")
-
-
-def _added(table: HookTable, hook: Any, prepend: bool) -> RemovableHandle:
-    others = list(table.items()) if prepend else ()
-    if prepend:
-        table.clear()
-    handle = table.add(hook)
-    table.update(others)
-    return handle
 
 
 def run_state_hooks(module: Module, kind: str, *args: Any) -> None:

@@ -37,19 +37,19 @@ class OptimizerHooks:
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before ``state_dict()`` looks."""
-        return _added(self._before_saving, hook, prepend)
+        return self._before_saving.add(hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` with what ``state_dict()`` gives; a returned one replaces it."""
-        return _added(self._after_saving, hook, prepend)
+        return self._after_saving.add(hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before it is loaded; a returned one is loaded instead."""
-        return _added(self._before_loading, hook, prepend)
+        return self._before_loading.add(hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after a state dict was loaded."""
-        return _added(self._after_loading, hook, prepend)
+        return self._after_loading.add(hook, prepend)
 
     @contextmanager
     def step_hooks(self, given: Any) -> Iterator[Any]:
@@ -105,12 +105,3 @@ def _arguments(replaced: Any) -> tuple[Any, Any]:
         "a hook before a step must return None, or a tuple of arguments and a dict of named ones, in a pair; "
         f"it returned {replaced!r}"
     )
-
-
-def _added(table: HookTable, hook: Hook, prepend: bool) -> RemovableHandle:
-    handle = table.add(hook)
-    if prepend:
-        others = [key for key in table if key != handle.id]
-        for key in others:
-            table[key] = table.pop(key)
-    return handle

@@ -21,10 +21,14 @@ class HookTable(dict[int, Any]):
 
     __slots__ = ("__weakref__",)
 
-    def add(self, hook: Any) -> RemovableHandle:
-        """Append ``hook`` and return the handle that removes it."""
+    def add(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Put ``hook`` after all others, or before them, and return the handle that removes it."""
         key = next(_ids)
+        others = list(self.items()) if prepend else ()
+        if prepend:
+            self.clear()
         self[key] = hook
+        self.update(others)
         return RemovableHandle(self, key)
 
     def calls(self) -> Iterator[Any]:
