@@ -69,7 +69,7 @@ class CharTransformer(nn.Module):
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, and show what came out."""
     about = "A small transformer learns to write like Python's language reference."
-    options = parse("transformer", about, 800, 0.003, arguments)
+    options = parse("transformer", about, 1500, 0.003, arguments)
     tg.manual_seed(options.seed)
     text = Text(options.seed)
     model = CharTransformer(len(text.characters))
