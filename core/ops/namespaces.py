@@ -13,10 +13,7 @@ from .array_places import Flat, add_at, along, read_at, without
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
 from .reducers import add_reduce
-from .resampling import resample
-from .sliding import gathered, spread
 from .table import ARRAYS
-from .windowing import pick, place_back, share_windows, sum_windows
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -149,7 +146,6 @@ ARRAYS.__dict__.update(
         "exp": np.exp,
         "fit": fit,
         "floor": np.floor,
-        "gather_windows": gathered,
         "get": get,
         "imag": np.imag,
         "isnan": np.isnan,
@@ -158,24 +154,18 @@ ARRAYS.__dict__.update(
         "matmul": matmul,
         "minimum": np.minimum,
         "pairs": pairs,
-        "pick_windows": pick,
-        "place_back": place_back,
         "polygamma": polygamma,
         "put_along": put_along,
-        "resample": resample,
         "real": np.real,
         "reshape": reshape,
         "scatter": scatter,
-        "share_windows": share_windows,
         "sigmoid": sigmoid,
         "sign": signs,
         "sin": np.sin,
         "sqrt": np.sqrt,
         "sinh": np.sinh,
-        "spread": spread,
         "stack": np.stack,
         "sum_dims": sum_dims,
-        "sum_windows": sum_windows,
         "tanh": np.tanh,
         "to_complex": to_complex,
         "transpose": np.transpose,

@@ -6,28 +6,16 @@ import math
 
 from ..operation import operation
 from ..tensor import Tensor
+from .linear_maps import LinearMap
 from .shaping import reshape, squeeze, unsqueeze
-from .sliding import Ints, Sliding, each, gathered, spread
+from .sliding import Ints, each, gathered, spread
 from .sliding_arguments import batched, slide
-from .table import Row, record, records
 
 __all__ = ["col2im", "im2col"]
 METHODS = ()
 
-_GATHER = Row("unfold", lambda xp, g, sliding: xp.spread(g, sliding))
-_SPREAD = Row("fold", lambda xp, g, sliding: xp.gather_windows(g, sliding))
-
-
-def gathered_windows(x: Tensor, sliding: Sliding) -> Tensor:
-    """What the window sees, (N, C, *kernel, *stops); recorded."""
-    result = Tensor(gathered(x._array, sliding))
-    return record(_GATHER, result, (x,), (), sliding) if records(x) else result
-
-
-def spread_windows(seen: Tensor, sliding: Sliding) -> Tensor:
-    """The transpose of ``gathered_windows``; recorded."""
-    result = Tensor(spread(seen._array, sliding))
-    return record(_SPREAD, result, (seen,), (), sliding) if records(seen) else result
+_UNFOLD = LinearMap("unfold", gathered, lambda g, shape, sliding: spread(g, sliding))
+_FOLD = LinearMap("fold", spread, lambda g, shape, sliding: gathered(g, sliding))
 
 
 @operation
@@ -40,7 +28,7 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     x = batched(input, 2)
     kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
     sliding = slide(x.shape[2:], kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    windows = gathered_windows(x, sliding)
+    windows = _UNFOLD(x, sliding)
     columns = reshape(windows, (len(x), x.shape[1] * kernel[0] * kernel[1], math.prod(windows.shape[4:])))
     return columns if input.ndim == 4 else squeeze(columns, 0)
 
@@ -67,5 +55,5 @@ def col2im(
         raise ValueError(f"the input must have shape (N, C * {depth}, {stops}), not {input.shape}")
     columns = input if input.ndim == 3 else unsqueeze(input, 0)
     seen = reshape(columns, (len(columns), columns.shape[1] // depth, *kernel, *sliding.stops))
-    image = spread_windows(seen, sliding)
+    image = _FOLD(seen, sliding)
     return image if input.ndim == 3 else squeeze(image, 0)
