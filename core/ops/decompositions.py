@@ -41,20 +41,16 @@ class SVD(NamedTuple):
     Vh: Tensor
 
 
-def _h(xp: Any, x: Any) -> Any:
-    return xp.conj(x.mT)
-
-
 def _eye(x: Any) -> Any:
     return np.eye(x.shape[-1], dtype=x.dtype)
 
 
 def _cholesky_rule(xp: Any, g: Any, factor: Any) -> Any:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), equation 9.
-    lower = xp.tril(xp.matmul(_h(xp, factor), g), 0) * (1 - 0.5 * _eye(factor)).astype(factor.dtype)
-    half = xp.solve_triangular(_h(xp, factor), lower, True, False)
-    whole = _h(xp, xp.solve_triangular(_h(xp, factor), _h(xp, half), True, False))
-    return (whole + _h(xp, whole)) * 0.5
+    lower = xp.tril(xp.matmul(xp.adjoint(factor), g), 0) * (1 - 0.5 * _eye(factor)).astype(factor.dtype)
+    half = xp.solve_triangular(xp.adjoint(factor), lower, True, False)
+    whole = xp.adjoint(xp.solve_triangular(xp.adjoint(factor), xp.adjoint(half), True, False))
+    return (whole + xp.adjoint(whole)) * 0.5
 
 
 def _qr_rule(xp: Any, grads: Any, q: Any, r: Any) -> Any:
@@ -63,14 +59,14 @@ def _qr_rule(xp: Any, grads: Any, q: Any, r: Any) -> Any:
     gq, gr = grads
     inside = 0
     if gr is not None:
-        inside = xp.matmul(gr, _h(xp, r))
+        inside = xp.matmul(gr, xp.adjoint(r))
     if gq is not None:
-        inside = inside - xp.matmul(_h(xp, q), gq)
+        inside = inside - xp.matmul(xp.adjoint(q), gq)
     upper = xp.triu(inside, 0)
-    symmetric = (upper + _h(xp, upper)) * (1 - 0.5 * _eye(r)).astype(r.dtype)
+    symmetric = (upper + xp.adjoint(upper)) * (1 - 0.5 * _eye(r)).astype(r.dtype)
     left = xp.matmul(q, symmetric)
     left = left if gq is None else left + gq
-    return _h(xp, xp.solve_triangular(r, _h(xp, left), True, False))
+    return xp.adjoint(xp.solve_triangular(r, xp.adjoint(left), True, False))
 
 
 def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
@@ -79,10 +75,10 @@ def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
     inside: Any = 0
     if gvectors is not None:
         apart = _row(xp, values) - _column(xp, values)
-        inside = xp.matmul(_h(xp, vectors), gvectors) * _reciprocals(xp, apart)
+        inside = xp.matmul(xp.adjoint(vectors), gvectors) * _reciprocals(xp, apart)
     if gvalues is not None:
         inside = inside + xp.cast(xp.diag_embed(gvalues), vectors.dtype)
-    return xp.matmul(xp.matmul(vectors, inside), _h(xp, vectors))
+    return xp.matmul(xp.matmul(vectors, inside), xp.adjoint(vectors))
 
 
 def _row(xp: Any, x: Any) -> Any:
@@ -103,7 +99,7 @@ def _eig_rule(xp: Any, grads: Any, values: Any, vectors: Any, kind: str) -> Any:
     # Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum
     # beamforming" (2017), equation 4.77, for eigenvectors of length 1.
     gvalues, gvectors = grads
-    vh = _h(xp, vectors)
+    vh = xp.adjoint(vectors)
     inside: Any = 0
     if gvectors is not None:
         apart = _row(xp, values) - _column(xp, values)
@@ -127,21 +123,21 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     if gu is not None or gvh is not None:
         apart = _reciprocals(xp, (row - column) * (row + column))
         if gu is not None:
-            turned = xp.matmul(_h(xp, u), gu)
-            inside = inside + (turned - _h(xp, turned)) * apart * row
+            turned = xp.matmul(xp.adjoint(u), gu)
+            inside = inside + (turned - xp.adjoint(turned)) * apart * row
             if u.dtype.kind == "c":
-                inside = inside + (turned - _h(xp, turned)) * (_eye(turned) * 0.25) / row
+                inside = inside + (turned - xp.adjoint(turned)) * (_eye(turned) * 0.25) / row
         if gvh is not None:
-            turned = xp.matmul(vh, _h(xp, gvh))
-            inside = inside + column * ((turned - _h(xp, turned)) * apart)
+            turned = xp.matmul(vh, xp.adjoint(gvh))
+            inside = inside + column * ((turned - xp.adjoint(turned)) * apart)
             if u.dtype.kind == "c":
-                inside = inside - (turned - _h(xp, turned)) * (_eye(turned) * 0.25) / row
+                inside = inside - (turned - xp.adjoint(turned)) * (_eye(turned) * 0.25) / row
     result = xp.matmul(xp.matmul(u, inside), vh) if not isinstance(inside, int) else 0
     if gu is not None and u.shape[-2] > s.shape[-1]:
-        outside = gu - xp.matmul(u, xp.matmul(_h(xp, u), gu))
+        outside = gu - xp.matmul(u, xp.matmul(xp.adjoint(u), gu))
         result = result + xp.matmul(outside / row, vh)
     if gvh is not None and vh.shape[-1] > s.shape[-1]:
-        outside = gvh - xp.matmul(xp.matmul(gvh, _h(xp, vh)), vh)
+        outside = gvh - xp.matmul(xp.matmul(gvh, xp.adjoint(vh)), vh)
         result = result + xp.matmul(u / row, outside)
     return result
 

@@ -89,6 +89,12 @@ def conj(array: Array) -> Array:
     return np.conj(array) if array.dtype.kind == "c" else array
 
 
+def adjoint(array: Array) -> Array:
+    """Matrices transposed and conjugated."""
+    turned: Array = array.mT
+    return np.conj(turned) if array.dtype.kind == "c" else turned  # written out: every matrix product comes here
+
+
 def matmul(x: Array, y: Array) -> Any:
     """The matrix product; matrices of many batches by one matrix are one product.
 
@@ -133,6 +139,7 @@ ARRAYS.__dict__.update(
     {
         "abs": np.abs,
         "add_rows": add_rows,
+        "adjoint": adjoint,
         "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,

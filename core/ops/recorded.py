@@ -69,6 +69,7 @@ TENSORS.__dict__.update(
     {
         "abs": elementwise.abs,
         "stack": joining.stack,
+        "adjoint": axes.adjoint,
         "add_rows": lambda shape, rows, grad: places.GET.transposed(grad, shape, (rows,)),
         "broadcast_to": expanding.broadcast_to,
         "cast": _cast,
