@@ -1,4 +1,4 @@
-"""All families of operations: what a new one is added to, here and in ``core/__init__.py``.
+"""All families of operations: what a new one is added to, here and in ``core/functions.py``.
 
 A family is a module with ``__all__`` (functions for users), ``METHODS`` (names that are methods of tensors too), and, where
 it has such, ``IN_PLACE`` (``"add_"``: function) and ``PROPERTIES`` (``"T"``: function).
