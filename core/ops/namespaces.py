@@ -79,9 +79,9 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(array, shape)
 
 
-def sigmoid(array: Array) -> Array:
-    """``1 / (1 + exp(-array))``, without overflow."""
-    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+def sigmoid(array: Array) -> Any:
+    """``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
+    return 0.5 * np.tanh(0.5 * array) + 0.5
 
 
 def conj(array: Array) -> Array:
