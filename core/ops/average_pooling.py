@@ -14,7 +14,7 @@ from .elementwise import abs as absolute
 from .elementwise import pow, relu, sign
 from .linear_maps import LinearMap
 from .shaping import squeeze
-from .sliding import Ints, Sliding, each
+from .sliding import Ints, Sliding, per_dim
 from .sliding_arguments import batched, pool_sliding
 from .windowing import share_windows, sum_windows
 
@@ -136,7 +136,7 @@ def _avg_pool(
             raise ValueError("divisor_override must not be 0")
         result = _SUM(x, sliding) / divisor_override
     else:
-        extra = each("padding", padding, dims) if count_include_pad else (0,) * dims
+        extra = per_dim("padding", padding, dims) if count_include_pad else (0,) * dims
         result = _SUM(x, sliding) / _sizes(sliding, extra, x._array)
     return result if x is input else squeeze(result, 0)
 
@@ -159,7 +159,7 @@ def _lp_pool(
 ) -> Tensor:
     sums = _avg_pool(dims, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, 1)
     # PyTorch scales a mean to the whole window, so one that is cut off counts as if it went on alike.
-    kernel = each("kernel_size", kernel_size, dims)
+    kernel = per_dim("kernel_size", kernel_size, dims)
     sizes = _avg_pool(
         dims, Tensor(np.ones((1, *input.shape[-dims:]), input.dtype)), kernel_size, stride, 0, ceil_mode, True, 1
     )
