@@ -5,6 +5,7 @@ from .constants import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
+from .filled_tensors import *  # noqa: F403
 from .ops.added_products import *  # noqa: F403
 from .ops.along import *  # noqa: F403
 from .ops.arithmetic import *  # noqa: F403

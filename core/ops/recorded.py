@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import zeros_like
 from ..dtypes import complex_type
+from ..filled_tensors import zeros_like
 from ..tensor import Tensor
 from ..types import DType
 from . import (
