@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .devices import check_device
-from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
+from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
 from .operation import operation
 from .tensor import Tensor
 from .types import Array, DType, Scalar
@@ -19,9 +19,6 @@ __all__ = [
     "frombuffer",
     "from_dlpack",
     "from_numpy",
-    "is_floating_point",
-    "is_tensor",
-    "numel",
     "scalar_tensor",
     "tensor",
 ]
@@ -139,21 +136,6 @@ def number_as(value: Any, dtype: DType) -> Array:
     if dtype.kind in "iu" and number.dtype.kind == "f" and not np.isfinite(number).all():
         raise ValueError(f"a tensor of {dtype} cannot hold {value}")
     return number.astype(dtype)
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor."""
-    return isinstance(obj, Tensor)
-
-
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are real floating-point numbers."""
-    return is_floating(input._array.dtype)
-
-
-def numel(input: Tensor) -> int:
-    """How many elements it has."""
-    return input._array.size
 
 
 def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:

@@ -41,6 +41,7 @@ from .ops.number_parts import *  # noqa: F403
 from .ops.patches import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
+from .ops.queries import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.repeating import *  # noqa: F403
 from .ops.rounding import *  # noqa: F403

@@ -42,6 +42,7 @@ from . import (
     patches,
     powers,
     predicates,
+    queries,
     reductions,
     repeating,
     rounding,
@@ -120,6 +121,7 @@ FAMILIES = (
     trigonometry,
     integrals,
     method_forms,
+    queries,
     number_parts,
     writes,
 )
