@@ -51,6 +51,7 @@ from .ops.softmax import *  # noqa: F403
 from .ops.solving import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
 from .ops.special import *  # noqa: F403
+from .ops.spectra import *  # noqa: F403
 from .ops.splitting import *  # noqa: F403
 from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
