@@ -1,15 +1,14 @@
-"""New tensors: from data, or filled with a value."""
+"""New tensors from data, with or without a copy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .devices import check_device
-from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype, is_floating
+from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
 from .operation import operation
 from .tensor import Tensor
 from .types import Array, DType, Scalar
@@ -17,22 +16,11 @@ from .types import Array, DType, Scalar
 __all__ = [
     "as_tensor",
     "asarray",
-    "empty",
-    "empty_like",
     "frombuffer",
     "from_dlpack",
     "from_numpy",
-    "full",
-    "full_like",
-    "is_floating_point",
-    "is_tensor",
-    "numel",
-    "ones",
-    "ones_like",
     "scalar_tensor",
     "tensor",
-    "zeros",
-    "zeros_like",
 ]
 
 
@@ -135,105 +123,6 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
     return Tensor(array.copy() if copy else array)
 
 
-@operation
-def zeros(
-    *lengths: Any,
-    size: Sequence[int] | None = None,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Zeros of shape ``lengths`` or ``size``, in the default dtype."""
-    return made(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
-
-
-@operation
-def ones(
-    *lengths: Any,
-    size: Sequence[int] | None = None,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones of shape ``lengths`` or ``size``, in the default dtype."""
-    return made(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
-
-
-@operation
-def empty(
-    *lengths: Any,
-    size: Sequence[int] | None = None,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A tensor of shape ``lengths`` or ``size`` whose elements are whatever the memory held."""
-    return made(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
-
-
-@operation
-def full(
-    size: int | Sequence[int],
-    fill_value: Scalar | complex,
-    *,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
-    value = getattr(fill_value, "_array", fill_value)
-    chosen = dtype or _dtype_of(value)
-    return made(_filled(to_shape((size,)), value, chosen), requires_grad, device, out)
-
-
-@operation
-def zeros_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
-) -> Tensor:
-    """Zeros of the shape and dtype of ``input``."""
-    return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
-
-
-@operation
-def ones_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
-) -> Tensor:
-    """Ones of the shape and dtype of ``input``."""
-    return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
-
-
-@operation
-def empty_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
-) -> Tensor:
-    """Uninitialised, of the shape and dtype of ``input``."""
-    return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)
-
-
-@operation
-def full_like(
-    input: Tensor,
-    fill_value: Scalar | complex,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """``fill_value`` in the shape and dtype of ``input``."""
-    value = getattr(fill_value, "_array", fill_value)
-    return finish(_filled(input.shape, value, dtype or input.dtype), requires_grad, device)
-
-
-def _filled(shape: tuple[int, ...], value: Any, dtype: npt.DTypeLike) -> Array:
-    result = np.empty(shape, dtype)
-    result[...] = number_as(value, result.dtype)
-    return result
-
-
 def number_as(value: Any, dtype: DType) -> Array:
     """A number as a 0-d array of ``dtype``; whole numbers that are too large wrap around.
 
@@ -247,52 +136,6 @@ def number_as(value: Any, dtype: DType) -> Array:
     if dtype.kind in "iu" and number.dtype.kind == "f" and not np.isfinite(number).all():
         raise ValueError(f"a tensor of {dtype} cannot hold {value}")
     return number.astype(dtype)
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor."""
-    return isinstance(obj, Tensor)
-
-
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are real floating-point numbers."""
-    return is_floating(input._array.dtype)
-
-
-def numel(input: Tensor) -> int:
-    """How many elements it has."""
-    return input._array.size
-
-
-def to_shape(given: tuple[Any, ...], size: Sequence[int] | None = None) -> tuple[int, ...]:
-    """A shape given as ``(2, 3)``, as ``((2, 3),)``, or as ``size`` and nothing else.
-
-    Raises:
-        TypeError: not integers; or given in both ways.
-        ValueError: a negative length.
-    """
-    if size is not None:
-        if given:
-            raise TypeError(f"the shape is given twice: {given} and size={size}")
-        given = (size,)
-    lengths = tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-    try:
-        shape = tuple(length.__index__() for length in lengths)
-    except AttributeError:
-        raise TypeError(f"a shape is made of integers, and you gave {lengths}") from None
-    if any(length < 0 for length in shape):
-        raise ValueError(f"a shape cannot have negative lengths, and you gave {shape}")
-    return shape
-
-
-def _dtype_of(value: Any) -> npt.DTypeLike:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.dtype
-    if isinstance(value, bool):
-        return np.bool_
-    if isinstance(value, complex):
-        return complex_type(get_default_dtype())
-    return np.int64 if isinstance(value, int) else get_default_dtype()
 
 
 def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:

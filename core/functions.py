@@ -5,6 +5,7 @@ from .constants import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
+from .filled_tensors import *  # noqa: F403
 from .ops.added_products import *  # noqa: F403
 from .ops.along import *  # noqa: F403
 from .ops.arithmetic import *  # noqa: F403
@@ -40,6 +41,7 @@ from .ops.number_parts import *  # noqa: F403
 from .ops.patches import *  # noqa: F403
 from .ops.powers import *  # noqa: F403
 from .ops.predicates import *  # noqa: F403
+from .ops.queries import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.repeating import *  # noqa: F403
 from .ops.rounding import *  # noqa: F403
@@ -49,6 +51,7 @@ from .ops.softmax import *  # noqa: F403
 from .ops.solving import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
 from .ops.special import *  # noqa: F403
+from .ops.spectra import *  # noqa: F403
 from .ops.splitting import *  # noqa: F403
 from .ops.spread import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403

@@ -1,8 +1,7 @@
 """``tg.linalg``: linear algebra under the names of ``torch.linalg``."""
 
-from .ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, svdvals
+from .ops.decompositions import cholesky, cholesky_ex
 from .ops.decompositions import linalg_qr as qr
-from .ops.decompositions import linalg_svd as svd
 from .ops.determinants import det, slogdet
 from .ops.diagonal import linalg_diagonal as diagonal
 from .ops.linalg_errors import LinAlgError
@@ -11,6 +10,8 @@ from .ops.matrix_products import matmul
 from .ops.norms import cond, matrix_norm, matrix_rank
 from .ops.norms import linalg_norm as norm
 from .ops.solving import inv, inv_ex, lstsq, pinv, solve, solve_ex
+from .ops.spectra import eig, eigh, eigvals, eigvalsh, svdvals
+from .ops.spectra import linalg_svd as svd
 from .ops.triangular import solve_triangular
 from .ops.vector_norms import vector_norm
 from .ops.vector_products import linalg_cross as cross

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import made, to_shape
+from .creation import made
 from .devices import check_device
 from .dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from .operation import operation
 from .random import Generator, default_generator
+from .shapes import to_shape
 from .tensor import Tensor
 from .types import Array
 

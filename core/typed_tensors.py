@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .creation import empty, tensor
+from .creation import tensor
 from .dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from .filled_tensors import empty
 from .tensor import Tensor
 from .types import DType
 

@@ -168,9 +168,9 @@ def _curve(one: tuple[float, float], other: tuple[float, float]) -> str:
     return f'<path d="{path}" fill="none" stroke="#777"/><path d="{tip}" fill="#777"/>'
 
 
-def _bytes(size: int) -> str:
+def _bytes(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.4g} {unit}"
-        size = size / 1024  # type: ignore[assignment]
+        size /= 1024
     return f"{size:.4g} GiB"

@@ -25,8 +25,8 @@ def _times(xp: Any, g: Any, factor: Any) -> Any:
 _ADDMM = Row(
     "addmm",
     lambda xp, g, a, b, shape, beta, alpha: xp.fit(_times(xp, g, beta), shape, g.dtype),
-    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(_times(xp, g, alpha), xp.conj(b.mT)),
-    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.conj(a.mT), _times(xp, g, alpha)),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(_times(xp, g, alpha), xp.adjoint(b)),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.adjoint(a), _times(xp, g, alpha)),
     holomorphic=False,
 )
 

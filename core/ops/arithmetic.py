@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..creation import as_tensor
+from ..dtypes import finfo, is_inexact
 from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from . import elementwise
 from .broadcasting import integers_divide, record_fitted
-from .factories import binary, comparison, real_only
+from .factories import binary, comparison, flat, real_only
 from .inplace import inplace
 from .namespaces import signs
-from .table import Row, keep
+from .table import Row, keep, keep_result, record, records
 
 __all__ = [
     "addcdiv",
@@ -50,14 +51,6 @@ def _heaviside(x: Any, y: Any) -> Any:
     return np.where(np.equal(x, 0), y, np.greater(x, 0)).astype(np.result_type(x, y))
 
 
-def _first_wins(xp: Any, g: Any, first: Any) -> Any:
-    return xp.where(first, g, 0.0)
-
-
-def _no_rule(xp: Any, g: Any, *saved: Any) -> Any:
-    return xp.zeros_like(g)
-
-
 fmod = binary(
     "fmod",
     _fmod,
@@ -86,7 +79,7 @@ copysign = binary(
     "copysign",
     real_only(np.copysign),
     lambda xp, g, a, out: xp.where(a == 0, 0.0, g * (out / xp.where(a == 0, 1.0, a))),
-    _no_rule,
+    flat,
     saves=("ao", ""),
     floats=True,
     doc="The absolute value of ``input`` with the sign of ``other``.",
@@ -116,8 +109,6 @@ def positive(input: Tensor) -> Tensor:
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
     result = Tensor(signs(input._array))
-    from .table import keep_result, record, records
-
     if records(input):
         record(_SGN, result, (input,), (keep(input), keep_result(result)))
     return delivered("sgn", result, out)
@@ -169,9 +160,6 @@ def nan_to_num(
     out: Tensor | None = None,
 ) -> Tensor:
     """``input`` with nan and infinities replaced: by 0, and the largest and smallest finite number, if not said otherwise."""
-    from ..dtypes import finfo, is_inexact
-    from .table import record, records
-
     x = input._array
     if not is_inexact(x.dtype):
         return delivered("nan_to_num", Tensor(x.copy()), out)

@@ -12,29 +12,16 @@ from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import pow, relu, sign
+from .linear_maps import LinearMap
 from .shaping import squeeze
-from .sliding import Ints, Sliding, each
+from .sliding import Ints, Sliding, per_dim
 from .sliding_arguments import batched, pool_sliding
-from .table import Row, record, records
 from .windowing import share_windows, sum_windows
 
 __all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d"]
 METHODS = ()
 
-_SUM = Row("sum_pool", lambda xp, g, sliding: xp.share_windows(g, sliding))
-_SHARE = Row("sum_pool_share", lambda xp, g, sliding: xp.sum_windows(g, sliding))
-
-
-def summed_windows(x: Tensor, sliding: Sliding) -> Tensor:
-    """``sum_windows``, recorded."""
-    result = Tensor(sum_windows(x._array, sliding))
-    return record(_SUM, result, (x,), (), sliding) if records(x) else result
-
-
-def shared_windows(grad: Tensor, sliding: Sliding) -> Tensor:
-    """``share_windows``, recorded."""
-    result = Tensor(share_windows(grad._array, sliding))
-    return record(_SHARE, result, (grad,), (), sliding) if records(grad) else result
+_SUM = LinearMap("sum_pool", sum_windows, lambda g, shape, sliding: share_windows(g, sliding))
 
 
 @operation
@@ -147,10 +134,10 @@ def _avg_pool(
     if divisor_override is not None:
         if not divisor_override:
             raise ValueError("divisor_override must not be 0")
-        result = summed_windows(x, sliding) / divisor_override
+        result = _SUM(x, sliding) / divisor_override
     else:
-        extra = each("padding", padding, dims) if count_include_pad else (0,) * dims
-        result = summed_windows(x, sliding) / _sizes(sliding, extra, x._array)
+        extra = per_dim("padding", padding, dims) if count_include_pad else (0,) * dims
+        result = _SUM(x, sliding) / _sizes(sliding, extra, x._array)
     return result if x is input else squeeze(result, 0)
 
 
@@ -172,7 +159,7 @@ def _lp_pool(
 ) -> Tensor:
     sums = _avg_pool(dims, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, 1)
     # PyTorch scales a mean to the whole window, so one that is cut off counts as if it went on alike.
-    kernel = each("kernel_size", kernel_size, dims)
+    kernel = per_dim("kernel_size", kernel_size, dims)
     sizes = _avg_pool(
         dims, Tensor(np.ones((1, *input.shape[-dims:]), input.dtype)), kernel_size, stride, 0, ceil_mode, True, 1
     )

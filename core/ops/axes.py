@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operation import operation
+from ..shapes import listed
 from ..tensor import Tensor
 from .complex_parts import conj
 from .dims import one_dim
@@ -85,7 +86,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
         IndexError: there is no such dimension.
         ValueError: ``dims`` does not name each dimension once.
     """
-    order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    order = listed(dims)
     x = input._array
     try:
         out = x.transpose(order) if order else x.transpose(())

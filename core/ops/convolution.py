@@ -12,7 +12,7 @@ from ..operation import operation
 from ..tensor import Tensor
 from .convolving import convolve, convolve_input, convolve_weight
 from .shaping import squeeze
-from .sliding import Ints, Sliding, each
+from .sliding import Ints, Sliding, per_dim
 from .sliding_arguments import batched, slide
 from .table import Row, keep, record, records
 
@@ -142,12 +142,12 @@ def _conv(
 ) -> Tensor:
     x = batched(input, dims)
     check_convolution(dims, x, weight, bias, groups, weight.shape[0])
-    kernel, step, gap = weight.shape[2:], each("stride", stride, dims), each("dilation", dilation, dims)
+    kernel, step, gap = weight.shape[2:], per_dim("stride", stride, dims), per_dim("dilation", dilation, dims)
     if isinstance(padding, str):
         before, behind = _named_padding(padding, kernel, step, gap)
         sliding = slide(x.shape[2:], kernel, step, before, gap, behind)
     else:
-        sliding = slide(x.shape[2:], kernel, step, each("padding", padding, dims), gap)
+        sliding = slide(x.shape[2:], kernel, step, per_dim("padding", padding, dims), gap)
     result = convolved(x, weight, sliding, groups, bias)
     return result if x is input else squeeze(result, 0)
 

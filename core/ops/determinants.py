@@ -32,7 +32,7 @@ def _det_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
     if xp is ARRAYS and (np.asarray(values) == 0).any():
         return np.asarray(g)[..., None, None] * np.conjugate(_cofactors(a))
     scale = xp.reshape(g * xp.conj(out), (*values.shape, 1, 1))
-    return scale * xp.conj(xp.inv(a).mT)
+    return scale * xp.adjoint(xp.inv(a))
 
 
 def _cofactors(a: Array) -> Array:
@@ -43,7 +43,7 @@ def _cofactors(a: Array) -> Array:
 
 
 def _slogdet_rule(xp: Any, g: Any, a: Any) -> Any:
-    return xp.reshape(g, (*a.shape[:-2], 1, 1)) * xp.conj(xp.inv(a).mT)
+    return xp.reshape(g, (*a.shape[:-2], 1, 1)) * xp.adjoint(xp.inv(a))
 
 
 _DET = Row("linalg_det", _det_rule, holomorphic=False)

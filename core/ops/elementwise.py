@@ -15,8 +15,9 @@ from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .broadcasting import integers_divide, record_fitted
 from .casting import to
-from .factories import Binary, binary, comparison, exact, named, real_only, test, unary
+from .factories import Binary, binary, comparison, exact, flat, named, real_only, test, unary
 from .inplace import inplace
+from .namespaces import sigmoid as logistic
 from .namespaces import signs
 from .table import Row, keep, record
 
@@ -81,11 +82,6 @@ def _whole_power(x: Any, y: Array) -> Any:
     base = np.asarray(x).astype(y.dtype)
     tiny = np.where(np.abs(base) == 1, np.power(base, np.abs(y)), 0)
     return np.where(y < 0, tiny, np.power(base, np.maximum(y, 0)))
-
-
-def _sigmoid(x: Array) -> Any:
-    # By tanh: exp(-x) overflows for large negative x.
-    return 0.5 * np.tanh(0.5 * x) + 0.5
 
 
 def _power_rule_a(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
@@ -178,16 +174,16 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
 floor_divide = binary(
     "floor_divide",
     _floor_divide,
-    lambda xp, g: xp.zeros_like(g),
-    lambda xp, g: xp.zeros_like(g),
+    flat,
+    flat,
     saves=("", ""),
     doc="``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
 )
 _divided_to_zero = binary(
     "div",
     _divide_to_zero,
-    lambda xp, g: xp.zeros_like(g),
-    lambda xp, g: xp.zeros_like(g),
+    flat,
+    flat,
     saves=("", ""),
     doc="``input / other``, rounded towards 0.",
 )
@@ -203,7 +199,7 @@ maximum = binary(
     "maximum",
     real_only(np.maximum),
     _larger,
-    lambda xp, g, a, b: _larger(xp, g, b, a),
+    _smaller,
     saves=("ab", "ab"),
     doc="The larger of the two, nan if either is; equal ones share the gradient.",
 )
@@ -211,7 +207,7 @@ minimum = binary(
     "minimum",
     real_only(np.minimum),
     _smaller,
-    lambda xp, g, a, b: _smaller(xp, g, b, a),
+    _larger,
     saves=("ab", "ab"),
     doc="The smaller of the two, nan if either is; equal ones share the gradient.",
 )
@@ -223,7 +219,7 @@ sin = unary("sin", np.sin, lambda xp, g, a: g * xp.cos(a), saves="a", doc="The s
 cos = unary("cos", np.cos, lambda xp, g, a: -g * xp.sin(a), saves="a", doc="The cosine of an angle in radians.")
 tanh = unary("tanh", np.tanh, lambda xp, g, out: g - g * out * out, saves="o", doc="The hyperbolic tangent.")
 sigmoid = unary(
-    "sigmoid", _sigmoid, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-input))``."
+    "sigmoid", logistic, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-input))``."
 )
 
 eq = comparison("eq", np.equal, "Where ``input == other``, as a boolean tensor.")

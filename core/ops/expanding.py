@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..operation import operation
+from ..shapes import listed
 from ..tensor import Tensor
 from ..types import Array
 from .table import Row
@@ -47,7 +48,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         ValueError: a dimension of another length would have to be repeated.
     """
     shape = input._array.shape
-    wanted = list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
+    wanted = list(listed(sizes))
     extra = len(wanted) - len(shape)
     for axis, length in enumerate(wanted):
         if length == -1 and axis >= extra:
@@ -82,7 +83,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     Raises:
         ValueError: the shapes do not fit one another.
     """
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    given = listed(tensors)
     shape = broadcast_shapes(*(tensor.shape for tensor in given))
     return tuple(_expanded(tensor, shape) for tensor in given)
 

@@ -194,7 +194,7 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, order
 
 def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
     """An operation on one tensor that keeps its dtype, integers too; ``rule`` is ``None`` where it is flat."""
-    row = Row(name, _flat if rule is None else rule)
+    row = Row(name, flat if rule is None else rule)
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
@@ -226,7 +226,8 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
     return named(operation, name, doc)
 
 
-def _flat(xp: Any, g: Any) -> Any:
+def flat(xp: Any, g: Any, *saved: Any) -> Any:
+    """The rule of what changes in steps, if at all: its gradient is 0."""
     return xp.zeros_like(g)
 
 

@@ -1,4 +1,4 @@
-"""All families of operations: what a new one is added to, here and in ``core/__init__.py``.
+"""All families of operations: what a new one is added to, here and in ``core/functions.py``.
 
 A family is a module with ``__all__`` (functions for users), ``METHODS`` (names that are methods of tensors too), and, where
 it has such, ``IN_PLACE`` (``"add_"``: function) and ``PROPERTIES`` (``"T"``: function).
@@ -42,6 +42,7 @@ from . import (
     patches,
     powers,
     predicates,
+    queries,
     reductions,
     repeating,
     rounding,
@@ -51,6 +52,7 @@ from . import (
     solving,
     sorting,
     special,
+    spectra,
     splitting,
     spread,
     synonyms,
@@ -87,6 +89,7 @@ FAMILIES = (
     along,
     axes,
     decompositions,
+    spectra,
     determinants,
     diagonal,
     einsum,
@@ -120,6 +123,7 @@ FAMILIES = (
     trigonometry,
     integrals,
     method_forms,
+    queries,
     number_parts,
     writes,
 )

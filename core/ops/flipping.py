@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..operation import operation
+from ..shapes import listed
 from ..tensor import Tensor
 from ..types import Array
 from .array_places import FULL
@@ -45,7 +46,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
         IndexError: there is no such dimension.
         ValueError: one is named twice.
     """
-    given = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    given = listed(dims)
     return _FLIP(input, all_dims(given, input.ndim) if given else ())
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..types import Array
+from .array_places import FULL
 
-_FULL = slice(None)
 # A short list that holds one of these means a tuple; else it is an array.
 _LIKE_TUPLES = (Tensor, slice, type(None), type(Ellipsis), list, tuple, range, np.ndarray)
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
@@ -56,7 +56,7 @@ def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...]
     advanced: list[Any] = []
     for part in parts:
         if isinstance(part, np.ndarray) and part.ndim:
-            basic += [_FULL] * (part.ndim if part.dtype.kind == "b" else 1)
+            basic += [FULL] * (part.ndim if part.dtype.kind == "b" else 1)
             advanced.append(part)
         elif isinstance(part, np.ndarray):  # True or False: a mask over a new dimension
             basic.append(None)
@@ -64,11 +64,11 @@ def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...]
         else:
             basic.append(part)
             if part is Ellipsis:
-                advanced += [_FULL] * (x.ndim - taken)
+                advanced += [FULL] * (x.ndim - taken)
             elif not isinstance(part, int):
-                advanced.append(_FULL)
-    whole = all(part is _FULL or part is Ellipsis for part in basic)
-    while advanced and advanced[-1] is _FULL:
+                advanced.append(FULL)
+    whole = all(part is FULL or part is Ellipsis for part in basic)
+    while advanced and advanced[-1] is FULL:
         advanced.pop()
     return None if whole else tuple(basic), tuple(advanced) if advanced else None
 
@@ -77,7 +77,7 @@ def _converted(item: Any) -> Any:
     if isinstance(item, slice):
         if item.step is not None:
             _check_step(item)
-        return _FULL if item == _FULL else item
+        return FULL if item == FULL else item
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, (bool, np.bool_)):

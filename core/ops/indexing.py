@@ -90,7 +90,7 @@ def _assign(input: Tensor, where: Any, value: Any) -> None:
     x = input._array
     if isinstance(value, Tensor):
         if value._array.dtype is not x.dtype:
-            _fitting("setitem", x, value._array)
+            _check_category(x, value._array)
         if value._array.ndim and value._array.shape[0] == 1:
             value = _without_leading(value, x, where)
     elif isinstance(value, (bool, int, float, complex)):
@@ -121,7 +121,7 @@ def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
     return part(value, (0,) * extra) if extra > 0 and value.shape[:extra] == (1,) * extra else value
 
 
-def _fitting(name: str, x: Array, source: Array) -> None:
+def _check_category(x: Array, source: Array) -> None:
     if category(source.dtype) > max(category(x.dtype), 1):
         raise TypeError(
             f"you cannot assign {source.dtype} values into a tensor of {x.dtype}; convert one of them first"

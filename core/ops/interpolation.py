@@ -13,6 +13,7 @@ from ..tensor import Tensor
 from ..types import Array
 from . import resampling
 from .average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from .linear_maps import LinearMap
 from .max_pooling import max_pool1d, max_pool2d, max_pool3d
 from .reductions import mean
 from .resampling import Taps
@@ -20,7 +21,6 @@ from .scattering import gather
 from .shaping import reshape
 from .sliding import at_least
 from .sliding_arguments import batched
-from .table import Row, record, records
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -34,19 +34,15 @@ __all__ = [
 METHODS = ()
 
 Sizes = int | None | Sequence[int | None]
-_RESAMPLE = Row("resample", lambda xp, g, axis, table: xp.resample(g, axis, table.mT))
+_RESAMPLE = LinearMap(
+    "resample", resampling.resample, lambda g, shape, axis, table: resampling.resample(g, axis, table.mT)
+)
 # What each number of dimensions beside batch and channels may be interpolated with.
 _MODES = {
     1: ("nearest", "nearest-exact", "linear", "area"),
     2: ("nearest", "nearest-exact", "bilinear", "bicubic", "area"),
     3: ("nearest", "nearest-exact", "trilinear", "area"),
 }
-
-
-def resampled(x: Tensor, axis: int, table: Taps) -> Tensor:
-    """``resample``, recorded."""
-    result = Tensor(resampling.resample(x._array, axis, table))
-    return record(_RESAMPLE, result, (x,), (), axis, table) if records(x) else result
 
 
 @operation
@@ -89,7 +85,7 @@ def interpolate(
     # From the last dimension on: what is larger by then is next to each other in memory.
     for axis in reversed(range(dims)):
         table = _table(mode, lengths[axis], sizes[axis], scales[axis], bool(align_corners), antialias)
-        result = resampled(result, axis + 2, table)
+        result = _RESAMPLE(result, axis + 2, table)
     return result
 
 
@@ -225,7 +221,7 @@ def _adaptive_avg(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
         raise TypeError(f"means are floating-point numbers, and the input is {input.dtype}; convert it first")
     result = input
     for axis, (length, size) in enumerate(zip(lengths, sizes), input.ndim - dims):
-        result = resampled(result, axis, resampling.means(length, size))
+        result = _RESAMPLE(result, axis, resampling.means(length, size))
     return result
 
 

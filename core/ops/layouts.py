@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..creation import as_tensor, to_shape
+from ..creation import as_tensor
 from ..devices import check_device
 from ..dtypes import get_default_dtype
 from ..operation import operation
+from ..shapes import to_shape
 from ..tensor import Tensor
 from ..types import Array
 from .indexing import getitem

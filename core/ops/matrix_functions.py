@@ -56,7 +56,7 @@ def _exp_rule(xp: Any, g: Any, a: Any) -> Any:
     # The derivative in a direction is a block of the exponential of a matrix twice as large: Najfeld and Havel,
     # "Derivatives of the matrix exponential and their computation" (1995), theorem 4.13; its adjoint is that at a.mH.
     n = a.shape[-1]
-    h = xp.conj(a.mT)
+    h = xp.adjoint(a)
     zeros = h * 0
     blocks = xp.concatenate([xp.concatenate([h, g], -1), xp.concatenate([zeros, h], -1)], -2)
     return xp.get(xp.matrix_exp(blocks), (..., slice(0, n), slice(n, 2 * n)))

@@ -25,7 +25,7 @@ METHODS = ("bmm", "dot", "ger", "inner", "matmul", "mm", "mv", "outer", "vdot")
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
     if len(other) == 1:
         return xp.fit(xp.reshape(g, (*g.shape, 1)) * xp.conj(b), shape, g.dtype)
-    b = xp.conj(b.mT)
+    b = xp.adjoint(b)
     if len(shape) == 1:
         g = xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1]))
         return xp.reshape(xp.fit(xp.matmul(g, b), (1, *shape), g.dtype), shape)
@@ -36,7 +36,7 @@ def _rule_b(xp: Any, g: Any, a: Any, b: Any, other: Any, shape: Any) -> Any:
     if len(other) == 1:
         g = xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1]))
         return xp.fit(xp.reshape(xp.conj(a), (-1, 1)) * g, shape, g.dtype)
-    a = xp.conj(a.mT)
+    a = xp.adjoint(a)
     if len(shape) == 1:
         g = xp.reshape(g, (*g.shape, 1))
         return xp.reshape(xp.fit(xp.matmul(a, g), (*shape, 1), g.dtype), shape)
@@ -45,7 +45,7 @@ def _rule_b(xp: Any, g: Any, a: Any, b: Any, other: Any, shape: Any) -> Any:
 
 def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
     # One product over all batches at once, instead of one for each and their sum.
-    return xp.matmul(xp.conj(_rows(xp, a).mT), _rows(xp, g))
+    return xp.matmul(xp.adjoint(_rows(xp, a)), _rows(xp, g))
 
 
 def _rows(xp: Any, a: Any) -> Any:
@@ -57,11 +57,11 @@ _MATMUL = Row("matmul", _rule_a, _rule_b, holomorphic=False)
 _DOT = Row("dot", lambda xp, g, a, b: g * xp.conj(b), lambda xp, g, a, b: g * xp.conj(a), holomorphic=False)
 _MM = Row(
     "mm",
-    lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)),
-    lambda xp, g, a, b: xp.matmul(xp.conj(a.mT), g),
+    lambda xp, g, a, b: xp.matmul(g, xp.adjoint(b)),
+    lambda xp, g, a, b: xp.matmul(xp.adjoint(a), g),
     holomorphic=False,
 )
-_FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.conj(b.mT)), _folded_rule_b, holomorphic=False)
+_FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.adjoint(b)), _folded_rule_b, holomorphic=False)
 _LINEAR = Row(
     "linear",
     lambda xp, g, x, w: xp.matmul(g, xp.conj(w)),

@@ -6,30 +6,17 @@ from typing import Any, Literal, overload
 
 from ..operation import operation
 from ..tensor import Tensor
-from ..types import Array
+from .linear_maps import LinearMap
 from .shaping import squeeze
-from .sliding import Ints, Sliding
+from .sliding import Ints
 from .sliding_arguments import batched, pool_sliding
-from .table import Row, record, records
+from .table import record, records
 from .windowing import peak_places, peaks, pick, pixel_numbers, place_back
 
 __all__ = ["max_pool1d", "max_pool2d", "max_pool3d"]
 METHODS = ()
 
-_PICK = Row("max_pool", lambda xp, g, chosen, sliding: xp.place_back(g, chosen, sliding))
-_PLACE = Row("max_pool_place", lambda xp, g, chosen, sliding: xp.pick_windows(g, chosen, sliding))
-
-
-def pick_windows(x: Tensor, chosen: Array, sliding: Sliding) -> Tensor:
-    """``pick``, recorded."""
-    result = Tensor(pick(x._array, chosen, sliding))
-    return record(_PICK, result, (x,), (), chosen, sliding) if records(x) else result
-
-
-def placed_back(grad: Tensor, chosen: Array, sliding: Sliding) -> Tensor:
-    """``place_back``, recorded."""
-    result = Tensor(place_back(grad._array, chosen, sliding))
-    return record(_PLACE, result, (grad,), (), chosen, sliding) if records(grad) else result
+_PICK = LinearMap("max_pool", pick, lambda g, shape, chosen, sliding: place_back(g, chosen, sliding))
 
 
 @overload
@@ -170,7 +157,7 @@ def _max_pool(
     result = Tensor(top)
     chosen = peak_places(x._array, top, sliding) if return_indices or records(x) else None
     if records(x):
-        record(_PICK, result, (x,), (), chosen, sliding)
+        record(_PICK.row, result, (x,), (), x.shape, chosen, sliding)
     result = result if x is input else squeeze(result, 0)
     if chosen is None or not return_indices:
         return result

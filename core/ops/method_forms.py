@@ -1,4 +1,4 @@
-"""Methods that are no functions, or take their arguments in another order, and small questions about tensors."""
+"""Methods that are no functions or take their arguments in another order, and functions that are such methods."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ from .reductions import sum as total
 __all__ = [
     "detach",
     "fill",
-    "is_conj",
-    "is_inference",
-    "is_neg",
-    "is_nonzero",
-    "is_same_size",
-    "is_signed",
     "resolve_neg",
 ]
 METHODS = (
@@ -34,12 +28,6 @@ METHODS = (
     "bfloat16",
     "cpu",
     "fill_diagonal_",
-    "is_conj",
-    "is_inference",
-    "is_neg",
-    "is_nonzero",
-    "is_pinned",
-    "is_same_size",
     "map_",
     "multinomial",
     "pin_memory",
@@ -86,11 +74,6 @@ def cpu(input: Tensor) -> Tensor:
 def pin_memory(input: Tensor) -> Tensor:
     """The tensor itself: there is no device that copies from pinned memory."""
     return input
-
-
-def is_pinned(input: Tensor) -> bool:
-    """Whether its memory is pinned: never."""
-    return False
 
 
 def type(input: Tensor, dtype: npt.DTypeLike | None = None) -> Any:
@@ -154,39 +137,9 @@ def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
     return input
 
 
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not 0. Errors: those of ``bool(input)``."""
-    return bool(input)
-
-
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have one shape."""
-    return input.shape == other.shape
-
-
-def is_signed(input: Tensor) -> bool:
-    """Whether the type has negative numbers."""
-    return input.is_signed()
-
-
-def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation is left for later: never."""
-    return False
-
-
-def is_neg(input: Tensor) -> bool:
-    """Whether a negation is left for later: never."""
-    return False
-
-
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negations are never left for later here."""
     return input
-
-
-def is_inference(input: Tensor) -> bool:
-    """Whether it cannot be used outside ``inference_mode``: never."""
-    return False
 
 
 def detach(input: Tensor) -> Tensor:

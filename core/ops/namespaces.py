@@ -13,10 +13,7 @@ from .array_places import Flat, add_at, along, read_at, without
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
 from .reducers import add_reduce
-from .resampling import resample
-from .sliding import gathered, spread
 from .table import ARRAYS
-from .windowing import pick, place_back, share_windows, sum_windows
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -82,14 +79,20 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(array, shape)
 
 
-def sigmoid(array: Array) -> Array:
-    """``1 / (1 + exp(-array))``, without overflow."""
-    return np.asarray(0.5 * np.tanh(0.5 * array) + 0.5)
+def sigmoid(array: Array) -> Any:
+    """``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
+    return 0.5 * np.tanh(0.5 * array) + 0.5
 
 
 def conj(array: Array) -> Array:
     """The complex conjugate; a real array itself, where NumPy would copy."""
     return np.conj(array) if array.dtype.kind == "c" else array
+
+
+def adjoint(array: Array) -> Array:
+    """Matrices transposed and conjugated."""
+    turned: Array = array.mT
+    return np.conj(turned) if array.dtype.kind == "c" else turned  # written out: every matrix product comes here
 
 
 def matmul(x: Array, y: Array) -> Any:
@@ -136,6 +139,7 @@ ARRAYS.__dict__.update(
     {
         "abs": np.abs,
         "add_rows": add_rows,
+        "adjoint": adjoint,
         "broadcast_to": broadcast_to,
         "cast": cast,
         "concatenate": np.concatenate,
@@ -149,7 +153,6 @@ ARRAYS.__dict__.update(
         "exp": np.exp,
         "fit": fit,
         "floor": np.floor,
-        "gather_windows": gathered,
         "get": get,
         "imag": np.imag,
         "isnan": np.isnan,
@@ -158,24 +161,18 @@ ARRAYS.__dict__.update(
         "matmul": matmul,
         "minimum": np.minimum,
         "pairs": pairs,
-        "pick_windows": pick,
-        "place_back": place_back,
         "polygamma": polygamma,
         "put_along": put_along,
-        "resample": resample,
         "real": np.real,
         "reshape": reshape,
         "scatter": scatter,
-        "share_windows": share_windows,
         "sigmoid": sigmoid,
         "sign": signs,
         "sin": np.sin,
         "sqrt": np.sqrt,
         "sinh": np.sinh,
-        "spread": spread,
         "stack": np.stack,
         "sum_dims": sum_dims,
-        "sum_windows": sum_windows,
         "tanh": np.tanh,
         "to_complex": to_complex,
         "transpose": np.transpose,

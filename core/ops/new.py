@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .. import creation
+from .. import creation, filled_tensors
 from ..tensor import Tensor
 from ..types import Scalar
 
@@ -35,7 +35,7 @@ def new_zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of shape ``size``, in the dtype of ``input``."""
-    return creation.zeros(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return filled_tensors.zeros(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_ones(
@@ -46,7 +46,7 @@ def new_ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones of shape ``size``, in the dtype of ``input``."""
-    return creation.ones(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return filled_tensors.ones(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_empty(
@@ -57,7 +57,7 @@ def new_empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uninitialised, of shape ``size`` and the dtype of ``input``."""
-    return creation.empty(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return filled_tensors.empty(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_full(
@@ -70,4 +70,4 @@ def new_full(
     requires_grad: bool = False,
 ) -> Tensor:
     """``fill_value`` in shape ``size``, in the dtype of ``input``."""
-    return creation.full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return filled_tensors.full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)

@@ -13,13 +13,13 @@ from ..types import Dims
 from . import elementwise
 from .axes import movedim
 from .casting import to
-from .decompositions import eigvalsh, svdvals
 from .dims import one_dim
 from .extremes import amax, amin
 from .inplace import inplace
 from .linalg_errors import matrices, square
 from .masking import where
 from .solving import inv, tolerance
+from .spectra import eigvalsh, svdvals
 from .vector_norms import vector_norm
 
 __all__ = ["dist", "norm", "renorm"]

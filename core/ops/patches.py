@@ -6,28 +6,16 @@ import math
 
 from ..operation import operation
 from ..tensor import Tensor
+from .linear_maps import LinearMap
 from .shaping import reshape, squeeze, unsqueeze
-from .sliding import Ints, Sliding, each, gathered, spread
+from .sliding import Ints, Sliding, gathered, per_dim, spread
 from .sliding_arguments import batched, slide
-from .table import Row, record, records
 
 __all__ = ["col2im", "im2col"]
 METHODS = ()
 
-_GATHER = Row("unfold", lambda xp, g, sliding: xp.spread(g, sliding))
-_SPREAD = Row("fold", lambda xp, g, sliding: xp.gather_windows(g, sliding))
-
-
-def gathered_windows(x: Tensor, sliding: Sliding) -> Tensor:
-    """What the window sees, (N, C, *kernel, *stops); recorded."""
-    result = Tensor(gathered(x._array, sliding))
-    return record(_GATHER, result, (x,), (), sliding) if records(x) else result
-
-
-def spread_windows(seen: Tensor, sliding: Sliding) -> Tensor:
-    """The transpose of ``gathered_windows``; recorded."""
-    result = Tensor(spread(seen._array, sliding))
-    return record(_SPREAD, result, (seen,), (), sliding) if records(seen) else result
+_UNFOLD = LinearMap("unfold", gathered, lambda g, shape, sliding: spread(g, sliding))
+_FOLD = LinearMap("fold", spread, lambda g, shape, sliding: gathered(g, sliding))
 
 
 @operation
@@ -38,10 +26,9 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
         ValueError: the window is larger than the padded input, or the input has another number of dimensions.
     """
     x = batched(input, 2)
-    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
-    sliding = slide(x.shape[2:], kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    windows = gathered_windows(x, sliding)
-    columns = reshape(windows, (len(x), x.shape[1] * kernel[0] * kernel[1], math.prod(windows.shape[4:])))
+    sliding = _sliding(x.shape[2:], kernel_size, dilation, padding, stride)
+    windows = _UNFOLD(x, sliding)
+    columns = reshape(windows, (len(x), x.shape[1] * math.prod(sliding.kernel), math.prod(sliding.stops)))
     return columns if input.ndim == 4 else squeeze(columns, 0)
 
 
@@ -59,13 +46,16 @@ def col2im(
     Raises:
         ValueError: the input has not as many rows or columns as the other arguments say.
     """
-    kernel, spaces = each("kernel_size", kernel_size, 2), each("padding", padding, 2)
-    lengths = each("output_size", output_size, 2)
-    sliding = slide(lengths, kernel, each("stride", stride, 2), spaces, each("dilation", dilation, 2))
-    stops, depth = sliding.stops[0] * sliding.stops[1], kernel[0] * kernel[1]
+    sliding = _sliding(per_dim("output_size", output_size, 2), kernel_size, dilation, padding, stride)
+    stops, depth = math.prod(sliding.stops), math.prod(sliding.kernel)
     if input.ndim not in (2, 3) or input.shape[-1] != stops or input.shape[-2] % depth:
         raise ValueError(f"the input must have shape (N, C * {depth}, {stops}), not {input.shape}")
     columns = input if input.ndim == 3 else unsqueeze(input, 0)
-    seen = reshape(columns, (len(columns), columns.shape[1] // depth, *kernel, *sliding.stops))
-    image = spread_windows(seen, sliding)
+    seen = reshape(columns, (len(columns), columns.shape[1] // depth, *sliding.kernel, *sliding.stops))
+    image = _FOLD(seen, sliding)
     return image if input.ndim == 3 else squeeze(image, 0)
+
+
+def _sliding(lengths: tuple[int, ...], kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Sliding:
+    given = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
+    return slide(lengths, *(per_dim(name, value, 2) for name, value in given.items()))

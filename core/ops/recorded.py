@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import zeros_like
 from ..dtypes import complex_type
+from ..filled_tensors import zeros_like
 from ..tensor import Tensor
 from ..types import DType
 from . import (
@@ -28,13 +28,9 @@ from . import (
     trigonometry,
 )
 from .array_places import Flat, along
-from .average_pooling import shared_windows, summed_windows
 from .casting import to
 from .convolution import convolved, convolved_input, convolved_weight
-from .interpolation import resampled
-from .max_pooling import pick_windows, placed_back
 from .namespaces import is_basic
-from .patches import gathered_windows, spread_windows
 from .table import TENSORS
 
 
@@ -73,6 +69,7 @@ TENSORS.__dict__.update(
     {
         "abs": elementwise.abs,
         "stack": joining.stack,
+        "adjoint": axes.adjoint,
         "add_rows": lambda shape, rows, grad: places.GET.transposed(grad, shape, (rows,)),
         "broadcast_to": expanding.broadcast_to,
         "cast": _cast,
@@ -87,7 +84,6 @@ TENSORS.__dict__.update(
         "exp": elementwise.exp,
         "fit": _fit,
         "floor": rounding.floor,
-        "gather_windows": gathered_windows,
         "get": _get,
         "imag": complex_parts.imag,
         "isnan": elementwise.isnan,
@@ -96,23 +92,17 @@ TENSORS.__dict__.update(
         "matmul": matrix_products.matmul,
         "minimum": elementwise.minimum,
         "pairs": complex_parts.view_as_real,
-        "pick_windows": pick_windows,
-        "place_back": placed_back,
         "polygamma": special.polygamma,
         "put_along": _put_along,
-        "resample": resampled,
         "real": complex_parts.real,
         "reshape": shaping.reshape,
         "scatter": _scatter,
-        "share_windows": shared_windows,
         "sigmoid": elementwise.sigmoid,
         "sign": arithmetic.sgn,
         "sin": elementwise.sin,
         "sqrt": elementwise.sqrt,
         "sinh": trigonometry.sinh,
-        "spread": spread_windows,
         "sum_dims": _sum_dims,
-        "sum_windows": summed_windows,
         "tanh": elementwise.tanh,
         "to_complex": lambda a: to(a, complex_type(a.dtype)),
         "transpose": axes.permute,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..operation import operation
+from ..shapes import listed
 from ..tensor import Tensor
 from ..types import Array
 from .dims import one_dim
@@ -37,7 +38,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     Raises:
         ValueError: fewer numbers than dimensions, or a negative one.
     """
-    times = tuple(repeats[0]) if len(repeats) == 1 and isinstance(repeats[0], (tuple, list)) else repeats
+    times = listed(repeats)
     if len(times) < input.ndim:
         raise ValueError(f"repeat() needs a number for each of the {input.ndim} dimensions, and you gave {times}")
     if min(times, default=0) < 0:
@@ -48,7 +49,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 @operation
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
-    times = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    times = listed(dims)
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
@@ -94,7 +95,7 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
     Raises:
         ValueError: a tensor is no vector, or another ``indexing``.
     """
-    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    given = listed(tensors)
     if indexing not in ("ij", "xy"):
         raise ValueError(f'meshgrid() takes indexing "ij" or "xy", and you gave {indexing!r}')
     if not given or any(tensor.ndim > 1 for tensor in given):

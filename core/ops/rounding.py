@@ -10,7 +10,7 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
-from .factories import exact
+from .factories import exact, flat
 from .inplace import inplace
 from .table import Row, record
 
@@ -36,7 +36,7 @@ ceil = exact("ceil", _whole(np.ceil), None, doc="The smallest whole number that 
 trunc = exact("trunc", _whole(np.trunc), None, doc="It without what comes after the point.")
 frac = exact("frac", lambda x: x - np.trunc(x), lambda xp, g: g, doc="What comes after the point, with its sign.")
 
-_ROUND = Row("round", lambda xp, g: xp.zeros_like(g))
+_ROUND = Row("round", flat)
 
 
 @operation

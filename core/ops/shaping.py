@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import to_shape
 from ..operation import operation
+from ..shapes import to_shape
 from ..tensor import Tensor
 from ..types import Array
 from .casting import clone

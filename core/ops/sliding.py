@@ -104,7 +104,7 @@ def spread(seen: Array, sliding: Sliding) -> Array:
     return cropped(result, sliding)
 
 
-def each(name: str, value: Any, dims: int) -> tuple[int, ...]:
+def per_dim(name: str, value: Any, dims: int) -> tuple[int, ...]:
     """``value`` as one integer for each of ``dims`` dimensions.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from .shaping import unsqueeze
-from .sliding import Ints, Sliding, at_least, each
+from .sliding import Ints, Sliding, at_least, per_dim
 
 
 def batched(input: Tensor, dims: int) -> Tensor:
@@ -52,9 +52,9 @@ def pool_sliding(
         ValueError: the window is larger than the padded input, or the padding more than half the window.
     """
     dims = len(lengths)
-    kernel, gap = each("kernel_size", kernel_size, dims), each("dilation", dilation, dims)
-    steps = kernel if stride is None or stride == [] else each("stride", stride, dims)
-    before = each("padding", padding, dims)
+    kernel, gap = per_dim("kernel_size", kernel_size, dims), per_dim("dilation", dilation, dims)
+    steps = kernel if stride is None or stride == [] else per_dim("stride", stride, dims)
+    before = per_dim("padding", padding, dims)
     at_least(1, kernel_size=kernel, stride=steps, dilation=gap)
     at_least(0, padding=before)
     if any(2 * space > k for space, k in zip(before, kernel)):

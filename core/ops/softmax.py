@@ -116,11 +116,11 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Any) -> tuple[Te
     return input, x.astype(np.float32) if x.itemsize == 2 else x, axis if x.ndim else None
 
 
-def _largest(x: Array, axis: int | None) -> Any:
+def _largest(x: Array, axis: Any) -> Any:
     return maximum_reduce(x, axis, keepdims=True, initial=-np.inf)
 
 
 def peak(x: Array, axis: Any) -> Any:
     """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by."""
-    top = maximum_reduce(x, axis, keepdims=True, initial=-np.inf)
+    top = _largest(x, axis)
     return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

@@ -22,16 +22,12 @@ METHODS = ("cholesky_inverse", "cholesky_solve", "inverse", "pinverse")
 SINGULAR = "is singular, so it has no inverse"
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
-    return xp.conj(x.mT)
-
-
 def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, shape: Any, other: Any) -> Any:
-    return xp.fit(-xp.matmul(xp.solve(_adjoint(xp, a), g), _adjoint(xp, out)), shape, g.dtype)
+    return xp.fit(-xp.matmul(xp.solve(xp.adjoint(a), g), xp.adjoint(out)), shape, g.dtype)
 
 
 def _inv_rule(xp: Any, g: Any, out: Any) -> Any:
-    h = _adjoint(xp, out)
+    h = xp.adjoint(out)
     return -xp.matmul(xp.matmul(h, g), h)
 
 
@@ -39,7 +35,7 @@ def _inv_rule(xp: Any, g: Any, out: Any) -> Any:
 _SOLVE = Row(
     "linalg_solve",
     _solve_rule_a,
-    lambda xp, g, a, out, shape, other: xp.fit(xp.solve(_adjoint(xp, a), g), other, g.dtype),
+    lambda xp, g, a, out, shape, other: xp.fit(xp.solve(xp.adjoint(a), g), other, g.dtype),
     holomorphic=False,
 )
 _INV = Row("linalg_inv", _inv_rule, holomorphic=False)
@@ -178,7 +174,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 def _pinv_rule(xp: Any, g: Any, a: Any, p: Any) -> Any:
     # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973).
-    ph, gh = _adjoint(xp, p), _adjoint(xp, g)
+    ph, gh = xp.adjoint(p), xp.adjoint(g)
     first = -xp.matmul(xp.matmul(ph, g), ph)
     pph, php = xp.matmul(p, ph), xp.matmul(ph, p)
     second = xp.matmul(gh, pph) - xp.matmul(a, xp.matmul(xp.matmul(p, gh), pph))

@@ -6,7 +6,7 @@ from ..operation import operation
 from ..tensor import Tensor
 from .convolution import check_convolution, convolved_input
 from .shaping import squeeze
-from .sliding import Ints, Sliding, at_least, each
+from .sliding import Ints, Sliding, at_least, per_dim
 from .sliding_arguments import batched
 
 __all__ = ["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
@@ -86,8 +86,8 @@ def _conv_transpose(
 ) -> Tensor:
     x = batched(input, dims)
     check_convolution(dims, x, weight, bias, groups, weight.shape[1] * groups, transposed=True)
-    kernel, step, gap = weight.shape[2:], each("stride", stride, dims), each("dilation", dilation, dims)
-    before, extra = each("padding", padding, dims), each("output_padding", output_padding, dims)
+    kernel, step, gap = weight.shape[2:], per_dim("stride", stride, dims), per_dim("dilation", dilation, dims)
+    before, extra = per_dim("padding", padding, dims), per_dim("output_padding", output_padding, dims)
     at_least(1, stride=step, dilation=gap)
     at_least(0, padding=before, output_padding=extra)
     if any(more >= max(s, d) for more, s, d in zip(extra, step, gap)):

@@ -23,8 +23,8 @@ _SMALL = 32
 
 
 def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, upper: bool, unit: bool, shape: Any, other: Any) -> Any:
-    gb = xp.solve_triangular(xp.conj(a.mT), g, not upper, unit)
-    product = xp.fit(-xp.matmul(gb, xp.conj(out.mT)), shape, g.dtype)
+    gb = xp.solve_triangular(xp.adjoint(a), g, not upper, unit)
+    product = xp.fit(-xp.matmul(gb, xp.adjoint(out)), shape, g.dtype)
     # What the solver does not read has no gradient.
     return xp.triu(product, int(unit)) if upper else xp.tril(product, -int(unit))
 
@@ -34,7 +34,7 @@ _SOLVE = Row(
     "linalg_solve_triangular",
     _solve_rule_a,
     lambda xp, g, a, out, upper, unit, shape, other: xp.fit(
-        xp.solve_triangular(xp.conj(a.mT), g, not upper, unit), other, g.dtype
+        xp.solve_triangular(xp.adjoint(a), g, not upper, unit), other, g.dtype
     ),
     holomorphic=False,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from ..operation import operation
 from ..tensor import Tensor
 from .shaping import reshape
-from .sliding import Ints, each
+from .sliding import Ints, per_dim
 from .sliding_arguments import batched
 from .table import Row, record, records
 
@@ -101,8 +101,8 @@ def _unpooled(
     pooled: tuple[int, ...], kernel_size: Ints, stride: Ints | None, padding: Ints, output_size: Sequence[int] | None
 ) -> tuple[int, ...]:
     dims = len(pooled)
-    kernel, spaces = each("kernel_size", kernel_size, dims), each("padding", padding, dims)
-    steps = kernel if stride is None else each("stride", stride, dims)
+    kernel, spaces = per_dim("kernel_size", kernel_size, dims), per_dim("padding", padding, dims)
+    steps = kernel if stride is None else per_dim("stride", stride, dims)
     usual = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(pooled, steps, spaces, kernel))
     if output_size is None:
         return usual

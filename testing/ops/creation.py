@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...core import creation, random_tensors, spaced, tapers
+from ...core import creation, filled_tensors, random_tensors, spaced, tapers
 from ...core.extend import OPERATIONS
 
 EXEMPT = {
     name: "makes a tensor of numbers"
-    for module in (creation, random_tensors, spaced, tapers)
+    for module in (creation, filled_tensors, random_tensors, spaced, tapers)
     for name in module.__all__
     if name in OPERATIONS
 }

@@ -1,0 +1,32 @@
+"""Shapes and dimensions as users write them: ``f(2, 3)``, ``f((2, 3))``, ``f(size=(2, 3))``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What ``*given`` holds, whether it came one by one or as one tuple or list."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+
+
+def to_shape(given: tuple[Any, ...], size: Sequence[int] | None = None) -> tuple[int, ...]:
+    """A shape given as ``(2, 3)``, as ``((2, 3),)``, or as ``size`` and nothing else.
+
+    Raises:
+        TypeError: not integers; or given in both ways.
+        ValueError: a negative length.
+    """
+    if size is not None:
+        if given:
+            raise TypeError(f"the shape is given twice: {given} and size={size}")
+        given = (size,)
+    lengths = listed(given)
+    try:
+        shape = tuple(length.__index__() for length in lengths)
+    except AttributeError:
+        raise TypeError(f"a shape is made of integers, and you gave {lengths}") from None
+    if any(length < 0 for length in shape):
+        raise ValueError(f"a shape cannot have negative lengths, and you gave {shape}")
+    return shape
