@@ -16,9 +16,6 @@ from .dims import all_dims, kept_shape
 from .reducers import add_reduce, maximum_reduce, minimum_reduce
 from .table import Row, keep, keep_result, record, records
 
-__all__: list[str] = []
-METHODS = ()
-
 
 def _rule(xp: Any, g: Any, x: Any, *arguments: Any) -> Any:
     return xp.cast(_slope(xp, g, x, *arguments), x.dtype)
