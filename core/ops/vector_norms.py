@@ -75,7 +75,7 @@ def vector_norm(
     if ord != 0 and records(source):
         saved = (keep(source), keep_result(result))
         record(_NORM, result, (source,), saved, float(ord), dims, kept_shape(values.shape, dims))
-    return result if out is None else delivered("linalg.vector_norm", result, out)
+    return delivered("linalg.vector_norm", result, out)
 
 
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
