@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .devices import CPU
 from .devices import device as Device
 from .dtypes import is_floating
+from .sharing import address, storage
 from .types import Array, DType
 
 
@@ -113,10 +112,7 @@ class ArrayQueries:
 
     def storage_offset(self) -> int:
         """How many elements lie between the start of the memory that this is a view of and the first element."""
-        array: Any = self._array
-        while isinstance(array.base, np.ndarray):
-            array = array.base
-        return (self.data_ptr() - int(array.ctypes.data)) // self._array.itemsize
+        return (address(self._array) - address(storage(self._array))) // self._array.itemsize
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in memory in row-major order, without gaps."""
@@ -124,7 +120,7 @@ class ArrayQueries:
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return int(self._array.ctypes.data)
+        return address(self._array)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""

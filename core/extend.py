@@ -13,12 +13,11 @@ from .copying import rebuild
 from .devices import check_device
 from .interception import plain
 from .operation import OPERATIONS, operation
-from .ops.changes import changed, check_writable
+from .ops.changes import changed
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
-from .ops.table import ARRAYS, TENSORS, OpNode, Row, keep, keep_result, record, records
-from .ops.views import view_of
+from .ops.table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .tensor import Tensor
 from .types import Array
 
@@ -32,7 +31,6 @@ __all__ = [
     "GraphTask",
     "HookTable",
     "Node",
-    "OpNode",
     "RemovableHandle",
     "Row",
     "Tensor",
@@ -40,7 +38,6 @@ __all__ = [
     "binary",
     "changed",
     "check_device",
-    "check_writable",
     "comparison",
     "fused",
     "gradient_edge",
@@ -54,5 +51,4 @@ __all__ = [
     "record",
     "records",
     "unary",
-    "view_of",
 ]

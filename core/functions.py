@@ -12,6 +12,7 @@ from .ops.arithmetic import *  # noqa: F403
 from .ops.average_pooling import *  # noqa: F403
 from .ops.axes import *  # noqa: F403
 from .ops.casting import *  # noqa: F403
+from .ops.clamping import *  # noqa: F403
 from .ops.complex_parts import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
 from .ops.counting import *  # noqa: F403

@@ -172,7 +172,7 @@ def tensordot(
     names_b = tuple(of_a[of_b.index(dim)] if dim in of_b else a.ndim + dim for dim in range(b.ndim))
     kept = [name for name in names_a if name not in of_a] + [name for name in names_b if name not in of_a]
     result = contract(a, b, names_a, names_b, tuple(kept))
-    return result if out is None else delivered("tensordot", result, out)
+    return delivered("tensordot", result, out)
 
 
 @operation
@@ -184,4 +184,4 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     spread = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
     blocks = spread * reshape(to(other, dtype), [n for length in second for n in (1, length)])
     result = reshape(blocks, [n * m for n, m in zip(first, second)])
-    return result if out is None else delivered("kron", result, out)
+    return delivered("kron", result, out)

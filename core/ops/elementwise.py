@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled
-from ..creation import as_tensor
-from ..dtypes import converted, result_type
-from ..operation import delivered, operation
+from ..dtypes import result_type
+from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
-from .broadcasting import integers_divide, record_fitted
+from .broadcasting import integers_divide
 from .casting import to
 from .factories import Binary, binary, comparison, exact, flat, named, real_only, test, unary
 from .inplace import inplace
 from .namespaces import sigmoid as logistic
 from .namespaces import signs
-from .table import Row, keep, record
 
 __all__ = [
     "abs",
     "add",
-    "clamp",
-    "clamp_max",
-    "clamp_min",
     "cos",
     "div",
     "eq",
@@ -281,87 +274,13 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
     raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
 
 
-@operation
-def clamp(
-    input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
-) -> Tensor:
-    """``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
-
-    Where they contradict one another, ``max`` holds.
-
-    Raises:
-        ValueError: both bounds are missing.
-    """
-    if min is None and max is None:
-        raise ValueError("clamp() needs min, max, or both")
-    if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return delivered("clamp", _clamp_between(input, min, max), out)
-    x = input._array
-    if x.dtype.kind not in "fV":
-        x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
-    result = Tensor(np.asarray(np.clip(x, _within_type(x, min), _within_type(x, max)), x.dtype))
-    if input._requires_grad and is_grad_enabled():
-        record(_CLAMP, result, (input,), (keep(input),), min, max)
-    return result if out is None else delivered("clamp", result, out)
-
-
-def _within_type(x: Array, bound: Any) -> Any:
-    # NumPy refuses bounds that the type cannot hold; the nearest that it holds mean the same.
-    if bound is None or x.dtype.kind not in "iu":
-        return bound
-    about = np.iinfo(x.dtype)
-    return builtins.min(builtins.max(bound, int(about.min)), int(about.max))
-
-
-@operation
-def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not below ``min``."""
-    return clamp(input, min, out=out)
-
-
-@operation
-def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not above ``max``."""
-    return clamp(input, None, max, out=out)
-
-
-def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
-    dtype = result_type(input, *(bound for bound in (min, max) if bound is not None))
-    bounds = [None if bound is None else as_tensor(bound) for bound in (min, max)]
-    x = converted(input._array, dtype)
-    low, high = (None if bound is None else converted(bound._array, dtype) for bound in bounds)
-    result = Tensor(np.clip(x, low, high))
-    inputs = (input, *bounds)
-    arrays = (x, low, high)
-    saved = tuple(None if tensor is None else keep(tensor, array) for tensor, array in zip(inputs, arrays))
-    return record_fitted(_CLAMP_BETWEEN, result, inputs, saved)
-
-
-def _within(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
-    if low is not None:
-        g = g * (a >= low)
-    return g if high is None else g * (a <= high)
-
-
-def _at_low(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
-    return g * (a < low) if high is None else g * ((a < low) & (low < high))
-
-
-def _at_high(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
-    return g * (a > high) if low is None else g * ((a > high) | (high < low))
-
-
-_CLAMP = Row("clamp", _within)
-_CLAMP_BETWEEN = Row("clamp", _within, _at_low, _at_high)
-
 IN_PLACE = {
     "add_": inplace(add, np.add, keeps="never"),
     "sub_": inplace(sub, np.subtract, keeps="never"),
     "mul_": inplace(mul, np.multiply, keeps="other"),
     "div_": inplace(div, np.true_divide, keeps="never"),
     "pow_": inplace(pow),
-    "clamp_": inplace(clamp),
-    **{f"{each.__name__}_": inplace(each) for each in (abs, clamp_max, clamp_min, cos, log, remainder, sign, sin)},
+    **{f"{each.__name__}_": inplace(each) for each in (abs, cos, log, remainder, sign, sin)},
     **{f"{each.__name__}_": inplace(each) for each in (eq, floor_divide, ge, gt, le, logical_not, lt, ne)},
     **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp, neg, relu, sigmoid, sqrt, tanh)},
 }

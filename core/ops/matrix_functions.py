@@ -37,7 +37,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         result = Tensor(np.array(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)))
     else:
         result = _power(input if n > 0 else inv(input), abs(n))
-    return result if out is None else delivered("linalg.matrix_power", result, out)
+    return delivered("linalg.matrix_power", result, out)
 
 
 def _power(matrix: Tensor, n: int) -> Tensor:
@@ -135,7 +135,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     result = (
         result.reshape([n for n, drop in zip(result.shape, (row, column)) if not drop]) if row or column else result
     )
-    return result if out is None else delivered("linalg.multi_dot", result, out)
+    return delivered("linalg.multi_dot", result, out)
 
 
 def _best_cuts(lengths: list[int]) -> dict[tuple[int, int], int]:

@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from ..types import Operand
 from . import casting, masking
 from .filling import fill_
+from .namespaces import stretched_dims
 from .reductions import sum as total
 
 __all__ = [
@@ -91,7 +92,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     extra = input.ndim - len(wanted)
     if extra < 0 or any(length not in (1, own) for length, own in zip(wanted, input.shape[extra:])):
         raise ValueError(f"sum_to_size() cannot sum shape {input.shape} to {wanted}")
-    dims = [*range(extra), *(extra + axis for axis, length in enumerate(wanted) if length != input.shape[extra + axis])]
+    dims = stretched_dims(input.shape, wanted)
     return (total(input, dims) if dims else input).reshape(wanted)
 
 

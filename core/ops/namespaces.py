@@ -19,12 +19,17 @@ from .table import ARRAYS
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     """Undo broadcasting and conversion: ``grad`` summed to ``shape`` and converted to ``dtype``."""
     if grad.shape != shape:
-        extra = grad.ndim - len(shape)
-        axes = tuple(range(extra)) + tuple(
-            axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
-        )
-        grad = add_reduce(grad, axes).reshape(shape)
+        grad = add_reduce(grad, stretched_dims(grad.shape, shape)).reshape(shape)
     return grad if grad.dtype == dtype else converted(grad, dtype)
+
+
+def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of ``shape`` that broadcasting from the shape ``former`` added, or stretched from length 1."""
+    extra = len(shape) - len(former)
+    return (
+        *range(extra),
+        *[extra + dim for dim, length in enumerate(former) if length == 1 and shape[extra + dim] != 1],
+    )
 
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:

@@ -74,7 +74,7 @@ def matrix_norm(
         raise ValueError(
             f'linalg.matrix_norm() takes ord "fro", "nuc", 1, -1, 2, -2, inf and -inf, and you gave {ord!r}'
         )
-    return result if out is None else delivered("linalg.matrix_norm", result, out)
+    return delivered("linalg.matrix_norm", result, out)
 
 
 def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
@@ -170,7 +170,7 @@ def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) 
     else:
         square("linalg.cond", A)
         result = matrix_norm(A, p) * matrix_norm(inv(A), p)
-    return result if out is None else delivered("linalg.cond", result, out)
+    return delivered("linalg.cond", result, out)
 
 
 @operation
@@ -194,7 +194,7 @@ def matrix_rank(
     else:
         s = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros((*x.shape[:-2], 0), x.real.dtype)
     result = Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))
-    return result if out is None else delivered("linalg.matrix_rank", result, out)
+    return delivered("linalg.matrix_rank", result, out)
 
 
 IN_PLACE = {

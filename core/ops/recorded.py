@@ -30,16 +30,13 @@ from . import (
 from .array_places import Flat, along
 from .casting import to
 from .convolution import convolved, convolved_input, convolved_weight
-from .namespaces import is_basic
+from .namespaces import is_basic, stretched_dims
 from .table import TENSORS
 
 
 def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     if grad.shape != shape:
-        extra = grad.ndim - len(shape)
-        dims = tuple(range(extra)) + tuple(
-            axis + extra for axis, length in enumerate(shape) if length == 1 and grad.shape[axis + extra] != 1
-        )
+        dims = stretched_dims(grad.shape, shape)
         grad = shaping.reshape(reductions.sum(grad, dims) if dims else grad, shape)
     return to(grad, dtype)
 

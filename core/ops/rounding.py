@@ -51,6 +51,4 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     return delivered("round", result, out)
 
 
-IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (ceil, floor, frac, round, trunc)},
-}
+IN_PLACE = {f"{each.__name__}_": inplace(each, keeps="never") for each in (ceil, floor, frac, round, trunc)}

@@ -65,7 +65,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     else:
         result = solved(A, right)
     result = result.squeeze(-1) if vector else result
-    return result if out is None else delivered("linalg.solve", result, out)
+    return delivered("linalg.solve", result, out)
 
 
 def solved(a: Tensor, b: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     result = Tensor(inverse_arrays(square("linalg.inv", A)))
     if records(A):
         record(_INV, result, (A,), (keep_result(result),))
-    return result if out is None else delivered("linalg.inv", result, out)
+    return delivered("linalg.inv", result, out)
 
 
 def inverse_arrays(x: Array) -> Array:
@@ -211,7 +211,7 @@ def pinv(
     result = Tensor(_pseudoinverses(x, atol, rtol, hermitian))
     if records(A):
         record(_PINV, result, (A,), (keep(A), keep_result(result)))
-    return result if out is None else delivered("linalg.pinv", result, out)
+    return delivered("linalg.pinv", result, out)
 
 
 def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian: bool) -> Array:

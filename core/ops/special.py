@@ -118,6 +118,4 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     return delivered("mvlgamma", result, out)
 
 
-IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, mvlgamma, polygamma)},
-}
+IN_PLACE = {f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, mvlgamma, polygamma)}

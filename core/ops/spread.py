@@ -12,6 +12,7 @@ from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Dims
 from . import axes, elementwise, indexing, matrix_products, reductions, shaping
+from .clamping import clamp
 from .complex_parts import conj, real
 from .dims import all_dims, kept_shape
 from .reducers import add_reduce
@@ -175,7 +176,7 @@ def cov(
         divisor = total - correction * (1 if aweights is None else part)
     divisor = as_tensor(divisor) if isinstance(divisor, Tensor) else as_tensor(float(divisor), rows.dtype)
     product = matrix_products.matmul(scaled, conj(axes.t(centred)))
-    result = elementwise.div(product, elementwise.clamp(divisor, min=0))
+    result = elementwise.div(product, clamp(divisor, min=0))
     return shaping.reshape(result, ()) if input._array.ndim < 2 else result
 
 
@@ -192,4 +193,4 @@ def corrcoef(input: Tensor) -> Tensor:
     places = np.arange(covariances.shape[0])
     scale = elementwise.sqrt(real(indexing.getitem(covariances, (places, places))))
     ratio = covariances / shaping.reshape(scale, (-1, 1)) / scale
-    return ratio if ratio.dtype.kind == "c" else elementwise.clamp(ratio, -1, 1)
+    return ratio if ratio.dtype.kind == "c" else clamp(ratio, -1, 1)

@@ -1,6 +1,6 @@
 """PyTorch's second names of operations: ``multiply`` for ``mul``."""
 
-from . import elementwise, rounding, trigonometry
+from . import clamping, elementwise, rounding, trigonometry
 
 __all__ = [
     "absolute",
@@ -27,7 +27,7 @@ __all__ = [
 METHODS = __all__
 
 absolute = elementwise.abs
-clip = elementwise.clamp
+clip = clamping.clamp
 divide = elementwise.div
 greater = elementwise.gt
 greater_equal = elementwise.ge
@@ -49,7 +49,7 @@ arctanh = trigonometry.atanh
 
 IN_PLACE = {
     "absolute_": elementwise.IN_PLACE["abs_"],
-    "clip_": elementwise.IN_PLACE["clamp_"],
+    "clip_": clamping.IN_PLACE["clamp_"],
     "divide_": elementwise.IN_PLACE["div_"],
     "greater_": elementwise.IN_PLACE["gt_"],
     "greater_equal_": elementwise.IN_PLACE["ge_"],

@@ -72,7 +72,7 @@ def solve_triangular(
         )
     else:
         result = triangle_solved(A, B, upper, unitriangular)
-    return result if out is None else delivered("linalg.solve_triangular", result, out)
+    return delivered("linalg.solve_triangular", result, out)
 
 
 @operation

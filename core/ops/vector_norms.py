@@ -16,9 +16,6 @@ from .dims import all_dims, kept_shape
 from .reducers import add_reduce, maximum_reduce, minimum_reduce
 from .table import Row, keep, keep_result, record, records
 
-__all__: list[str] = []
-METHODS = ()
-
 
 def _rule(xp: Any, g: Any, x: Any, *arguments: Any) -> Any:
     return xp.cast(_slope(xp, g, x, *arguments), x.dtype)
@@ -78,7 +75,7 @@ def vector_norm(
     if ord != 0 and records(source):
         saved = (keep(source), keep_result(result))
         record(_NORM, result, (source,), saved, float(ord), dims, kept_shape(values.shape, dims))
-    return result if out is None else delivered("linalg.vector_norm", result, out)
+    return delivered("linalg.vector_norm", result, out)
 
 
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:

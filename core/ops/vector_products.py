@@ -40,14 +40,14 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
             raise ValueError(f"cross() needs a dimension of length 3, and you gave shape {input.shape}")
         dim = threes[0]
     result = _cross("cross", input, other, dim)
-    return result if out is None else delivered("cross", result, out)
+    return delivered("cross", result, out)
 
 
 @operation
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``."""
     result = _cross("linalg.cross", input, other, dim)
-    return result if out is None else delivered("linalg.cross", result, out)
+    return delivered("linalg.cross", result, out)
 
 
 def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
@@ -68,7 +68,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         ValueError: the shapes do not fit.
     """
     result = (conj(x) * y).sum(dim)
-    return result if out is None else delivered("linalg.vecdot", result, out)
+    return delivered("linalg.vecdot", result, out)
 
 
 @operation
@@ -183,7 +183,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ValueError(f"linalg.tensorinv() needs prod(shape[:ind]) to be prod(shape[ind:]): {A.shape}, ind {ind}")
     result = reshape(inv(reshape(A, (math.prod(rows), -1))), columns + rows)
-    return result if out is None else delivered("linalg.tensorinv", result, out)
+    return delivered("linalg.tensorinv", result, out)
 
 
 @operation
@@ -205,4 +205,4 @@ def tensorsolve(
     if math.prod(rest) != B.numel() or math.prod(given.shape[: B.ndim]) != B.numel():
         raise ValueError(f"linalg.tensorsolve() cannot solve a system of shape {given.shape} for {B.shape}")
     result = reshape(solve(reshape(given, (B.numel(), -1)), reshape(B, -1)), rest)
-    return result if out is None else delivered("linalg.tensorsolve", result, out)
+    return delivered("linalg.tensorsolve", result, out)

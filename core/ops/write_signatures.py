@@ -107,7 +107,7 @@ class Family:
             self.public = list(ast.literal_eval(value))
         elif name == "METHODS":
             self.methods = self.public if isinstance(value, ast.Name) else list(ast.literal_eval(value))
-        elif name in ("IN_PLACE", "PROPERTIES") and isinstance(value, ast.Dict):
+        elif name in ("IN_PLACE", "PROPERTIES"):
             (self.in_place if name == "IN_PLACE" else self.properties).extend(_keys(value))
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             if value.func.id in FACTORIES:
@@ -169,13 +169,16 @@ def _names(line: str) -> set[str]:
     return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
 
 
-def _keys(value: ast.Dict) -> Iterator[str]:
-    for key, item in zip(value.keys, value.values):
-        if isinstance(key, ast.Constant):
-            yield str(key.value)
-        elif isinstance(item, ast.DictComp):  # {f"{each.__name__}_": inplace(each) for each in (abs, cos)}
-            for name in getattr(item.generators[0].iter, "elts", []):
-                yield f"{name.id}_"
+def _keys(value: ast.expr) -> Iterator[str]:
+    if isinstance(value, ast.DictComp):  # {f"{each.__name__}_": inplace(each) for each in (abs, cos)}
+        for name in getattr(value.generators[0].iter, "elts", []):
+            yield f"{name.id}_"
+    elif isinstance(value, ast.Dict):
+        for key, item in zip(value.keys, value.values):
+            if isinstance(key, ast.Constant):
+                yield str(key.value)
+            else:  # **{...}
+                yield from _keys(item)
 
 
 def _signature(definition: ast.FunctionDef, in_place: bool) -> str:
