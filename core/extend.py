@@ -17,6 +17,7 @@ from .ops.changes import changed
 from .ops.factories import binary, comparison, unary
 from .ops.fused import fused
 from .ops.inplace import inplace
+from .ops.losses import check_reduction, reduced
 from .ops.table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .tensor import Tensor
 from .types import Array
@@ -37,6 +38,7 @@ __all__ = [
     "attach",
     "binary",
     "changed",
+    "check_reduction",
     "check_device",
     "comparison",
     "fused",
@@ -50,5 +52,6 @@ __all__ = [
     "rebuild",
     "record",
     "records",
+    "reduced",
     "unary",
 ]

@@ -22,7 +22,7 @@ T = TypeVar("T")
 active: list[Any] = []
 NOT_TAKEN = object()
 
-# How many of those are modes and watchers; and types that never take anything over, nor hold what does. With these, whoever
+# Those of them that are modes and watchers; and types that never take anything over, nor hold what does. With these, whoever
 # uses no more than a class of tensors here or there (sparse gradients are one) has little to pay everywhere else.
 entered: list[Any] = []
 plain: set[type] = {bool, int, float, complex, str, type(None), np.ndarray, np.dtype}
@@ -146,12 +146,12 @@ def _run_watched(
         _watched.reset(token)
 
 
-def _without(entered: tuple[T, ...], leaving: T) -> tuple[T, ...]:
+def _without(present: tuple[T, ...], leaving: T) -> tuple[T, ...]:
     # Not always the last: ``set_detect_anomaly`` may be called anywhere.
-    for place in reversed(range(len(entered))):
-        if entered[place] is leaving:
-            return entered[:place] + entered[place + 1 :]
-    return entered  # another thread entered it
+    for place in reversed(range(len(present))):
+        if present[place] is leaving:
+            return present[:place] + present[place + 1 :]
+    return present  # another thread entered it
 
 
 def overriding(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[type, ...]:

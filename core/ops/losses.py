@@ -56,11 +56,15 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
         return mean(losses)
     if reduction == "sum":
         return total(losses)
-    _check_reduction(reduction)
+    check_reduction(reduction)
     return losses
 
 
-def _check_reduction(reduction: str) -> None:
+def check_reduction(reduction: str) -> None:
+    """
+    Raises:
+        ValueError: it is not "mean", "sum" or "none".
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
 
@@ -202,7 +206,7 @@ def _chosen(
     x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> tuple[Any, Array]:
     """Where the targets' elements are in ``x``, and how much each of their losses counts."""
-    _check_reduction(reduction)
+    check_reduction(reduction)
     if _check_classes(x, classes, axis, ignore_index) and weight is None:
         share = 1 / (classes.size or 1) if reduction == "mean" else 1
         return _class_index(classes, axis), np.full(classes.shape, share, x.dtype)

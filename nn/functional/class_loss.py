@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, keep, operation, record, records
+from ...core.extend import Row, Tensor, keep, operation, record, records, reduced
 from .activation import logsigmoid, softplus
-from .reduction import check_same_shape, chosen_reduction, reduced
+from .reduction import check_same_shape, chosen_reduction
 
 __all__ = [
     "binary_cross_entropy",

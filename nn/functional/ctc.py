@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import AutogradError
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records
-from .reduction import chosen_reduction, reduced
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records, reduced
+from .reduction import chosen_reduction
 
 __all__ = ["ctc_loss"]
 

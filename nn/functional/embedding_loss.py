@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ... import core
-from ...core.extend import Tensor, operation
+from ...core.extend import Tensor, operation, reduced
 from .distance import pairwise_distance
-from .reduction import chosen_reduction, reduced
+from .reduction import chosen_reduction
 
 __all__ = [
     "cosine_embedding_loss",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, keep, operation, record, records
-from .reduction import chosen_reduction, reduced
+from ...core.extend import Row, Tensor, keep, operation, record, records, reduced
+from .reduction import chosen_reduction
 
 __all__ = [
     "gaussian_nll_loss",

@@ -1,19 +1,12 @@
-"""What losses have in common: how they are reduced, and what is said of arguments that have other names today."""
+"""What losses have in common: the checks of their arguments, and those that have other names today."""
 
 from __future__ import annotations
 
 import warnings
 
-from ...core.extend import Tensor
+from ...core.extend import Tensor, check_reduction
 
 __all__: list[str] = []
-
-
-def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """The mean or the sum of the losses, or all of them."""
-    if reduction == "none":
-        return losses
-    return losses.mean() if reduction == "mean" else losses.sum()
 
 
 def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -26,8 +19,7 @@ def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: 
         chosen = "none" if reduce is False else "sum" if size_average is False else "mean"
         warnings.warn(f'size_average and reduce are deprecated; use reduction="{chosen}"', stacklevel=3)
         return chosen
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
+    check_reduction(reduction)
     return reduction
 
 
