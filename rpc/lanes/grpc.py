@@ -130,7 +130,7 @@ class DialedConnection(GrpcConnection):
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
-        self._target = address.removeprefix("grpc://")
+        self._target = lane.target(peer, address)
 
     def start(self) -> None:
         self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
@@ -213,6 +213,10 @@ class GrpcLane(Lane):
 
     def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
         return DialedConnection(self, host, peer, address)
+
+    def target(self, peer: WorkerRecord, address: str) -> str:
+        """Return the "host:port" to connect to for an address of ``peer``: a subclass may name a relay on the way there."""
+        return address.removeprefix("grpc://")
 
     def close(self) -> None:
         try:
