@@ -8,6 +8,7 @@ theirs is known here.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import logging
@@ -34,7 +35,7 @@ from .peers import Peers, WorkerInfo
 from .pool import Executor, ThreadPool
 from .security import AcceptorHandshake, DialerHandshake, job_secret
 from .serving import Server
-from .ticker import Ticker, Timers
+from .ticker import Ticker, Timers, Waker
 from .wire.control import goodbye, read_goodbye
 from .wire.frames import decode
 from .wire.functions import main_script
@@ -59,7 +60,8 @@ class Agent:
         rank: its rank.
         options: see ``GrpcRpcBackendOptions``.
         lanes: transports; the first that both sides know is used.
-        executor: runs user functions; ``None`` makes a thread pool.
+        executor: runs user functions and callbacks; ``None`` makes thread pools.
+        loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
         now: monotonic seconds.
         secret: the job's secret; ``None`` takes the environment's or the user's.
     """
@@ -72,6 +74,7 @@ class Agent:
         *,
         lanes: list[Lane],
         executor: Executor | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
         now: Callable[[], float] = time.monotonic,
         secret: bytes | None = None,
     ) -> None:
@@ -96,8 +99,9 @@ class Agent:
         self._known: Future[Any] = Future()
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
         self._completions = executor or ThreadPool(4, f"telegrad-{name}-callbacks")
+        self._loop = loop
         self._coroutines: LoopThread | None = None
-        self._ticker: Ticker | None = None
+        self._waker: Waker | None = None
         self._timers = Timers()
         self.caller = Caller(self)
         self.server = Server(self, self._executor)
@@ -116,11 +120,10 @@ class Agent:
         self.lanes["self"] = own
         self._own_address = own.listen(self, None)
 
-    def start(self, records: list[WorkerRecord], *, with_ticker: bool = True) -> None:
-        """The workers of the job are known: begin to work."""
+    def start(self, records: list[WorkerRecord], waker: Waker | None = None) -> None:
+        """Begin to work: the workers of the job are known. ``waker`` calls ``tick`` in time; ``None`` makes a thread."""
         self.peers = Peers(records, self.record)
-        if with_ticker:
-            self._ticker = Ticker(self.tick, self.now, f"telegrad-{self.name}-ticker")
+        self._waker = waker or Ticker(self.tick, self.now, f"telegrad-{self.name}-ticker")
         self._known.set_result(None)
         current.register(self)
 
@@ -144,8 +147,8 @@ class Agent:
         self._stop_threads()
 
     def _stop_threads(self) -> None:
-        if self._ticker is not None:
-            self._ticker.stop()
+        if self._waker is not None:
+            self._waker.stop()
         for lane in self.lanes.values():
             lane.close()
         if self._coroutines is not None:
@@ -176,8 +179,8 @@ class Agent:
 
     def wake_by(self, when: float) -> None:
         """``tick`` must run at ``when``."""
-        if self._ticker is not None:
-            self._ticker.wake_by(when)
+        if self._waker is not None:
+            self._waker.wake_by(when)
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> None:
         """Run ``action``, which is quick and no user code, after a while."""
@@ -215,9 +218,11 @@ class Agent:
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> None:
         """Run a user's coroutine on this agent's event loop."""
-        if self._coroutines is None:
-            self._coroutines = LoopThread(f"telegrad-{self.name}-coroutines")
-        loop = self._coroutines.loop
+        loop = self._loop
+        if loop is None:
+            if self._coroutines is None:
+                self._coroutines = LoopThread(f"telegrad-{self.name}-coroutines")
+            loop = self._coroutines.loop
         loop.call_soon_threadsafe(loop.create_task, coroutine, context=context)
 
     # -- what lanes ask (lanes.base.Host)

@@ -10,6 +10,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 logger = logging.getLogger("telegrad.rpc")
 
@@ -36,6 +37,18 @@ class Timers:
                     return self._heap[0][0] if self._heap else None
                 action = heapq.heappop(self._heap)[2]
             action()
+
+
+class Waker(Protocol):
+    """Calls an agent's ``tick`` in time; a simulator brings one without a thread."""
+
+    def wake_by(self, when: float) -> None:
+        """``tick`` must run at ``when``, or earlier."""
+        ...
+
+    def stop(self) -> None:
+        """Call it no more."""
+        ...
 
 
 class Ticker:
