@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
+from .core import fft as fft
 from .core import linalg as linalg
 from .core import special as special
 from .core.autograd import enable_grad as enable_grad
@@ -38,14 +39,17 @@ if TYPE_CHECKING:
     from .core import errors as errors
     from .core import futures as futures
     from .core import profiler as profiler
+    from .core import signal as signal
     from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
+    from .nn.functional.spectrogram import istft as istft
+    from .nn.functional.spectrogram import stft as stft
     from .rref import RRef as RRef
 
 _ALIASES = {
     name: f"core.{name}"
-    for name in ("autograd", "cuda", "errors", "futures", "linalg", "profiler", "sparse", "special")
+    for name in ("autograd", "cuda", "errors", "fft", "futures", "linalg", "profiler", "signal", "sparse", "special")
 }
 ImportAliases(__name__, _ALIASES).install()
 
@@ -71,6 +75,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     ]
     _LATER = {
         **dict.fromkeys(_LAYERS, ".nn.functional"),
+        **dict.fromkeys(("istft", "stft"), ".nn.functional.spectrogram"),
         **{name: f".{name}" for name in (*_ROOMS, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",

@@ -1,6 +1,7 @@
 """Floor 0: errors, futures, tensors and autograd. Knows no network."""
 
 from . import autograd as autograd
+from . import fft as fft
 from . import linalg as linalg
 from . import ops as ops
 from . import special as special

@@ -19,6 +19,7 @@ from .ops.fused import fused
 from .ops.inplace import inplace
 from .ops.losses import check_reduction, reduced
 from .ops.table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from .ops.windows import overlap_add
 from .tensor import Tensor
 from .types import Array
 
@@ -48,6 +49,7 @@ __all__ = [
     "keep",
     "keep_result",
     "operation",
+    "overlap_add",
     "plain",
     "rebuild",
     "record",

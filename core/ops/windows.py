@@ -57,6 +57,12 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return _UNFOLD.view(input, axis, size, step)
 
 
+def overlap_add(frames: Tensor, length: int, step: int) -> Tensor:
+    """Return the sum of frames (..., count, size), each ``step`` after the one before: shape (..., length)."""
+    shape = (*frames.shape[:-2], length)
+    return _UNFOLD.transposed(frames, shape, len(shape) - 1, frames.shape[-1], step)
+
+
 def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
     root = _root(x).reshape(-1) if _root(x).flags.c_contiguous else x.reshape(-1)
     if not all(size):

@@ -1,0 +1,135 @@
+"""``tg.signal.windows``: functions that fade a signal out at its ends, under the names of ``torch.signal.windows``.
+
+Formulas: F. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978. Each is a
+function of the places n = 0 .. M-1 of a symmetric window; a periodic one (``sym=False``) is the symmetric one of M + 1
+elements without its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .creation import finish
+from .dtypes import get_default_dtype, is_floating
+from .operation import operation
+from .tensor import Tensor
+from .types import Array
+
+__all__ = ["windows"]
+
+Shape = Callable[..., Array]  # (places, elements of the symmetric window, parameters) -> values
+
+_DOCUMENTATION = """Return {summary}
+
+    Args:
+        M: how many elements.{parameters}
+        sym: symmetric, for filters; otherwise one period, for spectra.
+        dtype: a floating-point dtype; the default one by default.
+        layout: accepted for PyTorch's programs; every tensor is strided.
+        device: "cpu".
+        requires_grad: record what is computed from the result.
+
+    Raises:
+        ValueError: ``M`` is negative, the dtype has no fractions, or a parameter makes no sense.
+    """
+
+
+def _window(name: str, shape: Shape, summary: str, **parameters: str) -> Callable[..., Tensor]:
+    """Make the operation of one kind of window; ``parameters`` are its own, with what they mean."""
+
+    def window(
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: npt.DTypeLike | None = None,
+        layout: Any = None,
+        device: str | None = None,
+        requires_grad: bool = False,
+        **given: Any,
+    ) -> Tensor:
+        if unknown := given.keys() - parameters.keys():
+            raise TypeError(f"{name}() has no parameter {', '.join(sorted(unknown))}; its own are {list(parameters)}")
+        wanted = np.dtype(dtype or get_default_dtype())
+        if M < 0 or not is_floating(wanted):
+            raise ValueError(f"a window has M >= 0 elements of a floating-point dtype; you gave M={M} and {wanted}")
+        values = shape(np.arange(M, dtype=np.float64), M if sym else M + 1, **given) if M > 1 else np.ones(M)
+        return finish(values.astype(wanted), requires_grad, device)
+
+    listed = "".join(f"\n        {key}: {meaning}" for key, meaning in parameters.items())
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = _DOCUMENTATION.format(summary=summary, parameters=listed)
+    return operation(window)
+
+
+def _general_cosine(n: Array, size: int, a: Iterable[float]) -> Array:
+    weights = list(a)
+    if not weights:
+        raise ValueError("a must have at least one weight")
+    angle = 2 * np.pi * n / (size - 1)
+    return np.asarray(sum((-1) ** i * weight * np.cos(i * angle) for i, weight in enumerate(weights)))
+
+
+def _general_hamming(n: Array, size: int, alpha: float = 0.54) -> Array:
+    return _general_cosine(n, size, (alpha, 1 - alpha))
+
+
+def _cosines(*weights: float) -> Shape:
+    return lambda n, size: _general_cosine(n, size, weights)
+
+
+def _bartlett(n: Array, size: int) -> Array:
+    return 1 - np.abs(2 * n / (size - 1) - 1)
+
+
+def _cosine(n: Array, size: int) -> Array:
+    return np.sin(np.pi * (n + 0.5) / size)
+
+
+def _exponential(n: Array, size: int, center: float | None = None, tau: float = 1.0) -> Array:
+    if tau <= 0:
+        raise ValueError(f"tau must be above 0, and you gave {tau}")
+    return np.exp(-np.abs(n - ((size - 1) / 2 if center is None else center)) / tau)
+
+
+def _gaussian(n: Array, size: int, std: float = 1.0) -> Array:
+    if std <= 0:
+        raise ValueError(f"std must be above 0, and you gave {std}")
+    return np.exp(-(((n - (size - 1) / 2) / std) ** 2) / 2)
+
+
+def _kaiser(n: Array, size: int, beta: float = 12.0) -> Array:
+    if beta < 0:
+        raise ValueError(f"beta must not be negative, and you gave {beta}")
+    place = 2 * n / (size - 1) - 1
+    return np.i0(beta * np.sqrt(np.maximum(1 - place**2, 0))) / np.i0(beta)
+
+
+_KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
+    ("bartlett", _bartlett, "a triangle.", {}),
+    ("blackman", _cosines(0.42, 0.5, 0.08), "the sum of two cosines that is nearly 0 at the ends.", {}),
+    ("cosine", _cosine, "half a period of a sine.", {}),
+    (
+        "exponential",
+        _exponential,
+        "exp(-|n - center| / tau).",
+        {"center": "the peak; the middle by default.", "tau": "how slowly it fades."},
+    ),
+    ("gaussian", _gaussian, "a bell: exp(-(n / std)² / 2), n from the middle.", {"std": "its standard deviation."}),
+    (
+        "general_cosine",
+        _general_cosine,
+        "a sum of cosines: Σ (-1)^i a[i] cos(2πi·n / (M - 1)).",
+        {"a": "weights of 0, 1, 2, ... periods."},
+    ),
+    ("general_hamming", _general_hamming, "alpha - (1 - alpha) cos(2πn / (M - 1)).", {"alpha": "0.54 by default."}),
+    ("hamming", _cosines(0.54, 0.46), "a period of a cosine that ends at 0.08.", {}),
+    ("hann", _cosines(0.5, 0.5), "a period of a cosine that ends at 0.", {}),
+    ("kaiser", _kaiser, "a Bessel function: I0(beta √(1 - x²)) / I0(beta).", {"beta": "the larger, the narrower."}),
+    ("nuttall", _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), "the sum of three cosines.", {}),
+]
+windows = SimpleNamespace(**{name: _window(name, shape, text, **own) for name, shape, text, own in _KINDS})
