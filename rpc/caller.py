@@ -63,7 +63,8 @@ class Caller:
         message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
         if notes:
             message.notes.update(notes)
-        pack(message, body, self._agent.reference_types, peer.same_main, labels)
+        limit = self._agent.options.max_message_bytes
+        pack(message, body, self._agent.reference_types, peer.same_main, labels, limit)
         run_sending(self._agent.interceptors, message)
         self._send(call, message, peer)
         return call.future

@@ -55,6 +55,7 @@ class Topic:
 class Outgoing:
     """A request or a reply on its way out: the pickle and the tables that interceptors work on.
 
+    ``pickled`` is the pickle in pieces, so that a large ``bytes`` object in it is not copied.
     ``tensors`` and ``references`` are the objects that the pickle replaced by an index; ``buffers`` the raw memory of
     arrays inside it; ``extras`` what interceptors want to say to their other half, by their number,
     ``notes`` what they keep for themselves.
@@ -82,7 +83,7 @@ class Outgoing:
         self.timeout = timeout
         self.to = to
         self.flags: int = 0
-        self.pickled: bytes = b""
+        self.pickled: list[Any] = []
         self.tensors: list[Tensor] = []
         self.references: list[Any] = []
         self.buffers: list[Any] = []
@@ -91,7 +92,7 @@ class Outgoing:
 
     def let_go(self) -> None:
         """The frame is made: keep only what ``delivered`` and ``not_delivered`` need."""
-        self.pickled = b""
+        self.pickled = []
         self.tensors, self.references, self.buffers = [], [], []
 
 
@@ -99,7 +100,7 @@ class Incoming:
     """A request or a reply that arrived: parsed, not unpickled.
 
     ``arrays`` are the tensors' arrays and ``requires_grad`` their flags; ``tensors`` is filled when the body is opened,
-    ``references`` by the interceptor that understands them.
+    ``references`` by the interceptor that understands them. ``problem``: why the body cannot be opened here, if so.
     """
 
     __slots__ = (
@@ -111,6 +112,7 @@ class Incoming:
         "kind",
         "method",
         "pickled",
+        "problem",
         "references",
         "requires_grad",
         "sender",
@@ -125,6 +127,7 @@ class Incoming:
         self.call_id = call_id
         self.timeout = timeout
         self.sender = sender
+        self.problem = ""
         self.pickled: Any = b""
         self.arrays: list[Any] = []
         self.requires_grad: list[int] = []

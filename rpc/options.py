@@ -8,6 +8,7 @@ from enum import Enum
 DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"
 UNSET_RPC_TIMEOUT = -1.0
+GIB = 1 << 30
 
 
 @dataclass
@@ -39,6 +40,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         init_timeout: seconds in which all workers must have met.
         keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
             answer. Give all workers the same.
+        max_message_bytes: size of the largest message that this worker sends, a call's arguments or its result.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
     """
 
@@ -49,11 +51,16 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
     init_timeout: float = field(default=60.0, kw_only=True)
     keepalive: float = field(default=10.0, kw_only=True)
     reconnect_timeout: float = field(default=10.0, kw_only=True)
+    max_message_bytes: int = field(default=4 * GIB, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
+        for name in ("max_message_bytes",):
+            number = getattr(self, name)
+            if not isinstance(number, int) or number < 1:
+                raise ValueError(f"{name} must be a whole number above 0; you gave {number!r}")
         if isinstance(self.lanes, str):
             raise ValueError(f"lanes must be a list of names; write lanes=[{self.lanes!r}]")
         for name in ("init_timeout", "keepalive", "reconnect_timeout"):

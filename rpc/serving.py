@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,8 @@ class ServerCall:
         """
         message = self._outgoing()
         same_main = self.agent.peers.at(self.sender).same_main
-        pack(message, value, self.agent.reference_types, same_main, lambda body: [("the result", body)])
+        limit = self.agent.options.max_message_bytes
+        pack(message, value, self.agent.reference_types, same_main, lambda body: [("the result", body)], limit)
         self._send(message)
 
     def fail(self, error: BaseException) -> None:
@@ -157,7 +159,10 @@ class ServerCall:
         message = self._outgoing()
         message.flags |= Flag.ERROR
         description = describe_failure(error, self.agent.name)
-        pack(message, description, (), True, lambda body: [("the exception", body)])
+        if sum(len(part) for part in description if part) > self.agent.options.max_message_bytes:
+            description = describe_failure(_too_large(description[1]), self.agent.name)
+        # No limit: an error that is too large for it, whatever it is, was replaced above.
+        pack(message, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         message.flags &= ~Flag.PLAIN
         self._send(message)
 
@@ -172,6 +177,12 @@ class ServerCall:
         self.agent.server.send(self.connection, message)
         self._answered = True
         self.agent.server.served(self)
+
+
+def _too_large(kind: str) -> SerializationError:
+    return SerializationError(
+        f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
+    )
 
 
 def check_future(result: Any) -> Future[Any]:

@@ -17,7 +17,7 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc import caller, serving
 from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.messages import Kind, Outgoing
-from telegrad.rpc.wire.frames import HEAD, decode, encode
+from telegrad.rpc.wire.frames import HEAD, TABLES, decode, encode
 from telegrad.rpc.wire.functions import main_module_name, main_script, reference, resolve
 from telegrad.rpc.wire.payload import pack
 
@@ -436,7 +436,9 @@ def message(**fields):
 
 def test_a_frame_is_read_as_it_was_written():
     tensors = [tg.tensor(ARRAYS[name]) for name in ("0-d", "empty", "big-endian", "float16")]
-    out = message(pickled=b"pickle", tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2)
+    out = message(
+        pickled=[b"pick", b"le"], tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2
+    )
     for owned in (True, False):
         read = decode(bytearray(frame_of(*encode(out))), owned, 3)
         assert (read.kind, read.method, read.call_id, read.timeout, read.sender) == (Kind.REQUEST, 1, 7, 2.5, 3)
@@ -460,7 +462,7 @@ def test_chunks_of_several_transfers_may_be_interleaved():
     assert sorted(received) == sorted(payloads)
 
 
-REQUEST = frame_of(*encode(message(pickled=b"p", tensors=[tg.ones(2)])))
+REQUEST = frame_of(*encode(message(pickled=[b"p"], tensors=[tg.ones(2)])))
 CORRUPT = {
     "empty": b"",
     "one byte": b"\x01",
@@ -468,11 +470,11 @@ CORRUPT = {
     "half a table": REQUEST[: HEAD.size + 5],
     "half an array": REQUEST[:-5],
     "a kind that there is not": b"\xee" + REQUEST[1:],
-    "a method that there is not": frame_of(*encode(message(method=999, pickled=b"p"))),
-    "a huge shape": REQUEST[: HEAD.size + 12] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
-    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 3, 0, 0.0) + b"abc",
-    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 3, 0, 0.0)[:9],
-    "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=b"p", extras={1: b"cut"}))),
+    "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
+    "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
+    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 0, 0.0) + b"abc",
+    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
+    "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=[b"p"], extras={1: b"cut"}))),
 }
 
 
@@ -493,7 +495,7 @@ def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers,
 def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
     def cut_off(message, *args):
         pack(message, *args)
-        message.pickled = message.pickled[:-3]
+        message.pickled = [b"".join(message.pickled)[:-3]]
 
     monkeypatch.setattr(caller if where == "request" else serving, "pack", cut_off)
     future = rpc.rpc_async("b", same, ("x" * 100,))

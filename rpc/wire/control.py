@@ -51,4 +51,4 @@ def read_goodbye(frame: Any) -> str:
 
 
 def _frame(kind: int, body: bytes) -> Parts:
-    return [HEAD.pack(kind, 0, 0, len(body), 0, 0.0), body]
+    return [HEAD.pack(kind, 0, 0, 0, 0.0), body]

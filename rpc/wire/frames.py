@@ -15,30 +15,31 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ..messages import Flag, Incoming, Outgoing
+from .dtypes import dtype_name, find_dtype
 
-HEAD = struct.Struct("<BBHIQd")  # kind, flags, method, bytes of pickle, call id, seconds left (0: no deadline)
-TABLES = struct.Struct("<HHII")  # tensors, references, buffers, bytes of tables after this struct
-EXTRA = struct.Struct("<BI")  # interceptor, bytes
+HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
+TABLES = struct.Struct("<IIIQQ")  # tensors, references, buffers, bytes of the tables after this struct, bytes of pickle
+EXTRA = struct.Struct("<BQ")  # interceptor, bytes
 ALIGNMENT = 16
-MAX_DIMENSIONS = 64
+QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # memoryview knows no others
 
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
 
 
 def encode(message: Outgoing) -> Parts:
     """The frame of a message, as parts still to be joined or copied: big arrays are not copied here."""
-    pickled = message.pickled
     if not (message.tensors or message.references or message.buffers or message.extras):
-        return [_head(message, message.flags), pickled]
+        return [_head(message, message.flags), *message.pickled]
     rows, arrays = _tensor_rows(message)
     buffers = arrays + message.buffers
     lengths = [len(buffer) for buffer in buffers]
     extras = b"".join(EXTRA.pack(number, len(data)) + data for number, data in message.extras.items())
     tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), extras])
-    counts = TABLES.pack(len(message.tensors), len(message.references), len(buffers), len(tables))
-    start = b"".join([_head(message, message.flags | Flag.TABLES), counts, tables, pickled])
-    parts: Parts = [start]
-    position = len(start)
+    pickle_bytes = sum(map(len, message.pickled))
+    counts = TABLES.pack(len(message.tensors), len(message.references), len(buffers), len(tables), pickle_bytes)
+    start = b"".join([_head(message, message.flags | Flag.TABLES), counts, tables])
+    parts: Parts = [start, *message.pickled]
+    position = len(start) + pickle_bytes
     for buffer, length in zip(buffers, lengths):
         if padding := -position % ALIGNMENT:
             parts.append(bytes(padding))
@@ -55,68 +56,63 @@ def decode(frame: Any, owned: bool, sender: int) -> Incoming:
         owned: nobody else uses its memory and it is writable, so that arrays may lie over it; otherwise they are copied.
         sender: rank of the worker it came from.
     """
-    kind, flags, method, pickle_bytes, call_id, timeout = HEAD.unpack_from(frame)
+    kind, flags, method, call_id, timeout = HEAD.unpack_from(frame)
     message = Incoming(kind, flags, method, call_id, timeout, sender)
     if not flags & Flag.TABLES:
-        message.pickled = frame[HEAD.size : HEAD.size + pickle_bytes]
+        message.pickled = frame[HEAD.size :]
         return message
     view = memoryview(frame)
-    tensors, references, buffers, table_bytes = TABLES.unpack_from(view, HEAD.size)
+    tensors, references, buffers, table_bytes, pickle_bytes = TABLES.unpack_from(view, HEAD.size)
     position = HEAD.size + TABLES.size
     end = position + table_bytes
-    shapes, position = _read_rows(view, position, tensors)
+    rows, position = _read_rows(view, position, tensors)
     lengths = struct.unpack_from(f"<{buffers}Q", view, position)
     _read_extras(message, view[position + 8 * buffers : end])
     message.pickled = view[end : end + pickle_bytes]
     message.references = [None] * references
-    _read_buffers(message, view, end + pickle_bytes, lengths, shapes, owned)
+    _read_buffers(message, view, end + pickle_bytes, lengths, rows, owned)
     return message
 
 
 def _head(message: Outgoing, flags: int) -> bytes:
-    return HEAD.pack(message.kind, flags, message.method, len(message.pickled), message.call_id, message.timeout)
+    return HEAD.pack(message.kind, flags, message.method, message.call_id, message.timeout)
 
 
 def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
     rows, arrays = [], []
     for tensor in message.tensors:
         array = tensor._array
-        kind = array.dtype.str.encode()
-        if array.dtype.hasobject:
-            raise SerializationError("a tensor of Python objects cannot be sent; pass the objects in a list instead")
+        name = dtype_name(array.dtype)
+        if not name:
+            raise SerializationError(
+                f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
+            )
         shape = array.shape
         flags = 1 if tensor.requires_grad else 0
-        rows.append(struct.pack(f"<BBB{len(kind)}s{len(shape)}Q", flags, len(kind), len(shape), kind, *shape))
+        rows.append(struct.pack(f"<BBB{len(name)}s{len(shape)}Q", flags, len(name), len(shape), name, *shape))
         arrays.append(raw_bytes(array))
     return rows, arrays
 
 
 def raw_bytes(array: Any) -> memoryview:
     """The array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
-    if array.flags.c_contiguous and array.size:
+    if array.flags.c_contiguous and array.size and array.dtype.num in QUICK_TYPES:
         return memoryview(array).cast("B")
     flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return memoryview(flat)
 
 
-_dtypes: dict[bytes, np.dtype[Any]] = {}
+Row = tuple[int, bytes, tuple[int, ...]]  # flags, name of the dtype, shape
 
 
-def _dtype(name: bytes) -> np.dtype[Any]:
-    dtype = _dtypes.get(name)
-    if dtype is None:
-        dtype = _dtypes[name] = np.dtype(name.decode())
-    return dtype
-
-
-def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[tuple[int, Any, tuple[int, ...]]], int]:
-    rows = []
+def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[Row], int]:
+    rows: list[Row] = []
     for _ in range(count):
         flags, name_bytes, dimensions = struct.unpack_from("<BBB", view, position)
         position += 3
-        dtype = _dtype(bytes(view[position : position + name_bytes]))
+        name = bytes(view[position : position + name_bytes])
         position += name_bytes
-        rows.append((flags, dtype, struct.unpack_from(f"<{dimensions}Q", view, position)))
+        rows.append((flags, name, struct.unpack_from(f"<{dimensions}Q", view, position)))
         position += 8 * dimensions
     return rows, position
 
@@ -135,7 +131,7 @@ def _read_buffers(
     view: memoryview,
     position: int,
     lengths: tuple[int, ...],
-    shapes: list[tuple[int, Any, tuple[int, ...]]],
+    rows: list[Row],
     owned: bool,
 ) -> None:
     for index, length in enumerate(lengths):
@@ -144,9 +140,19 @@ def _read_buffers(
         if not owned:
             memory = bytearray(memory)
         position += length
-        if index < len(shapes):
-            flags, dtype, shape = shapes[index]
-            message.arrays.append(np.ndarray(shape, dtype, memory))
-            message.requires_grad.append(flags & 1)
+        if index < len(rows):
+            _add_array(message, rows[index], memory)
         else:
             message.buffers.append(memory)
+
+
+def _add_array(message: Incoming, row: Row, memory: Any) -> None:
+    flags, name, shape = row
+    dtype = find_dtype(name)
+    if dtype is None:  # this call fails, when it is opened; the connection is sound
+        message.problem = (
+            f"a tensor of type {name.decode()} arrived, which this worker does not know; install ml_dtypes here"
+        )
+        dtype, shape = np.dtype(np.uint8), (len(memory),)
+    message.arrays.append(np.ndarray(shape, dtype, memory))
+    message.requires_grad.append(flags & 1)

@@ -22,12 +22,11 @@ from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ..messages import Flag, Incoming, Outgoing
 from .blame import find_culprit
+from .dtypes import dtype_name
 from .functions import MAIN, MAIN_NAMES, Unpickler
 
 HERE = __name__
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
-
-SIMPLE_KINDS = "biufcSU"  # dtypes that their string names completely
 
 # Names the parts of a body, for the message of an error.
 Labels = Callable[[Any], list[tuple[str, Any]]]
@@ -53,18 +52,38 @@ def subclass_at(kind: type[Tensor], index: int) -> Any:
     raise SerializationError(f"{kind.__name__} {index} of a message was unpickled outside that message")
 
 
+class TooLargeError(Exception):
+    """A message grew over the limit while it was pickled; its argument is the size that it reached."""
+
+
 class Tables:
-    """Collects what a pickler replaced. One per attempt to pickle."""
+    """Collects what a pickler writes and replaces, up to ``limit`` bytes. One per attempt to pickle."""
 
-    __slots__ = ("buffers", "plain", "reference_types", "references", "same_main", "tensors")
+    __slots__ = (
+        "buffers", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
+    )  # fmt: skip
 
-    def __init__(self, reference_types: tuple[type, ...], same_main: bool) -> None:
+    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int) -> None:
         self.reference_types = reference_types
         self.same_main = same_main
+        self.limit = limit
+        self.size = 0
+        self.pickled: list[Any] = []
         self.tensors: list[Tensor] = []
         self.references: list[Any] = []
         self.buffers: list[memoryview] = []
         self.plain = True
+
+    def write(self, data: Any) -> int:
+        """Take a piece of the pickle (the pickler's file is this object). A large ``bytes`` object comes as itself."""
+        self.pickled.append(data)
+        return self._count(len(data))
+
+    def _count(self, size: int) -> int:
+        self.size += size
+        if self.size > self.limit:
+            raise TooLargeError(self.size)
+        return size
 
     def replace(self, obj: Any) -> Any:
         """The reduction of a tensor or reference; ``NotImplemented`` for everything else.
@@ -72,14 +91,14 @@ class Tables:
         A sparse tensor is everything else: pickle takes it apart, and its parts are an array and a tensor.
         """
         if isinstance(obj, Tensor) and not obj.is_sparse:
-            self.tensors.append(obj)
+            self._add(obj)
             state = obj.__dict__ or None  # attributes go along, as in any pickle
             if type(obj) is Tensor:
                 return tensor_at, (len(self.tensors) - 1,), state
             self.plain = False
             return subclass_at, (type(obj), len(self.tensors) - 1), state
-        if type(obj) is np.ndarray and obj.dtype.kind in SIMPLE_KINDS:
-            self.tensors.append(Tensor(obj))
+        if type(obj) is np.ndarray and dtype_name(obj.dtype):
+            self._add(Tensor(obj))
             return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
             self.references.append(obj)
@@ -88,9 +107,14 @@ class Tables:
             self.plain = False
         return NotImplemented
 
+    def _add(self, tensor: Tensor) -> None:
+        self.tensors.append(tensor)
+        self._count(tensor._array.nbytes)
+
     def keep(self, buffer: pickle.PickleBuffer) -> None:
         """Take a buffer out of band (pickle protocol 5)."""
         self.buffers.append(buffer.raw())
+        self._count(self.buffers[-1].nbytes)
 
 
 def _harmless(obj: Any) -> bool:
@@ -104,8 +128,8 @@ def _harmless(obj: Any) -> bool:
 class ByName(pickle.Pickler):
     """The fast pickler: functions and classes by name only."""
 
-    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
-        super().__init__(file, 5, buffer_callback=tables.keep)
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables, 5, buffer_callback=tables.keep)
         self.tables = tables
 
     def reducer_override(self, obj: Any) -> Any:
@@ -118,8 +142,8 @@ class ByName(pickle.Pickler):
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
     """The slow pickler: what has no importable name is sent by value."""
 
-    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
-        super().__init__(file, 5, buffer_callback=tables.keep)
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables, 5, buffer_callback=tables.keep)
         self.tables = tables
 
     def reducer_override(self, obj: Any) -> Any:
@@ -139,42 +163,62 @@ def _reachable(obj: Any) -> bool:
     return found is obj
 
 
-def pack(message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels) -> None:
+def pack(
+    message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
+) -> None:
     """Pickle ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
 
     Args:
+        message: what to fill.
+        body: what to pickle.
+        reference_types: types that go into the table of references.
+        same_main: the receiver runs the same main script.
         labels: names the parts of the body for an error message.
+        limit: most bytes of pickle, tensors and buffers.
 
     Raises:
-        SerializationError: something in it cannot be pickled; the message says where it sits.
+        SerializationError: something in it cannot be pickled, and the message says where it sits; or it is too large.
     """
     if body is None:
         message.flags |= Flag.EMPTY
         return
+
+    def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> Tables:
+        tables = Tables(reference_types, same_main, limit)
+        pickler(tables).dump(part)
+        return tables
+
     try:
-        pickled, tables = _attempt(ByName, body, reference_types, same_main)
-    except Exception:
-        try:
-            pickled, tables = _attempt(ByValue, body, reference_types, same_main)
-        except Exception as error:
-            path = find_culprit(labels(body), lambda part: _attempt(ByValue, part, reference_types, same_main))
-            raise SerializationError(
-                f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; "
-                f"leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
-            ) from error
-    message.pickled = pickled
+        tables = _first_success(attempt)
+    except TooLargeError as error:
+        raise SerializationError(
+            f"a message of {error.args[0]:,} bytes or more ({_names(labels(body))}) cannot be sent: the limit is "
+            f"{limit:,} bytes; send it in parts, or raise GrpcRpcBackendOptions(max_message_bytes=) on the sender"
+        ) from None
+    except Exception as error:
+        path = find_culprit(labels(body), lambda part: attempt(ByValue, part))
+        raise SerializationError(
+            f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; "
+            f"leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
+        ) from error
+    message.pickled = tables.pickled
     message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
     if tables.plain:
         message.flags |= Flag.PLAIN
 
 
-def _attempt(
-    pickler: type[ByName] | type[ByValue], body: Any, reference_types: tuple[type, ...], same_main: bool
-) -> tuple[bytes, Tables]:
-    file = io.BytesIO()
-    tables = Tables(reference_types, same_main)
-    pickler(file, tables).dump(body)
-    return file.getvalue(), tables
+def _first_success(attempt: Callable[[type[ByName] | type[ByValue]], Tables]) -> Tables:
+    try:
+        return attempt(ByName)
+    except TooLargeError:
+        raise
+    except Exception:
+        return attempt(ByValue)
+
+
+def _names(parts: list[tuple[str, Any]]) -> str:
+    names = [name for name, _ in parts]
+    return ", ".join(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]) or "its body"
 
 
 class Opener(Unpickler):
@@ -210,7 +254,13 @@ def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
 
 
 def make_tensors(message: Incoming) -> None:
-    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise."""
+    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise.
+
+    Raises:
+        SerializationError: an array is of a type that this worker does not know.
+    """
+    if message.problem:
+        raise SerializationError(message.problem)
     message.tensors = [Tensor(array, bool(flag)) for array, flag in zip(message.arrays, message.requires_grad)]
 
 
