@@ -26,7 +26,7 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/python proto/generate.py --check
 	@$(BIN)/python -m telegrad.core.ops.write_signatures --check
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check . && cp -r benchmarks build/check/telegrad/
-	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p telegrad
+	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
 
 bench: .venv/installed     ## our RPC and our tensors beside PyTorch's: make bench PEER=/path/to/python-with-torch
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(if $(PEER),--peer $(PEER))
