@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0etelegrad.proto\x12\x08telegrad\"\x8d\x01\n\x0cWorkerRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x13\n\x0bincarnation\x18\x03 \x01(\r\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x12\n\nprocess_id\x18\x05 \x01(\x04\x12\x11\n\taddresses\x18\x06 \x03(\t\x12\x13\n\x0bmain_script\x18\x07 \x01(\t\"k\n\x05Hello\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12&\n\x06worker\x18\x02 \x01(\x0b\x32\x16.telegrad.WorkerRecord\x12\r\n\x05nonce\x18\x03 \x01(\x0c\x12\x19\n\x11\x65xpected_identity\x18\x04 \x01(\x0c\"O\n\x07Welcome\x12&\n\x06worker\x18\x01 \x01(\x0b\x32\x16.telegrad.WorkerRecord\x12\r\n\x05nonce\x18\x02 \x01(\x0c\x12\r\n\x05proof\x18\x03 \x01(\x0c\"\x16\n\x05Proof\x12\r\n\x05proof\x18\x01 \x01(\x0c\"\x1c\n\tAdmission\x12\x0f\n\x07refusal\x18\x01 \x01(\t\"Z\n\x0bJoinRequest\x12&\n\x06worker\x18\x01 \x01(\x0b\x32\x16.telegrad.WorkerRecord\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x0f\n\x07timeout\x18\x03 \x01(\x01\"E\n\tJoinReply\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12\'\n\x07workers\x18\x02 \x03(\x0b\x32\x16.telegrad.WorkerRecord\"?\n\x08GlobalId\x12\x0e\n\x06worker\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\"\x97\x01\n\x10OwnershipMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12 \n\x04rref\x18\x02 \x01(\x0b\x32\x12.telegrad.GlobalId\x12 \n\x04\x66ork\x18\x03 \x01(\x0b\x32\x12.telegrad.GlobalId\x12\x0f\n\x07\x63\x61rrier\x18\x04 \x01(\x04\x12\x10\n\x08received\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\"?\n\x0e\x43ontextMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x06\x12\x0e\n\x06oldest\x18\x03 \x01(\x04\"?\n\nWorkerLost\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\"r\n\x11QuiescenceMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12#\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x13.telegrad.PeerCount\x12\x0c\n\x04open\x18\x04 \x01(\x04\x12\r\n\x05ranks\x18\x05 \x03(\r\"9\n\tPeerCount\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04sent\x18\x02 \x01(\x04\x12\x10\n\x08received\x18\x03 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0etelegrad.proto\x12\x08telegrad\"\x8d\x01\n\x0cWorkerRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x13\n\x0bincarnation\x18\x03 \x01(\r\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x12\n\nprocess_id\x18\x05 \x01(\x04\x12\x11\n\taddresses\x18\x06 \x03(\t\x12\x13\n\x0bmain_script\x18\x07 \x01(\t\"b\n\x0cIntroduction\x12&\n\x06worker\x18\x01 \x01(\x0b\x32\x16.telegrad.WorkerRecord\x12\x19\n\x11\x65xpected_identity\x18\x02 \x01(\x0c\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\"B\n\x07Welcome\x12&\n\x06worker\x18\x01 \x01(\x0b\x32\x16.telegrad.WorkerRecord\x12\x0f\n\x07refusal\x18\x02 \x01(\t\"!\n\x0bJoinRequest\x12\x12\n\nworld_size\x18\x01 \x01(\r\"V\n\tJoinReply\x12\x0f\n\x07waiting\x18\x01 \x01(\t\x12\x0f\n\x07refusal\x18\x02 \x01(\t\x12\'\n\x07workers\x18\x03 \x03(\x0b\x32\x16.telegrad.WorkerRecord\"?\n\x08GlobalId\x12\x0e\n\x06worker\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\"\x97\x01\n\x10OwnershipMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12 \n\x04rref\x18\x02 \x01(\x0b\x32\x12.telegrad.GlobalId\x12 \n\x04\x66ork\x18\x03 \x01(\x0b\x32\x12.telegrad.GlobalId\x12\x0f\n\x07\x63\x61rrier\x18\x04 \x01(\x04\x12\x10\n\x08received\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\"?\n\x0e\x43ontextMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x06\x12\x0e\n\x06oldest\x18\x03 \x01(\x04\"?\n\nWorkerLost\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\"r\n\x11QuiescenceMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12#\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x13.telegrad.PeerCount\x12\x0c\n\x04open\x18\x04 \x01(\x04\x12\r\n\x05ranks\x18\x05 \x03(\r\"9\n\tPeerCount\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04sent\x18\x02 \x01(\x04\x12\x10\n\x08received\x18\x03 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,28 +23,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WORKERRECORD']._serialized_start=29
   _globals['_WORKERRECORD']._serialized_end=170
-  _globals['_HELLO']._serialized_start=172
-  _globals['_HELLO']._serialized_end=279
-  _globals['_WELCOME']._serialized_start=281
-  _globals['_WELCOME']._serialized_end=360
-  _globals['_PROOF']._serialized_start=362
-  _globals['_PROOF']._serialized_end=384
-  _globals['_ADMISSION']._serialized_start=386
-  _globals['_ADMISSION']._serialized_end=414
-  _globals['_JOINREQUEST']._serialized_start=416
-  _globals['_JOINREQUEST']._serialized_end=506
-  _globals['_JOINREPLY']._serialized_start=508
-  _globals['_JOINREPLY']._serialized_end=577
-  _globals['_GLOBALID']._serialized_start=579
-  _globals['_GLOBALID']._serialized_end=642
-  _globals['_OWNERSHIPMESSAGE']._serialized_start=645
-  _globals['_OWNERSHIPMESSAGE']._serialized_end=796
-  _globals['_CONTEXTMESSAGE']._serialized_start=798
-  _globals['_CONTEXTMESSAGE']._serialized_end=861
-  _globals['_WORKERLOST']._serialized_start=863
-  _globals['_WORKERLOST']._serialized_end=926
-  _globals['_QUIESCENCEMESSAGE']._serialized_start=928
-  _globals['_QUIESCENCEMESSAGE']._serialized_end=1042
-  _globals['_PEERCOUNT']._serialized_start=1044
-  _globals['_PEERCOUNT']._serialized_end=1101
+  _globals['_INTRODUCTION']._serialized_start=172
+  _globals['_INTRODUCTION']._serialized_end=270
+  _globals['_WELCOME']._serialized_start=272
+  _globals['_WELCOME']._serialized_end=338
+  _globals['_JOINREQUEST']._serialized_start=340
+  _globals['_JOINREQUEST']._serialized_end=373
+  _globals['_JOINREPLY']._serialized_start=375
+  _globals['_JOINREPLY']._serialized_end=461
+  _globals['_GLOBALID']._serialized_start=463
+  _globals['_GLOBALID']._serialized_end=526
+  _globals['_OWNERSHIPMESSAGE']._serialized_start=529
+  _globals['_OWNERSHIPMESSAGE']._serialized_end=680
+  _globals['_CONTEXTMESSAGE']._serialized_start=682
+  _globals['_CONTEXTMESSAGE']._serialized_end=745
+  _globals['_WORKERLOST']._serialized_start=747
+  _globals['_WORKERLOST']._serialized_end=810
+  _globals['_QUIESCENCEMESSAGE']._serialized_start=812
+  _globals['_QUIESCENCEMESSAGE']._serialized_end=926
+  _globals['_PEERCOUNT']._serialized_start=928
+  _globals['_PEERCOUNT']._serialized_end=985
 # @@protoc_insertion_point(module_scope)

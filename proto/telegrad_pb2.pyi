@@ -23,57 +23,39 @@ class WorkerRecord(_message.Message):
     main_script: str
     def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., main_script: _Optional[str] = ...) -> None: ...
 
-class Hello(_message.Message):
-    __slots__ = ("protocol", "worker", "nonce", "expected_identity")
-    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+class Introduction(_message.Message):
+    __slots__ = ("worker", "expected_identity", "address")
     WORKER_FIELD_NUMBER: _ClassVar[int]
-    NONCE_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_IDENTITY_FIELD_NUMBER: _ClassVar[int]
-    protocol: int
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     worker: WorkerRecord
-    nonce: bytes
     expected_identity: bytes
-    def __init__(self, protocol: _Optional[int] = ..., worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., nonce: _Optional[bytes] = ..., expected_identity: _Optional[bytes] = ...) -> None: ...
+    address: str
+    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., expected_identity: _Optional[bytes] = ..., address: _Optional[str] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("worker", "nonce", "proof")
+    __slots__ = ("worker", "refusal")
     WORKER_FIELD_NUMBER: _ClassVar[int]
-    NONCE_FIELD_NUMBER: _ClassVar[int]
-    PROOF_FIELD_NUMBER: _ClassVar[int]
-    worker: WorkerRecord
-    nonce: bytes
-    proof: bytes
-    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., nonce: _Optional[bytes] = ..., proof: _Optional[bytes] = ...) -> None: ...
-
-class Proof(_message.Message):
-    __slots__ = ("proof",)
-    PROOF_FIELD_NUMBER: _ClassVar[int]
-    proof: bytes
-    def __init__(self, proof: _Optional[bytes] = ...) -> None: ...
-
-class Admission(_message.Message):
-    __slots__ = ("refusal",)
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    worker: WorkerRecord
     refusal: str
-    def __init__(self, refusal: _Optional[str] = ...) -> None: ...
+    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("worker", "world_size", "timeout")
-    WORKER_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("world_size",)
     WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
-    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
-    worker: WorkerRecord
     world_size: int
-    timeout: float
-    def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., world_size: _Optional[int] = ..., timeout: _Optional[float] = ...) -> None: ...
+    def __init__(self, world_size: _Optional[int] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("refusal", "workers")
+    __slots__ = ("waiting", "refusal", "workers")
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
+    waiting: str
     refusal: str
     workers: _containers.RepeatedCompositeFieldContainer[WorkerRecord]
-    def __init__(self, refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
+    def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
 
 class GlobalId(_message.Message):
     __slots__ = ("worker", "incarnation", "number")

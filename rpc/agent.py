@@ -33,7 +33,8 @@ from .messages import Interceptor, Kind, run_arrived
 from .options import GrpcRpcBackendOptions
 from .peers import Peers, WorkerInfo
 from .pool import Executor, ThreadPool
-from .security import AcceptorHandshake, DialerHandshake, job_secret
+from .refusals import Refusals
+from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
 from .ticker import Ticker, Timers, Waker
 from .wire.control import goodbye, read_goodbye
@@ -95,7 +96,8 @@ class Agent:
         self.on_close: list[Callable[[], None]] = []
         self.record = self._make_record()
         self.peers = Peers([], self.record)
-        self._secret = job_secret() if secret is None else secret
+        self.secret = job_secret() if secret is None else check_secret(secret, "secret=")
+        self.refusals = Refusals(name, now)
         self._known: Future[Any] = Future()
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
         self._completions = executor or ThreadPool(4, f"telegrad-{name}-callbacks")
@@ -118,7 +120,7 @@ class Agent:
             address = None
         own = InProcessLane(InProcessNetwork())
         self.lanes["self"] = own
-        self._own_address = own.listen(self, None)
+        self._own_address = own.listen(self, self.record.addresses[0])  # it shortcuts the way to ourselves
 
     def start(self, records: list[WorkerRecord], waker: Waker | None = None) -> None:
         """Begin to work: the workers of the job are known. ``waker`` calls ``tick`` in time; ``None`` makes a thread."""
@@ -227,21 +229,25 @@ class Agent:
 
     # -- what lanes ask (lanes.base.Host)
 
-    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
-        """A conversation with the worker of that identity."""
-        return DialerHandshake(self._secret, self.record, expected_identity)
+    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
+        """The dialer's end of a handshake with the worker of that identity at that address."""
+        return DialerHandshake(self.secret, self.record, expected_identity, address)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
-        """The answer to one."""
-        return AcceptorHandshake(self._secret, self.record)
+        """The acceptor's end of one."""
+        return AcceptorHandshake(self.secret, self.record)
 
     def roster(self) -> Future[Any]:
         """Completes when the workers of the job are known."""
         return self._known
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
-        """Whether a visitor belongs to the job."""
+        """Why a joiner that proved the secret is refused; empty if it is admitted."""
         return self.membership.admit(handshake, connection)
+
+    def refused(self, address: str, reason: str) -> None:
+        """A joiner was turned away."""
+        self.refusals.add(address, reason)
 
     def connected(self, connection: Connection) -> None:
         """A dialed connection is open."""
@@ -309,6 +315,7 @@ class Agent:
             "pending": self.caller.table.descriptions(),
             "serving": len(self.server.serving),
             "control_unacknowledged": self.courier.open(),
+            "joiners_refused": self.refusals.counts(),
             "peers": {peer.info.name: self.membership.describe(peer) for peer in self.peers},
         }
         if isinstance(self._executor, ThreadPool):

@@ -9,7 +9,7 @@ from typing import Any
 from .agent import Agent
 from .lanes.base import Lane, make_lane
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
-from .rendezvous import plan_meeting
+from .rendezvous import plan_rendezvous
 
 Starter = Callable[[str, int, "int | None", "RpcBackendOptions | None"], Agent]
 _starters: dict[Any, Starter] = {}
@@ -47,16 +47,16 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         options = GrpcRpcBackendOptions()
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
-    meeting = plan_meeting(options.init_method, rank, world_size)
+    plan = plan_rendezvous(options.init_method, rank, world_size)
     lanes = _make_lanes(options.lanes or DEFAULT_LANES)
     try:
-        agent = Agent(name, meeting.rank, options, lanes=lanes)
+        agent = Agent(name, plan.rank, options, lanes=lanes)
     except BaseException:
         _close_lanes(lanes)
         raise
     try:
-        agent.listen(meeting.rendezvous.prepare(lanes, meeting.rank))
-        agent.start(meeting.rendezvous.meet(agent, meeting.world_size, options.init_timeout))
+        agent.listen(plan.rendezvous.prepare(lanes, plan.rank))
+        agent.start(plan.rendezvous.meet(agent, plan.world_size, options.init_timeout))
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

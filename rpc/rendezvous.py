@@ -1,26 +1,25 @@
-"""How workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 hosts the meeting), or ``file:///path``.
+"""How workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 is the host), or ``file:///path``.
 
-Rank 0's agent listens at the meeting's address itself, so a job needs one known port and no further server. Every way ends
-with the same list of worker records on every worker, or with one error that says who did not come or who contradicts whom.
+Rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server. Every way
+ends with the same list of worker records on every worker, or with one error that says who did not come or who contradicts
+whom.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from ..core.errors import RendezvousError
 from ..proto.telegrad_pb2 import WorkerRecord
+from .addresses import loopback_address
 from .agent import Agent
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
-from .meeting import MeetingHost, attend
-from .meeting_file import meet_in_file
-
-LOOPBACK = re.compile(r"127(\.\d{1,3}){3}|localhost|::1|\[::1\]")
+from .rendezvous_file import meet_in_file
+from .rendezvous_tcp import RendezvousHost, join
 
 
 class Rendezvous(Protocol):
@@ -40,11 +39,11 @@ class Rendezvous(Protocol):
 
 
 class TcpRendezvous:
-    """Rank 0 hosts the meeting at ``address`` ("host:port")."""
+    """Rank 0 is the host, at ``address`` ("host:port")."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._host: MeetingHost | None = None
+        self._host: RendezvousHost | None = None
 
     def prepare(self, lanes: list[Lane], rank: int) -> str | None:
         """Rank 0 takes the address; the others take any."""
@@ -52,15 +51,17 @@ class TcpRendezvous:
             return None
         lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
         if lane is None:
-            raise RendezvousError("rank 0 hosts the meeting over gRPC; keep 'grpc' among lanes=, or use file://")
-        self._host = MeetingHost(lane)
+            raise RendezvousError(
+                "rank 0 is the host of the rendezvous, over gRPC; keep 'grpc' among lanes=, or use file://"
+            )
+        self._host = RendezvousHost(lane)
         return self.address
 
     def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
-        """Host the meeting, or attend it."""
+        """Be the host, or join it."""
         if self._host is not None:
             return self._host.meet(agent, world_size, timeout)
-        return attend(agent, self.address, world_size, timeout)
+        return join(agent, self.address, world_size, timeout)
 
 
 class FileRendezvous:
@@ -75,11 +76,11 @@ class FileRendezvous:
 
     def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
         """Meet in the file."""
-        return meet_in_file(self.path, agent.record, world_size, timeout)
+        return meet_in_file(self.path, agent.secret, agent.record, world_size, timeout)
 
 
 @dataclass
-class Meeting:
+class Plan:
     """Where to meet, and as whom."""
 
     rendezvous: Rendezvous
@@ -87,7 +88,7 @@ class Meeting:
     world_size: int
 
 
-def plan_meeting(init_method: str, rank: int, world_size: int | None) -> Meeting:
+def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan:
     """Understand ``init_method``; rank and world size come from the arguments, else from the URL, else the environment.
 
     Raises:
@@ -106,29 +107,17 @@ def plan_meeting(init_method: str, rank: int, world_size: int | None) -> Meeting
         raise RendezvousError(
             f"rank={rank} with world_size={world_size} makes no sense; ranks go from 0 to world_size - 1"
         )
-    return Meeting(_rendezvous(init_method, url.scheme, url.netloc, url.path), rank, world_size)
+    return Plan(_rendezvous(init_method, url.scheme, url.netloc, url.path), rank, world_size)
 
 
 def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendezvous:
     if scheme == "env":
-        return TcpRendezvous(_loopback(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
+        return TcpRendezvous(loopback_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
     if scheme == "tcp" and ":" in netloc:
-        return TcpRendezvous(_loopback(netloc))
+        return TcpRendezvous(loopback_address(netloc))
     if scheme == "file" and path:
         return FileRendezvous(path)
     raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port and file:///path")
-
-
-def _loopback(address: str) -> str:
-    host, _, port = address.rpartition(":")
-    if not port.isdigit() or not 0 < int(port) < 65536:
-        raise RendezvousError(f"{port!r} is not a port; use a number from 1 to 65535")
-    if not LOOPBACK.fullmatch(host):
-        raise RendezvousError(
-            f"{host!r} is not an address of this machine alone; without TLS workers listen on loopback only, because "
-            f"whoever reaches a worker could try its secret. Use 127.0.0.1"
-        )
-    return address.replace("localhost", "127.0.0.1")
 
 
 def _variable(name: str) -> str:

@@ -1,8 +1,16 @@
-"""Who may speak at all: both ends of a connection prove that they know the job's secret, which itself is never sent.
+"""The handshake: both ends of a connection prove that they know the job's secret, which itself is never sent.
 
-Challenge and response, mutual, in three messages (Hello, Welcome, Proof): each side's proof is an HMAC-SHA256 under the
-secret over its role and everything said so far, both sides' fresh nonces included, so that no proof can be replayed or
-reflected. Nothing from a peer is unpickled before its proof was checked. Sans-IO: the lanes carry the messages.
+    dialer -> hello:      protocol | nonce
+    acceptor -> challenge: protocol | nonce
+    dialer -> proof:      the acceptor's nonce | mac | Introduction (who it is, whom it expects, the address it dialed)
+    acceptor -> welcome:  mac | Welcome (who it is, or why it refuses)
+
+The dialer proves first: until its proof is checked, the acceptor says nothing but a random number. Each mac is an HMAC-SHA256
+under the secret over its role, everything said before, and what it signs, so that no proof can be replayed, reflected or
+moved to another connection. Nothing is parsed, let alone unpickled, before its mac was checked. The address that was
+dialed is signed: someone in between who passes a handshake on to a worker at another address is refused by both ends.
+
+Sans-IO: lanes carry the messages.
 """
 
 from __future__ import annotations
@@ -12,24 +20,49 @@ import hmac
 import os
 import secrets
 import stat
+import struct
 from pathlib import Path
 
 from ..core.errors import AuthenticationError
-from ..proto.telegrad_pb2 import Hello, Proof, Welcome, WorkerRecord
+from ..proto.telegrad_pb2 import Introduction, Welcome, WorkerRecord
+from .private_file import open_private
 
-PROTOCOL = 1
+PROTOCOL = 2
 NONCE_BYTES = 32
+MAC_BYTES = 32
+MESSAGE_BYTES = 6 * 1024  # no message of the handshake is longer
+GREETING = struct.Struct(f"<H{NONCE_BYTES}s")  # hello and challenge: protocol, nonce
 SECRET_VARIABLE = "TELEGRAD_SECRET"
+SECRET_BYTES = 16
+SAME_SECRET = (
+    f"start every worker with the same {SECRET_VARIABLE} (telegrad run sets it), as the same user, or on the same job"
+)
 
 
 def job_secret() -> bytes:
-    """The job's secret: ``TELEGRAD_SECRET`` if the launcher set it, else one per user, made on first use (mode 0600).
+    """Return the job's secret: ``TELEGRAD_SECRET`` if it is set, else the user's own, made on first use (mode 0600).
 
     Raises:
-        AuthenticationError: the user's secret file belongs to another user or can be read by others.
+        AuthenticationError: it is too short, or the user's secret file belongs to, or can be read by, others.
     """
     given = os.environ.get(SECRET_VARIABLE)
-    return given.encode() if given else _user_secret(_secret_path())
+    if given is None:
+        return check_secret(_user_secret(_secret_path()), str(_secret_path()))
+    return check_secret(given.encode(), SECRET_VARIABLE)
+
+
+def check_secret(secret: bytes, source: str) -> bytes:
+    """Return ``secret`` if it is long enough.
+
+    Raises:
+        AuthenticationError: others could guess it.
+    """
+    if len(secret) < SECRET_BYTES:
+        raise AuthenticationError(
+            f"{source} holds a secret of {len(secret)} bytes, which others could guess; use at least {SECRET_BYTES} random "
+            f"bytes, such as `python -c 'import secrets; print(secrets.token_hex(32))'` prints"
+        )
+    return secret
 
 
 def _secret_path() -> Path:
@@ -48,103 +81,150 @@ def _user_secret(path: Path) -> bytes:
         pass
     finally:
         draft.unlink(missing_ok=True)
-    facts = path.stat()
-    if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o077:
+    try:
+        descriptor = open_private(str(path), os.O_RDONLY, stat.S_IRWXG | stat.S_IRWXO)
+    except OSError as error:
         raise AuthenticationError(
-            f"the secret in {path} is not yours alone (owner {facts.st_uid}, mode {stat.S_IMODE(facts.st_mode):o}); "
-            f"delete the file, or set {SECRET_VARIABLE} to the same text for every worker"
-        )
-    return path.read_bytes()
+            f"the secret in {path} is not yours alone ({error.strerror}); delete the file, or set {SECRET_VARIABLE} to the "
+            f"same text for every worker"
+        ) from error
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+def sign(secret: bytes, purpose: bytes, *parts: bytes) -> bytes:
+    """Return the HMAC of ``parts`` for one purpose; no other purpose or split of the same bytes has the same one."""
+    blocks = (len(part).to_bytes(4, "little") + part for part in (purpose, *parts))
+    return hmac.new(secret, b"".join(blocks), hashlib.sha256).digest()
 
 
 class _Handshake:
-    """What both ends share: the secret, their own record, and the transcript."""
+    """State of either end: the secret, its own record, the peer's, and the transcript."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
         self._secret = secret
         self._me = me
-        self._transcript = b""
+        self._transcript: tuple[bytes, ...] = ()
         self.peer = WorkerRecord()
 
-    def _proof(self, role: bytes) -> bytes:
-        return hmac.new(self._secret, role + self._transcript, hashlib.sha256).digest()
-
-    def _check(self, role: bytes, proof: bytes) -> None:
-        if not hmac.compare_digest(proof, self._proof(role)):
-            raise AuthenticationError(
-                f"worker {self.peer.name!r} does not know this job's secret; start every worker with the same "
-                f"{SECRET_VARIABLE} (telegrad run sets it), as the same user, or on the same job"
-            )
+    def _sign(self, role: bytes, *content: bytes) -> bytes:
+        return sign(self._secret, role, *self._transcript, *content)
 
     def session_token(self) -> str:
-        """Ties further streams to this handshake; only its two ends can compute it."""
-        return self._proof(b"session").hex()
+        """Return what ties further streams to this handshake; only its two ends can compute it."""
+        return self._sign(b"session").hex()
 
 
 class DialerHandshake(_Handshake):
-    """The end that opened the connection."""
+    """The end that opens the connection.
 
-    def __init__(self, secret: bytes, me: WorkerRecord, expected_identity: bytes) -> None:
+    Args:
+        secret: the job's secret.
+        me: this worker.
+        expected_identity: the worker that should answer; empty for whoever hosts the rendezvous.
+        address: what is dialed, as its worker announces it: ``grpc://127.0.0.1:4711``.
+    """
+
+    def __init__(self, secret: bytes, me: WorkerRecord, expected_identity: bytes, address: str) -> None:
         super().__init__(secret, me)
         self._expected = expected_identity
+        self._address = address
 
     def hello(self) -> bytes:
-        """The first message."""
-        message = Hello(
-            protocol=PROTOCOL,
-            worker=self._me,
-            nonce=secrets.token_bytes(NONCE_BYTES),
-            expected_identity=self._expected,
-        ).SerializeToString()
-        self._transcript = _block(message)
+        """Return the first message."""
+        message = GREETING.pack(PROTOCOL, secrets.token_bytes(NONCE_BYTES))
+        self._transcript = (message,)
         return message
 
-    def prove(self, welcome: bytes) -> bytes:
-        """Check the acceptor's proof and give ours.
+    def prove(self, challenge: bytes) -> bytes:
+        """Answer the acceptor's challenge with our proof.
 
         Raises:
-            AuthenticationError: it does not know the secret.
+            AuthenticationError: what answered is no worker, or one that speaks another protocol.
         """
-        message = Welcome.FromString(welcome)
+        nonce = _nonce(challenge, f"what answers at {self._address}")
+        content = Introduction(
+            worker=self._me, expected_identity=self._expected, address=self._address
+        ).SerializeToString()
+        if len(content) > MESSAGE_BYTES - NONCE_BYTES - MAC_BYTES:
+            raise AuthenticationError(
+                f"the name, addresses and script path of worker {self._me.name!r} take {len(content)} bytes, too long for a "
+                f"handshake; start it from a folder with a shorter path"
+            )
+        self._transcript += (challenge, content)
+        return nonce + self._sign(b"dialer") + content
+
+    def check(self, welcome: bytes) -> None:
+        """Check the acceptor's proof.
+
+        Raises:
+            AuthenticationError: it does not know the secret, or is not the worker that was dialed.
+            ConnectionAbortedError: it knows us, and refuses.
+        """
+        mac, content = welcome[:MAC_BYTES], welcome[MAC_BYTES:]
+        if len(welcome) > MESSAGE_BYTES or not hmac.compare_digest(mac, self._sign(b"acceptor", content)):
+            raise AuthenticationError(f"what answers at {self._address} does not know this job's secret; {SAME_SECRET}")
+        message = Welcome.FromString(content)
+        if message.refusal:
+            raise ConnectionAbortedError(message.refusal)
+        if self._expected not in (b"", message.worker.identity):
+            raise AuthenticationError(f"another worker, {message.worker.name!r}, answers at {self._address}")
+        if self._address not in message.worker.addresses:
+            raise AuthenticationError(
+                f"worker {message.worker.name!r} answers at {self._address}, which it does not announce"
+            )
         self.peer = message.worker
-        self._transcript += _block(_unproven(message))
-        self._check(b"acceptor", message.proof)
-        return Proof(proof=self._proof(b"dialer")).SerializeToString()
 
 
 class AcceptorHandshake(_Handshake):
-    """The end that listens."""
+    """The end that listens. Its errors repeat nothing that the dialer said."""
 
-    def welcome(self, hello: bytes) -> bytes:
-        """Answer the first message with our proof.
+    def __init__(self, secret: bytes, me: WorkerRecord) -> None:
+        super().__init__(secret, me)
+        self.nonce = secrets.token_bytes(NONCE_BYTES)
+        self.expected_identity = b""
+
+    def challenge(self, hello: bytes) -> bytes:
+        """Answer the first message.
 
         Raises:
-            AuthenticationError: it speaks another protocol.
+            AuthenticationError: it is no greeting.
         """
-        message = Hello.FromString(hello)
-        if message.protocol != PROTOCOL or len(message.nonce) != NONCE_BYTES:
-            raise AuthenticationError(
-                f"a peer speaks protocol {message.protocol}, this worker {PROTOCOL}; use one version of telegrad"
-            )
-        self.peer = message.worker
-        self.expected_identity = message.expected_identity
-        answer = Welcome(worker=self._me, nonce=secrets.token_bytes(NONCE_BYTES))
-        self._transcript = _block(hello) + _block(_unproven(answer))
-        answer.proof = self._proof(b"acceptor")
-        return answer.SerializeToString()
+        if len(hello) != GREETING.size:
+            raise AuthenticationError("its first message is no greeting")
+        message = GREETING.pack(PROTOCOL, self.nonce)
+        self._transcript = (hello, message)
+        return message
 
     def check(self, proof: bytes) -> None:
-        """Check the dialer's proof.
+        """Check the dialer's proof. Afterwards ``peer`` and ``expected_identity`` are what it said.
 
         Raises:
-            AuthenticationError: it does not know the secret.
+            AuthenticationError: it does not know the secret, or dialed another worker's address.
         """
-        self._check(b"dialer", Proof.FromString(proof).proof)
+        mac, content = proof[NONCE_BYTES : NONCE_BYTES + MAC_BYTES], proof[NONCE_BYTES + MAC_BYTES :]
+        self._transcript += (content,)
+        known = hmac.compare_digest(mac, self._sign(b"dialer"))
+        if len(proof) > MESSAGE_BYTES or proof[:NONCE_BYTES] != self.nonce or not known:
+            raise AuthenticationError("it does not know this job's secret")
+        message = Introduction.FromString(content)
+        if message.address not in self._me.addresses:
+            raise AuthenticationError("it dialed an address of another worker, and was passed on to this one")
+        self.peer, self.expected_identity = message.worker, message.expected_identity
+
+    def welcome(self, refusal: str = "") -> bytes:
+        """Return our own proof, which says who we are, or why the dialer is refused."""
+        message = Welcome(refusal=refusal) if refusal else Welcome(worker=self._me)
+        content = message.SerializeToString()
+        return self._sign(b"acceptor", content) + content
 
 
-def _block(message: bytes) -> bytes:
-    return len(message).to_bytes(4, "little") + message
-
-
-def _unproven(message: Welcome) -> bytes:
-    return Welcome(worker=message.worker, nonce=message.nonce).SerializeToString(deterministic=True)
+def _nonce(greeting: bytes, sender: str) -> bytes:
+    if len(greeting) != GREETING.size:
+        raise AuthenticationError(f"{sender} is no worker of this job")
+    protocol, nonce = GREETING.unpack(greeting)
+    if protocol != PROTOCOL:
+        raise AuthenticationError(
+            f"{sender} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
+        )
+    return bytes(nonce)

@@ -20,6 +20,7 @@ from ..rpc.extend import Connection, Host, Lane
 from ..rpc.security import AcceptorHandshake, DialerHandshake
 
 PATIENCE_S = 20.0
+SECRET = b"what the workers of this job know"
 LaneMaker = Callable[[], Lane]
 
 
@@ -33,14 +34,15 @@ class RecordingHost(Host):
         self.opened: list[Connection] = []
         self.ended: list[tuple[Connection, Exception]] = []
         self.accepted: list[Connection] = []
+        self.turned_away: list[str] = []
         self.known: Future[Any] = Future()
         self.known.set_result(None)
         self._secret = secret
         self._refuse = refuse
         self._changed = threading.Condition()
 
-    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
-        return DialerHandshake(self._secret, self.record, expected_identity)
+    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
+        return DialerHandshake(self._secret, self.record, expected_identity, address)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
         return AcceptorHandshake(self._secret, self.record)
@@ -53,6 +55,9 @@ class RecordingHost(Host):
             connection.rank = handshake.peer.rank
             self._note(self.accepted, connection)
         return self._refuse
+
+    def refused(self, address: str, reason: str) -> None:
+        self._note(self.turned_away, reason)
 
     def connected(self, connection: Connection) -> None:
         self._note(self.opened, connection)
@@ -77,11 +82,12 @@ class RecordingHost(Host):
 class Pair:
     """A dialer and an acceptor on lanes of their own."""
 
-    def __init__(self, make_lane: LaneMaker, dialer_secret: bytes = b"one", refuse: str = "") -> None:
+    def __init__(self, make_lane: LaneMaker, dialer_secret: bytes = SECRET, refuse: str = "") -> None:
         self.dialer = RecordingHost("dialer", 0, dialer_secret)
-        self.acceptor = RecordingHost("acceptor", 1, b"one", refuse)
+        self.acceptor = RecordingHost("acceptor", 1, SECRET, refuse)
         self.near, self.far = make_lane(), make_lane()
         self.address = self.far.listen(self.acceptor, None)
+        self.acceptor.record.addresses.append(self.address)
         self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
 
     def talk(self) -> Connection:
@@ -165,7 +171,19 @@ def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
 
 def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
     """Without the secret nothing gets through, and the dialer learns why."""
-    with pair(make_lane, dialer_secret=b"another") as both:
+    with pair(make_lane, dialer_secret=b"another secret of the same kind") as both:
+        both.connection.send([b"attack"])
+        both.connection.start()
+        both.dialer.until(lambda: bool(both.dialer.ended))
+        assert isinstance(both.dialer.ended[0][1], AuthenticationError), both.dialer.ended
+        assert not both.acceptor.frames and not both.acceptor.accepted
+        assert both.acceptor.turned_away == ["it does not know this job's secret"]
+
+
+def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> None:
+    """Someone in between at another address cannot let both ends believe that they talk to each other."""
+    with pair(make_lane) as both:
+        both.acceptor.record.addresses[:] = ["elsewhere"]
         both.connection.send([b"attack"])
         both.connection.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
@@ -174,7 +192,7 @@ def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
 
 
 def check_a_refusal_is_told(make_lane: LaneMaker) -> None:
-    """An acceptor may know the visitor and not want it."""
+    """An acceptor may know the joiner and refuse it."""
     with pair(make_lane, refuse="not in this life") as both:
         both.connection.start()
         both.dialer.until(lambda: bool(both.dialer.ended))

@@ -16,7 +16,7 @@ def in_process_cluster(*names: str, options: GrpcRpcBackendOptions | None = None
     """
     network = InProcessNetwork()
     agents = [
-        Agent(name, rank, options, lanes=[InProcessLane(network)], secret=b"in one process")
+        Agent(name, rank, options, lanes=[InProcessLane(network)], secret=b"known in one process")
         for rank, name in enumerate(names)
     ]
     try:

@@ -65,7 +65,7 @@ def grpc_cluster(*names, options=None):
     agents = []
     try:
         for rank, name in enumerate(names):
-            agents.append(Agent(name, rank, options, lanes=[GrpcLane()], secret=b"in one process"))
+            agents.append(Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process"))
             agents[-1].listen()
         for agent in agents:
             agent.start([other.record for other in agents])

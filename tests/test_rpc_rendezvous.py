@@ -122,8 +122,8 @@ def test_rank_and_world_size_in_the_url(port):
         ({"init_method": "tcp://8.8.8.8:80"}, "is not an address of this machine alone.*without TLS"),
         ({"init_method": "http://x"}, "is none of"),
         ({"init_method": "file://"}, "is none of"),
-        ({"init_method": "file:///no/such/folder/file"}, "cannot be opened: No such file"),
-        ({"init_method": "file:///tmp"}, "cannot be opened: Is a directory"),
+        ({"init_method": "file:///no/such/folder/file"}, "cannot be used: No such file"),
+        ({"init_method": "file:///tmp"}, "cannot be used: Is a directory"),
     ],
 )
 def test_arguments_that_make_no_sense(arguments, words, port):
@@ -196,7 +196,7 @@ def test_a_file_that_is_no_meeting(tmp_path):
 def test_a_file_of_a_finished_meeting(tmp_path):
     start(init_method=f"file://{tmp_path}/meeting")
     rpc.shutdown()
-    refused(RendezvousError, "holds a finished meeting; delete it", init_method=f"file://{tmp_path}/meeting")
+    refused(RendezvousError, "holds a finished rendezvous; delete it", init_method=f"file://{tmp_path}/meeting")
 
 
 CONTRADICTIONS = {
@@ -226,10 +226,12 @@ def test_contradictions_are_told_to_everybody(way, what, meet, port, tmp_path):
 def test_a_worker_with_another_secret(meet, port):
     method = f"tcp://127.0.0.1:{port}"
     host, guest = meet(
-        ["w0", 0, 2, method, 3, {"TELEGRAD_SECRET": "one"}], ["w1", 1, 2, method, 3, {"TELEGRAD_SECRET": "two"}]
+        ["w0", 0, 2, method, 3, {"TELEGRAD_SECRET": "1" * 16}], ["w1", 1, 2, method, 3, {"TELEGRAD_SECRET": "2" * 16}]
     )
     assert guest[0] == host[0] == 9
-    assert "AuthenticationError: worker 'w0' does not know this job's secret" in guest[1]
+    assert (
+        "AuthenticationError: it turned this worker away; start every worker with the same TELEGRAD_SECRET" in guest[1]
+    )
     assert "rank 1 did not" in host[1]
     assert "Traceback" not in host[1] + guest[1]
 
@@ -240,7 +242,9 @@ def test_a_secret_that_others_can_read(tmp_path, port):
     (folder / "secret").write_text("x")
     (folder / "secret").chmod(0o644)
     refused(
-        AuthenticationError, "is not yours alone .*mode 644.*delete the file", init_method=f"tcp://127.0.0.1:{port}"
+        AuthenticationError,
+        "is not yours alone .others may use it: mode 644.*delete the file",
+        init_method=f"tcp://127.0.0.1:{port}",
     )
 
 
@@ -267,7 +271,9 @@ def test_a_connection_that_is_cut_comes_back(until):
     from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions
 
     options = GrpcRpcBackendOptions(rpc_timeout=30)
-    agents = [Agent(name, rank, options, lanes=[GrpcLane()], secret=b"s") for rank, name in enumerate("ab")]
+    agents = [
+        Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process") for rank, name in enumerate("ab")
+    ]
     relay = None
     try:
         for agent in agents:

@@ -45,20 +45,24 @@ class Host(Protocol):
 
     keepalive: float
 
-    def dialer_handshake(self, expected_identity: bytes) -> DialerHandshake:
-        """Open a conversation with the worker of that identity (empty: whoever listens)."""
+    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
+        """Return the dialer's end of a handshake with the worker of that identity (empty: whoever listens) and address."""
         ...
 
     def acceptor_handshake(self) -> AcceptorHandshake:
-        """Answer a conversation."""
+        """Return the acceptor's end of one."""
         ...
 
     def roster(self) -> Future[Any]:
-        """Completes when the workers of the job are known: before that no visitor can be told from a stranger."""
+        """Completes when the workers of the job are known: before that nobody can be admitted."""
         ...
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
-        """Whether a visitor who proved the secret belongs here: a reason to refuse, or empty; sets the connection's rank."""
+        """Return why a joiner that proved the secret is refused; empty if it is admitted, and the connection has its rank."""
+        ...
+
+    def refused(self, address: str, reason: str) -> None:
+        """A joiner at ``address`` was turned away. ``reason`` is a fixed text without anything that the joiner said."""
         ...
 
     def connected(self, connection: Connection) -> None:

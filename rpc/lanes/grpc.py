@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import resource
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError
 
-from ...core.errors import AuthenticationError, RendezvousError
-from ...proto.telegrad_pb2 import Admission, WorkerRecord
+from ...core.errors import RendezvousError
+from ...proto.telegrad_pb2 import WorkerRecord
+from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, register_lane
+from .grpc_handshake import WELCOME_KEY, Acceptor, introduce, probe, translate
 from .ioloop import acquire_loop, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
 
@@ -30,17 +32,22 @@ FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
 CLOSE_SECONDS = 2.0
+MESSAGE_BYTES = 4 * 1024 * 1024  # the largest message is a chunk or a batch of small frames
+METADATA_BYTES = 16 * 1024
+STREAMS = 4  # of a connection: frames, bulk, and the challenge before them
 OPTIONS = [
     ("grpc.so_reuseport", 0),  # with it, two servers would share a port and neither would notice
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.enable_http_proxy", 0),  # a proxy of the environment would read and change what workers say
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
+    ("grpc.max_metadata_size", METADATA_BYTES),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES),
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 50),  # how often is the peer's choice
 ]
-PROBE_SECONDS = 10.0
 Read = Callable[[], Awaitable[Any]]
 Write = Callable[[bytes], Awaitable[Any]]
 Finish = Callable[[], Awaitable[Any]]
@@ -55,6 +62,19 @@ def options_for(keepalive: float) -> list[tuple[str, int]]:
         ("grpc.keepalive_timeout_ms", milliseconds),
         ("grpc.http2.ping_timeout_ms", milliseconds),  # else it is a minute, whatever keepalive says
         ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
+    ]
+
+
+def server_options(keepalive: float) -> list[tuple[str, int]]:
+    """gRPC's options for a server: what it grants those that have not proven who they are."""
+    milliseconds = int(HANDSHAKE_SECONDS * 1000)
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return [
+        *options_for(keepalive),
+        ("grpc.server_handshake_timeout_ms", milliseconds),
+        ("grpc.max_connection_idle_ms", milliseconds),  # a connection without a stream
+        ("grpc.max_concurrent_streams", STREAMS),
+        ("grpc.max_allowed_incoming_connections", max(descriptors // 2, 1)),  # the process needs some for itself
     ]
 
 
@@ -130,6 +150,7 @@ class DialedConnection(GrpcConnection):
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
+        self._address = address
         self._target = lane.target(peer, address)
 
     def start(self) -> None:
@@ -152,13 +173,12 @@ class DialedConnection(GrpcConnection):
             self.host.disconnected(self, error)
 
     async def _converse(self, channel: grpc.aio.Channel) -> None:
-        stream = channel.stream_stream(FRAMES)()
-        handshake = self.host.dialer_handshake(self._identity)
-        patience = 2 * self.host.keepalive
+        handshake = self.host.dialer_handshake(self._identity, self._address)
+        seconds = 2 * self.host.keepalive
         try:
-            await asyncio.wait_for(introduce(stream, handshake), patience)
+            stream = await asyncio.wait_for(introduce(channel, FRAMES, handshake), seconds)
         except asyncio.TimeoutError:
-            raise ConnectionResetError(f"it took the connection and said nothing for {patience:g} s") from None
+            raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
@@ -174,10 +194,11 @@ class AcceptedConnection(GrpcConnection):
         super().__init__(loop, host)
         self.over = loop.create_future()
 
-    async def run(self, context: Any) -> None:
-        """Move frames until the connection ends, and tell the host."""
+    async def run(self, context: Any, welcome: bytes) -> None:
+        """Let the dialer in, move frames until the connection ends, and tell the host."""
         error: Exception = ConnectionResetError("the peer closed the connection")
         try:
+            await context.send_initial_metadata(((WELCOME_KEY, welcome),))
             await self._pump_frames(context.read, context.write)
         except Exception as problem:
             error = translate(problem, "its dialer")
@@ -207,6 +228,10 @@ class GrpcLane(Lane):
     def add_service(self, handler: Any) -> None:
         """Serve a further generic handler (the rendezvous) beside the lane's own; before ``listen``."""
         self._services.append(handler)
+
+    async def authenticate(self, context: Any) -> AcceptorHandshake:
+        """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
+        return await self._acceptor.authenticate(context)
 
     def listen(self, host: Host, address: str | None) -> str:
         return self._thread.run(self._listen(host, address or "127.0.0.1:0"))
@@ -241,7 +266,9 @@ class GrpcLane(Lane):
             BULK.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(self._accept_bulk),
         }
         own = grpc.method_handlers_generic_handler(FRAMES.split("/")[1], methods)
-        self._server = grpc.aio.server(options=options_for(host.keepalive), handlers=(own, *self._services))
+        self._acceptor = Acceptor(host)
+        handlers = (own, self._acceptor.handlers(), *self._services)
+        self._server = grpc.aio.server(options=server_options(host.keepalive), handlers=handlers)
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError:  # it says no more than that it failed
@@ -255,18 +282,16 @@ class GrpcLane(Lane):
         return f"grpc://{address.rpartition(':')[0]}:{port}"
 
     async def _accept(self, host: Host, _: Any, context: Any) -> None:
-        handshake = host.acceptor_handshake()
-        connection = AcceptedConnection(self._thread.loop, host)
-        if not await greet(context, handshake):
-            return
+        handshake = await self.authenticate(context)
         await host.roster()
+        connection = AcceptedConnection(self._thread.loop, host)
         token = handshake.session_token()
         self._sessions[token] = connection
         try:
-            refusal = host.admit(handshake, connection)
-            await context.write(Admission(refusal=refusal).SerializeToString())
-            if not refusal:
-                await connection.run(context)
+            if refusal := host.admit(handshake, connection):
+                context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
+            else:
+                await connection.run(context, handshake.welcome())
         finally:
             del self._sessions[token]
 
@@ -274,9 +299,8 @@ class GrpcLane(Lane):
         token = dict(context.invocation_metadata()).get(TOKEN, "")
         connection = self._sessions.get(token)
         if connection is None:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no handshake belongs to this stream")
-        else:
-            await connection.run_bulk(context)
+            await self._acceptor.turn_away(context, "it opened a bulk stream without a handshake")
+        await connection.run_bulk(context)
 
     async def _close(self) -> None:
         if self._dialed:
@@ -286,67 +310,6 @@ class GrpcLane(Lane):
             await asyncio.gather(*late, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(CLOSE_SECONDS)
-
-
-async def introduce(stream: Any, handshake: Any) -> None:
-    """The dialer's side of the handshake on an open stream.
-
-    Raises:
-        AuthenticationError: the acceptor does not know the secret.
-        ConnectionAbortedError: it knows us, and refuses.
-    """
-    await stream.write(handshake.hello())
-    welcome = await stream.read()
-    if welcome is grpc.aio.EOF:
-        raise ConnectionResetError("the peer hung up during the handshake")
-    await stream.write(handshake.prove(welcome))
-    admission = await stream.read()
-    if admission is grpc.aio.EOF:
-        code, details = await stream.code(), await stream.details()
-        if code == grpc.StatusCode.UNAUTHENTICATED:
-            raise AuthenticationError(details)
-        raise ConnectionResetError(f"the peer hung up during the handshake: {details}")
-    if refusal := Admission.FromString(admission).refusal:
-        raise ConnectionAbortedError(refusal)
-
-
-async def greet(context: Any, handshake: AcceptorHandshake) -> bool:
-    """The acceptor's side of the handshake on a stream that was opened; False: the visitor is not let in, or went away."""
-    try:
-        if (hello := await context.read()) is grpc.aio.EOF:
-            return False
-        await context.write(handshake.welcome(hello))
-        if (proof := await context.read()) is grpc.aio.EOF:
-            return False
-        handshake.check(proof)
-    except (AuthenticationError, DecodeError) as error:
-        await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
-    return True
-
-
-async def probe(target: str) -> None:
-    """Fail like a socket does if nobody listens at ``target``: gRPC tells a refusal only in words.
-
-    Raises:
-        ConnectionRefusedError: nobody listens there.
-        OSError: it cannot be reached.
-    """
-    host, _, port = target.rpartition(":")
-    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), PROBE_SECONDS)
-    writer.close()
-    await writer.wait_closed()
-
-
-def translate(error: Exception, target: str) -> Exception:
-    """What ended a connection, as an error of ours. gRPC and asyncio have many for "the other end is gone"."""
-    if isinstance(error, (OSError, AuthenticationError)):
-        return error
-    details = f"{type(error).__name__}: {error}"
-    if isinstance(error, grpc.aio.AioRpcError):
-        details = error.details() or str(error.code())
-        if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
-            return AuthenticationError(details)
-    return ConnectionResetError(f"the connection to {target} broke: {details}")
 
 
 async def _wait(future: asyncio.Future[None]) -> None:

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import RendezvousError
-from ...core.futures import Future
 from ...proto.telegrad_pb2 import WorkerRecord
-from ..security import AcceptorHandshake
+from ..security import AcceptorHandshake, DialerHandshake
 from .base import Connection, Host, Lane, register_lane
 
 Deliver = Callable[[Callable[[], None]], None]
@@ -34,8 +33,8 @@ class InProcessNetwork:
         self._numbers = itertools.count()
 
     def listen(self, host: Host, address: str | None) -> str:
-        """Register a listener under an address of its own, or the given one."""
-        address = f"inproc://{address or next(self._numbers)}"
+        """Register a listener under the given address, or one of its own."""
+        address = address or f"inproc://{next(self._numbers)}"
         if address in self.listeners:
             raise RendezvousError(f"address {address} is in use by another agent of this process")
         self.listeners[address] = host
@@ -135,21 +134,23 @@ class InProcessLane(Lane):
         if listener is None:
             mine.fail(ConnectionRefusedError(f"no agent listens at {address}"))
             return
-        dialer, acceptor = mine.host.dialer_handshake(peer.identity), listener.acceptor_handshake()
+        dialer, acceptor = mine.host.dialer_handshake(peer.identity, address), listener.acceptor_handshake()
         try:
-            acceptor.check(dialer.prove(acceptor.welcome(dialer.hello())))
+            acceptor.check(dialer.prove(acceptor.challenge(dialer.hello())))
         except Exception as error:
+            listener.refused("this process", str(error))
             mine.fail(error)
             return
-        listener.roster().add_done_callback(lambda roster: self._admit(mine, listener, acceptor, roster))
+        listener.roster().add_done_callback(lambda _: self._admit(mine, listener, dialer, acceptor))
 
     def _admit(
-        self, mine: InProcessConnection, listener: Host, handshake: AcceptorHandshake, roster: Future[Any]
+        self, mine: InProcessConnection, listener: Host, dialer: DialerHandshake, acceptor: AcceptorHandshake
     ) -> None:
         theirs = InProcessConnection(self.network, listener)
-        refusal = listener.admit(handshake, theirs)
-        if refusal:
-            mine.fail(ConnectionAbortedError(refusal))
+        try:
+            dialer.check(acceptor.welcome(listener.admit(acceptor, theirs)))
+        except Exception as error:
+            mine.fail(error)
             return
         theirs.open(mine)
         mine.host.connected(mine)

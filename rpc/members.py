@@ -1,7 +1,7 @@
-"""Who has come to the rendezvous: a pure state machine, whatever carries the words (a gRPC service, a file).
+"""The workers that have come to a rendezvous: a pure state machine, whatever carries the messages (gRPC, a file).
 
-The first contradiction (two workers of one name or rank, two world sizes) fails the whole meeting, because it can never be
-complete: everyone who waits is told why, at once.
+The first contradiction (two workers of one name or rank, two world sizes) fails the whole rendezvous, because it can never
+be complete: everyone who waits is told why, at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..core.errors import RendezvousError
 from ..proto.telegrad_pb2 import WorkerRecord
 
 
-class Roster:
+class MemberList:
     """The workers that have joined so far."""
 
     def __init__(self, world_size: int) -> None:
@@ -33,15 +33,15 @@ class Roster:
 
     @property
     def complete(self) -> bool:
-        """Whether everyone is there."""
+        """Return whether everyone is there."""
         return len(self._by_rank) == self.world_size
 
     def workers(self) -> list[WorkerRecord]:
-        """Everyone, by rank."""
+        """Return everyone, by rank."""
         return [self._by_rank[rank] for rank in sorted(self._by_rank)]
 
     def missing(self) -> str:
-        """Who is not there yet, for people."""
+        """Return who is not there yet, for people."""
         absent = [str(rank) for rank in range(self.world_size) if rank not in self._by_rank]
         shown = ", ".join(absent[:16]) + (", ..." if len(absent) > 16 else "")
         return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"

@@ -1,0 +1,130 @@
+"""The handshake over gRPC, in the metadata (the HTTP/2 headers) of two streams.
+
+The dialer opens one stream that carries hello and challenge, and then the stream it wants, which carries proof and welcome.
+So no message is read from a peer before the handshake is over: a stranger can make us hold metadata, which gRPC limits, and
+what HTTP/2's flow control lets it send on a stream that nobody reads (64 KiB).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, NoReturn
+
+import grpc
+
+from ...core.errors import AuthenticationError
+from ..joiners import Joiners
+from ..security import NONCE_BYTES, SAME_SECRET, AcceptorHandshake, DialerHandshake
+from .base import Host
+
+CHALLENGE = "/telegrad.Handshake/Challenge"
+HELLO_KEY, CHALLENGE_KEY = "telegrad-hello-bin", "telegrad-challenge-bin"
+PROOF_KEY, WELCOME_KEY = "telegrad-proof-bin", "telegrad-welcome-bin"
+PROBE_SECONDS = 10.0
+
+
+async def introduce(channel: grpc.aio.Channel, method: str, handshake: DialerHandshake) -> Any:
+    """Open a stream whose two ends know each other: the dialer's side of the handshake.
+
+    Raises:
+        AuthenticationError: the acceptor is not the expected worker, or one of us does not know the secret.
+        ConnectionAbortedError: it knows us, and refuses.
+        ConnectionResetError: it hung up.
+    """
+    asking = channel.stream_stream(CHALLENGE)(metadata=((HELLO_KEY, handshake.hello()),))
+    try:
+        challenge = await _answer(asking, CHALLENGE_KEY)
+    finally:
+        asking.cancel()
+    stream = channel.stream_stream(method)(metadata=((PROOF_KEY, handshake.prove(challenge)),))
+    handshake.check(await _answer(stream, WELCOME_KEY))
+    return stream
+
+
+async def _answer(stream: Any, key: str) -> bytes:
+    # A stream that ends at once has its answer in the trailing metadata: gRPC may then have lost what came before.
+    if answer := entry(await stream.initial_metadata(), key) or entry(await stream.trailing_metadata(), key):
+        return answer
+    code, details = await stream.code(), await stream.details()
+    if code == grpc.StatusCode.UNAUTHENTICATED:
+        raise AuthenticationError(f"it turned this worker away; {SAME_SECRET}")
+    raise ConnectionResetError(f"the peer hung up during the handshake: {details}")
+
+
+def entry(metadata: Any, key: str) -> bytes:
+    """Return one binary entry of a stream's metadata; empty without it."""
+    return next((bytes(value) for name, value in metadata or () if name == key and isinstance(value, bytes)), b"")
+
+
+class Acceptor:
+    """The acceptor's side, for all joiners of one host. Lives on the lane's loop."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._joiners: Joiners[AcceptorHandshake] = Joiners()
+
+    def handlers(self) -> Any:
+        """Return the gRPC service that gives out challenges."""
+        service, method = CHALLENGE.strip("/").split("/")
+        return grpc.method_handlers_generic_handler(
+            service, {method: grpc.stream_stream_rpc_method_handler(self._challenge)}
+        )
+
+    async def _challenge(self, _: Any, context: Any) -> None:
+        handshake = self._host.acceptor_handshake()
+        try:
+            challenge = handshake.challenge(entry(context.invocation_metadata(), HELLO_KEY))
+        except AuthenticationError as error:
+            await self.turn_away(context, str(error))
+        for address, reason in self._joiners.add(handshake.nonce, address_of(context), handshake, time.monotonic()):
+            self._host.refused(address, reason)
+        context.set_trailing_metadata(((CHALLENGE_KEY, challenge),))
+
+    async def authenticate(self, context: Any) -> AcceptorHandshake:
+        """Check the proof with which a stream was opened; the stream is ended unless it is right."""
+        proof = entry(context.invocation_metadata(), PROOF_KEY)
+        handshake = self._joiners.take(proof[:NONCE_BYTES], address_of(context), time.monotonic())
+        if handshake is None:
+            await self.turn_away(context, "it did not answer a challenge", grpc.StatusCode.UNAVAILABLE)
+        try:
+            handshake.check(proof)
+        except AuthenticationError as error:
+            await self.turn_away(context, str(error))
+        return handshake
+
+    async def turn_away(
+        self, context: Any, reason: str, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED
+    ) -> NoReturn:
+        """End a stream, and count it. The joiner is not told why."""
+        self._host.refused(address_of(context), reason)
+        await context.abort(code)
+        raise AssertionError("abort() has raised what ends the handler")
+
+
+def address_of(context: Any) -> str:
+    """Return where a stream comes from, without the port."""
+    return str(context.peer()).rpartition(":")[0]
+
+
+async def probe(target: str) -> None:
+    """Fail like a socket does if nobody listens at ``target``: gRPC tells a refusal only in words.
+
+    Raises:
+        ConnectionRefusedError: nobody listens there.
+        OSError: it cannot be reached.
+    """
+    host, _, port = target.rpartition(":")
+    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), PROBE_SECONDS)
+    writer.close()
+    await writer.wait_closed()
+
+
+def translate(error: Exception, target: str) -> Exception:
+    """Return what ended a connection as an error of ours. gRPC and asyncio have many for "the other end is gone"."""
+    if isinstance(error, (OSError, AuthenticationError)):
+        return error
+    details = f"{type(error).__name__}: {error}"
+    if isinstance(error, grpc.aio.AioRpcError):
+        details = error.details() or str(error.code())
+    return ConnectionResetError(f"the connection to {target} broke: {details}")

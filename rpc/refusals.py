@@ -1,0 +1,46 @@
+"""Count of the joiners that were turned away, by reason; and a line in the log now and then, however many they are."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+logger = logging.getLogger("telegrad.rpc")
+LOG_SECONDS = 10.0
+
+
+class Refusals:
+    """Joiners that an agent turned away.
+
+    Args:
+        worker: name of the agent's worker, for the log.
+        now: monotonic seconds.
+    """
+
+    def __init__(self, worker: str, now: Callable[[], float]) -> None:
+        self._worker = worker
+        self._now = now
+        self._lock = threading.Lock()
+        self._reasons: Counter[str] = Counter()
+        self._log_from = 0.0  # no line before
+        self._unlogged = 0
+
+    def add(self, address: str, reason: str) -> None:
+        """A joiner at ``address`` was turned away. Reasons are a few fixed texts: what a stranger says is not kept."""
+        with self._lock:
+            self._reasons[reason] += 1
+            self._unlogged += 1
+            now = self._now()
+            if now < self._log_from:
+                return
+            count, self._unlogged, self._log_from = self._unlogged, 0, now + LOG_SECONDS
+        others = f" (and {count - 1} others since the last such line)" if count > 1 else ""
+        logger.warning("worker %r turned away a joiner at %s: %s%s", self._worker, address, reason, others)
+
+    def counts(self) -> dict[str, Any]:
+        """How many were turned away, by reason; for ``debug_info``."""
+        with self._lock:
+            return dict(self._reasons)

@@ -1,0 +1,168 @@
+"""The rendezvous over gRPC: rank 0 keeps the list of members, the others join on a stream that begins with the handshake."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+import grpc
+
+from ..core.errors import AuthenticationError, RendezvousError
+from ..core.futures import Future
+from ..proto.telegrad_pb2 import JoinReply, JoinRequest, WorkerRecord
+from .agent import Agent
+from .lanes.grpc import GrpcLane, options_for
+from .lanes.grpc_handshake import WELCOME_KEY, introduce, probe, translate
+from .lanes.ioloop import acquire_loop, release_loop
+from .members import MemberList
+from .notices import Notices
+
+logger = logging.getLogger("telegrad.rpc")
+JOIN = "/telegrad.Rendezvous/Join"
+RETRY_SECONDS = 0.05
+GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should come before the joiner's own deadline
+
+
+class RendezvousHost:
+    """Rank 0's side. Registered with the lane before it listens; joiners that come early wait."""
+
+    def __init__(self, lane: GrpcLane) -> None:
+        self._lane = lane
+        self._opened: Future[MemberList] = Future()
+        self._closed: Future[list[WorkerRecord]] = Future()
+        handler = grpc.stream_stream_rpc_method_handler(self._serve)
+        service, method = JOIN.strip("/").split("/")
+        lane.add_service(grpc.method_handlers_generic_handler(service, {method: handler}))
+
+    def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
+        """Open the rendezvous and wait until everybody came."""
+        members = MemberList(world_size)
+        self._join(members, agent.record, world_size)
+        self._opened.set_result(members)
+        now = time.monotonic()
+        deadline, notices = now + timeout, Notices(now)
+        while (now := time.monotonic()) < deadline:
+            try:
+                return self._closed.wait(min(notices.pause(now), deadline - now))
+            except TimeoutError:
+                if notices.due(time.monotonic()):
+                    logger.warning("worker %r waits for the others: %s", agent.name, members.missing())
+        self._close(members, f"the rendezvous did not fill within {timeout:g} s: {members.missing()}; start them all")
+        return self._closed.wait(0)
+
+    async def _serve(self, _: Any, context: Any) -> None:
+        members = await self._opened
+        handshake = await self._lane.authenticate(context)
+        await context.send_initial_metadata(((WELCOME_KEY, handshake.welcome()),))
+        if (request := await context.read()) is grpc.aio.EOF:
+            return
+        try:
+            self._join(members, handshake.peer, JoinRequest.FromString(request).world_size)
+            await self._tell_who_is_missing(members, context)
+            reply = JoinReply(workers=await self._closed)
+        except RendezvousError as error:
+            reply = JoinReply(refusal=str(error))
+        await context.write(reply.SerializeToString())
+
+    async def _tell_who_is_missing(self, members: MemberList, context: Any) -> None:
+        """Send a notice now and then until the rendezvous is closed."""
+        closed = asyncio.get_running_loop().create_task(self._wait_until_closed())
+        notices = Notices(time.monotonic())
+        try:
+            while not (await asyncio.wait([closed], timeout=notices.pause(time.monotonic())))[0]:
+                if notices.due(time.monotonic()):
+                    await context.write(JoinReply(waiting=members.missing()).SerializeToString())
+        finally:
+            closed.cancel()
+
+    async def _wait_until_closed(self) -> None:
+        try:
+            await self._closed
+        except RendezvousError:
+            pass  # every joiner raises it for itself
+
+    def _join(self, members: MemberList, worker: WorkerRecord, world_size: int) -> None:
+        try:
+            members.join(worker, world_size)
+        except RendezvousError as error:
+            self._close(members, str(error))
+            raise
+        if members.complete:
+            self._closed.set_result(members.workers())
+
+    def _close(self, members: MemberList, failure: str) -> None:
+        members.failure = members.failure or failure
+        if not self._closed.done():
+            self._closed.set_exception(RendezvousError(failure))
+
+
+def join(agent: Agent, address: str, world_size: int, timeout: float) -> list[WorkerRecord]:
+    """Find rank 0 at ``address``, join, and wait for the list of all.
+
+    Raises:
+        RendezvousError: nobody is the host there, somebody did not come, or the host refuses.
+        AuthenticationError: what answers there does not know this job's secret.
+    """
+    loop = acquire_loop()
+    try:
+        return loop.run(_Joining(agent, address, world_size, timeout).run())
+    finally:
+        release_loop()
+
+
+class _Joining:
+    """A joiner's attempts until one succeeds."""
+
+    def __init__(self, agent: Agent, address: str, world_size: int, timeout: float) -> None:
+        self._agent = agent
+        self._address = address
+        self._world_size = world_size
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._notices = Notices(time.monotonic())
+
+    async def run(self) -> list[WorkerRecord]:
+        reason: Exception | None = None
+        while (left := self._deadline - time.monotonic()) > 0:
+            try:
+                return await asyncio.wait_for(self._attempt(), left + GRACE_SECONDS)
+            except AuthenticationError:
+                raise  # waiting does not help
+            except (OSError, TimeoutError, asyncio.TimeoutError) as error:
+                reason = error
+            if self._notices.due(time.monotonic()):
+                self._notice(f"it does not answer ({reason})")
+            await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))
+        raise RendezvousError(
+            f"rank 0 did not answer at {self._address} within {self._timeout:g} s ({reason}); is it running, and are "
+            f"MASTER_ADDR and MASTER_PORT (or init_method=) the same for all?"
+        )
+
+    async def _attempt(self) -> list[WorkerRecord]:
+        await probe(self._address)
+        channel = grpc.aio.insecure_channel(self._address, options=options_for(self._agent.keepalive))
+        try:
+            handshake = self._agent.dialer_handshake(b"", f"grpc://{self._address}")
+            stream = await introduce(channel, JOIN, handshake)
+            await stream.write(JoinRequest(world_size=self._world_size).SerializeToString())
+            reply = await self._reply(stream)
+        except grpc.aio.AioRpcError as error:
+            raise translate(error, self._address) from error
+        finally:
+            await channel.close()
+        if reply.refusal:
+            raise RendezvousError(reply.refusal)
+        return list(reply.workers)
+
+    async def _reply(self, stream: Any) -> JoinReply:
+        while (answer := await stream.read()) is not grpc.aio.EOF:
+            reply = JoinReply.FromString(answer)
+            if not reply.waiting:
+                return reply
+            self._notice(reply.waiting)
+        raise ConnectionResetError("rank 0 hung up: its process died, or closed, before everybody came")
+
+    def _notice(self, text: str) -> None:
+        logger.warning("worker %r waits for rank 0 at %s: %s", self._agent.name, self._address, text)
