@@ -1,0 +1,1 @@
+"""The side that has torch: scripts that import nothing of this package."""

@@ -1,0 +1,123 @@
+"""What the peer packed, as values of this library."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import telegrad as tg
+
+from ...core.types import Array
+
+CONSTANTS = "memory_format", "contiguous_format", "preserve_format", "channels_last", "strided", "sparse_coo"
+
+
+class Missing(Exception):
+    """This library has no such name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Stands in a program for one of its arguments, or for a part of the result of one of its steps."""
+
+    kind: str
+    number: int
+    path: tuple[int, ...] = ()
+
+
+def array_of(data: Any) -> Array:
+    """The array of packed tensor ``data``."""
+    _, dtype, array, _ = data
+    return array.view(dtype_of(dtype)) if dtype == "bfloat16" else array
+
+
+def tensor_of(data: Any) -> tg.Tensor:
+    """The tensor of packed ``data``: a leaf."""
+    return tg.Tensor(np.array(array_of(data), order="C"), data[3])
+
+
+def dtype_of(name: str) -> Any:
+    """The dtype called ``name``.
+
+    Raises:
+        Missing: there is none.
+    """
+    return found(f"torch.{ {'bool': 'bool_'}.get(name, name) }")
+
+
+def found(name: str) -> Any:
+    """The public object that PyTorch calls ``name``.
+
+    Raises:
+        Missing: there is none.
+    """
+    value: Any = tg
+    path = name.removeprefix("torch.").removeprefix("_C.").removeprefix("functional.")
+    for part in path.replace("_nn.", "nn.functional.").split("."):
+        if part == "__get__":
+            prop = value
+            return lambda tensor: prop.__get__(tensor)
+        try:
+            value = inspect.getattr_static(value, part) if path.endswith("__get__") else getattr(value, part)
+        except AttributeError:
+            raise Missing(name) from None
+    return value
+
+
+class Unpickler(pickle.Unpickler):
+    """Reads plain data and the peer's persistent ids; no class but NumPy's and Python's own."""
+
+    def persistent_load(self, pid: Any) -> Any:
+        """The value, or the place, that an id stands for."""
+        kind, *rest = pid
+        if kind in ("leaf", "result"):
+            return Place(kind, *rest)
+        if kind == "tensor":
+            return tensor_of(pid)
+        if kind == "dtype":
+            return dtype_of(rest[0])
+        if kind == "size":
+            return tuple(rest[0])
+        if kind == "generator":
+            return tg.Generator().manual_seed(rest[0])
+        return rest[0] if kind == "device" else found(rest[0])
+
+    def find_class(self, module: str, name: str) -> Any:
+        """NumPy's and Python's classes; named tuples of torch as tuples."""
+        if module.split(".")[0] in ("numpy", "builtins", "collections", "_codecs"):
+            return super().find_class(module, name)
+        raise Missing(f"{module}.{name}")
+
+
+def unpickled(data: bytes) -> Any:
+    """What ``pickled`` wrote."""
+    return Unpickler(io.BytesIO(data)).load()
+
+
+def filled(value: Any, values: dict[Place, Any]) -> Any:
+    """``value`` with its places replaced by what is there."""
+    if isinstance(value, Place):
+        result = values[Place(value.kind, value.number)]
+        for number in value.path:
+            result = result[number]
+        return result
+    if isinstance(value, (tuple, list)):
+        return type(value)([filled(item, values) for item in value])
+    if isinstance(value, dict):
+        return {key: filled(item, values) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(filled(value.start, values), filled(value.stop, values), filled(value.step, values))
+    return value
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """The leaves of nested tuples, lists and dicts."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves_of(item)]
+    return [value]

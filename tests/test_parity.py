@@ -1,0 +1,100 @@
+"""The harness that compares with PyTorch, on cases written out by hand: no torch is needed here."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+from telegrad.testing.parity.replay import replayed
+from telegrad.testing.parity.report import Entry, summary
+
+
+class Places(pickle.Pickler):
+    """Writes tuples marked "place" as persistent ids, like the peer."""
+
+    def persistent_id(self, obj):
+        return obj[1:] if isinstance(obj, tuple) and obj[:1] == ("place",) else None
+
+
+def pickled(value):
+    file = io.BytesIO()
+    Places(file).dump(value)
+    return file.getvalue()
+
+
+def tensor(*values, dtype="float64", grad=False):
+    return "tensor", dtype, np.array(values, dtype), grad
+
+
+LEAF = ("place", "leaf", 0)
+
+
+def case(name, *arguments, **more):
+    program = pickled([(name, arguments, {})])
+    return {
+        "entry": name, "note": "float64 0", "kind": "operation", "leaves": [tensor(1.0, 4.0, grad=True)],
+        "program": program, "output": None, "shapes_only": False, **more,
+    }  # fmt: skip
+
+
+GRADIENT = ([0], [tensor(1.0, 1.0)], [tensor(0.5, 0.25)])
+
+
+def test_agreement():
+    message = case("torch.sqrt", LEAF, values=[tensor(1.0, 2.0)], order1=GRADIENT)
+    assert replayed(message) == ("agrees", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([tensor(1.0, 3.0)], "1 of 2 elements, at (1,) 2.0 instead of 3.0"),
+        ([tensor(1.0, 2.0, 3.0)], "shape (2,), not (3,)"),
+        ([tensor(1.0, 2.0, dtype="float32")], "float64, not float32"),
+        ([], "1 results, not 0"),
+    ],
+)
+def test_other_values(values, found):
+    verdict, detail = replayed(case("torch.sqrt", LEAF, values=values))
+    assert verdict == "wrong" and found in detail
+
+
+def test_another_gradient():
+    message = case("torch.sqrt", LEAF, values=[tensor(1.0, 2.0)], order1=([0], [tensor(1.0, 1.0)], [tensor(0.5, 0.5)]))
+    assert replayed(message)[0] == "wrong"
+
+
+def test_a_program_of_two_steps():
+    message = case("torch.sqrt", LEAF, values=[tensor(-1.0, -2.0)])
+    message["program"] = pickled([("torch.sqrt", (LEAF,), {}), ("torch.Tensor.neg", (("place", "result", 0, ()),), {})])
+    assert replayed(message) == ("agrees", "")
+
+
+def test_missing_names():
+    assert replayed(case("torch.no_such", LEAF, values=[])) == ("missing", "no torch.no_such")
+
+
+def test_errors():
+    wrong_type = case("torch.sqrt", "text", error=(["TypeError", "Exception"], "must be a tensor"))
+    assert replayed(wrong_type)[0] == "agrees"
+    assert replayed(case("torch.sqrt", LEAF, error=(["TypeError"], "")))[0] == "silent"
+    assert replayed(case("torch.sqrt", "text", error=(["IndexError"], "")))[0] == "other error"
+
+
+def test_an_optimizer():
+    message = {
+        "entry": "optim.SGD", "note": "", "kind": "optimizer", "leaves": [tensor(1.0, 2.0, grad=True)],
+        "options": pickled(("torch.optim.SGD", {"lr": 0.5})), "gradients": [[tensor(1.0, 0.0)]], "closure": False,
+        "after": [[tensor(0.5, 2.0)]], "state_keys": [],
+    }  # fmt: skip
+    assert replayed(message) == ("agrees", "")
+
+
+def test_an_entry_has_its_worst_verdict():
+    entry = Entry("sqrt")
+    entry.add("float64 0", ("agrees", ""))
+    entry.add("float64 1", ("wrong", "1 of 2 elements"))
+    assert entry.verdict == "wrong" and "[float64 1] 1 of 2 elements" in entry.line()
+    assert summary([entry]) == "1 entries: 1 wrong"
