@@ -44,31 +44,39 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
-    own = new_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
+    own = join_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
     own.begin(feeds)
     return agent.caller.with_deadline(own.finished, agent.rpc_timeout, f"the backward of context {context_id}")
 
 
-def new_pass(
+def join_pass(
     contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
 ) -> Pass:
-    """This worker's part of a pass. It replaces earlier passes of the same root: they are over."""
-    with context.lock:
-        present = context.passes.get(pass_id)
-        if present is not None:
-            return present
-        for earlier in [key for key in context.passes if key[0] == pass_id[0]]:
-            _check_over(contexts, context.passes[earlier])
-            del context.passes[earlier]
-        fresh = context.passes[pass_id] = Pass(contexts, context, pass_id, keep_graph)
-        fresh.task.expect(*roots, *context.sends.values())
-        return fresh
+    """This worker's part of a pass, made if it is new here. It replaces the one before it of the same root, which is over.
+
+    Raises:
+        AutogradError: that one is not over, or this one is.
+    """
+    while True:
+        former = context.latest_pass(pass_id[0])
+        if former is not None and former.id == pass_id:
+            return former
+        _check_successor(contexts, pass_id, former)
+        fresh = Pass(contexts, context, pass_id, keep_graph, roots)
+        if context.replace_pass(fresh, former):
+            return fresh
 
 
-def _check_over(contexts: Contexts, earlier: Pass) -> None:
-    if earlier.id[0] == contexts.agent.rank and not earlier.finished.done():
+def _check_successor(contexts: Contexts, pass_id: tuple[int, int], former: Pass | None) -> None:
+    if former is None:
+        return
+    if former.id > pass_id:
         raise AutogradError(
-            f"a backward of context {earlier.context.id} is under way on this worker (or timed out); wait for its end, or use "
+            f"gradients of backward {pass_id[1]} came after backward {former.id[1]} of the same worker began"
+        )
+    if pass_id[0] == contexts.agent.rank and not former.finished.done():
+        raise AutogradError(
+            f"a backward of context {former.context.id} is under way on this worker (or timed out); wait for its end, or use "
             f"a context for each"
         )
 
@@ -101,7 +109,7 @@ def serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     context_id, pass_id, keep_graph, message_id, gradients = call.open()
     call.what = f"the backward of context {context_id}"
     context = contexts.find(context_id)
-    new_pass(contexts, context, pass_id, keep_graph).received(call, message_id, gradients)
+    join_pass(contexts, context, pass_id, keep_graph).received(call, message_id, gradients)
 
 
 def install(contexts: Contexts) -> None:

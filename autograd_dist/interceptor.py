@@ -24,29 +24,27 @@ class AutogradInterceptor(Interceptor):
     def sending(self, message: Outgoing) -> None:
         """Note the context, and keep a send node for the tensors that require grad."""
         context = current_context.get()
-        if context is None or message.method == Method.PROPAGATE or not self.contexts.is_live(context):
+        if context is None or message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
             return
         message_id = self._record(context, message)
         message.notes[NUMBER] = (context, message_id)
         message.extras[NUMBER] = EXTRA.pack(context.id, message_id)
-        if message.to != self.contexts.agent.rank:
-            context.reached.add(message.to)
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
         if not tensors:
             return 0
         # The sender's rank makes it unique among the messages that one worker receives in the context.
-        message_id = self.contexts.me.rank << 48 | next(self.contexts.message_ids)
+        message_id = self.contexts.agent.rank << 48 | next(self.contexts.message_ids)
         receiver = self.contexts.agent.peers.at(message.to).info.name
-        context.sends[message_id] = SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver)
+        context.add_send(message_id, SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver))
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
         """Nothing will come back for it."""
         context, message_id = message.notes.get(NUMBER, (None, 0))
         if context is not None:
-            context.sends.pop(message_id, None)
+            context.forget_send(message_id)
 
     def opening(self, message: Incoming) -> None:
         """Enter the context, and put the tensors that require grad behind a receive node."""
@@ -54,7 +52,7 @@ class AutogradInterceptor(Interceptor):
         if extra is None:
             return
         context_id, message_id = EXTRA.unpack(extra)
-        context = self.contexts.reached_by(context_id, message.sender)
+        context = self.contexts.heard(context_id, message.sender)
         if context is None:
             return
         if message.kind == Kind.REQUEST:

@@ -7,6 +7,7 @@ requests. An acknowledgement carries what each worker still expects (its unfed s
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,12 +21,20 @@ from .termination import Termination
 
 # By worker: how often it settled, and the sends that it still expected then. The latest word of each counts.
 Reports = dict[int, tuple[int, list[str]]]
+Feed = Callable[[], object]
 
 
 class Pass:
     """The pass ``(root worker, number)`` of a context, here."""
 
-    def __init__(self, contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool) -> None:
+    def __init__(
+        self,
+        contexts: Contexts,
+        context: Context,
+        pass_id: tuple[int, int],
+        keep_graph: bool,
+        roots: Sequence[Node] = (),
+    ) -> None:
         self.contexts = contexts
         self.context = context
         self.id = pass_id
@@ -33,6 +42,9 @@ class Pass:
         self.finished: Future[None] = Future()  # at the root
         self.task = GraphTask(sink=context.accumulate, keep_graph=keep_graph)
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == contexts.agent.rank)
+        self._roots = [*roots, *context.sends()]  # what the task expects
+        self._early: deque[Feed] | None = deque()  # what came before the graph was walked; None afterwards
+        self._walking = False
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._settled = 0
@@ -65,7 +77,7 @@ class Pass:
         self._work(lambda: self._feed(message_id, gradients))
 
     def _feed(self, message_id: int, gradients: Sequence[Array | None]) -> None:
-        node = self.context.sends.get(message_id)
+        node = self.context.send(message_id)
         if node is None:
             raise AutogradError(
                 f"gradients came for message {message_id}, which worker {self.contexts.agent.name!r} did not send in this "
@@ -73,16 +85,36 @@ class Pass:
             )
         self.task.feed(node, gradients)
 
-    def _work(self, feed: Callable[[], object]) -> None:
+    def _work(self, feed: Feed) -> None:
         token = current_pass.set(self)
         try:
-            feed()
-            self.task.run()
+            if self._walk_first(feed):
+                self.task.run()
         except BaseException as error:
             self._fail(error)
         finally:
             current_pass.reset(token)
         self._step(self._termination.rested)
+
+    def _walk_first(self, feed: Feed) -> bool:
+        """Feed the task; the first thread walks its graph before, without a lock. False: it also does what this one brought."""
+        with self._lock:
+            walked = self._early is None
+            if self._early is not None:
+                self._early.append(feed)
+                if self._walking:
+                    return False
+                self._walking = True
+        if walked:
+            feed()
+            return True
+        self.task.expect(*self._roots)
+        self._roots.clear()
+        with self._lock:
+            early, self._early = self._early or deque(), None
+        for each in early:
+            each()
+        return True
 
     # -- gradients that leave
 

@@ -84,14 +84,14 @@ class OwnershipMessage(_message.Message):
     def __init__(self, kind: _Optional[int] = ..., rref: _Optional[_Union[GlobalId, _Mapping]] = ..., fork: _Optional[_Union[GlobalId, _Mapping]] = ..., carrier: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ContextMessage(_message.Message):
-    __slots__ = ("kind", "context", "oldest")
+    __slots__ = ("kind", "context", "since")
     KIND_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
-    OLDEST_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     kind: int
     context: int
-    oldest: int
-    def __init__(self, kind: _Optional[int] = ..., context: _Optional[int] = ..., oldest: _Optional[int] = ...) -> None: ...
+    since: int
+    def __init__(self, kind: _Optional[int] = ..., context: _Optional[int] = ..., since: _Optional[int] = ...) -> None: ...
 
 class WorkerLost(_message.Message):
     __slots__ = ("rank", "incarnation", "reason")

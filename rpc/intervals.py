@@ -1,6 +1,6 @@
 """A set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 
 class IntervalSet:
@@ -39,6 +39,20 @@ class IntervalSet:
         else:
             self._starts.insert(at, number)
             self._ends.insert(at, number + 1)
+
+    def add_range(self, first: int, end: int) -> None:
+        """Add every number from ``first`` up to, and without, ``end``."""
+        if not 0 <= first < end:
+            raise ValueError(f"a range of counters must be 0 <= first < end: you gave {first} and {end}")
+        low = bisect_left(self._ends, first)  # the first interval that touches the range ...
+        high = bisect_right(self._starts, end)  # ... and one past the last
+        if low < high:
+            first, end = min(first, self._starts[low]), max(end, self._ends[high - 1])
+        self._starts[low:high], self._ends[low:high] = [first], [end]
+
+    def start_of(self, number: int) -> int:
+        """The first number of the interval that holds ``number``, which must be in the set."""
+        return self._starts[bisect_right(self._starts, number) - 1]
 
     def __contains__(self, number: int) -> bool:
         at = bisect_right(self._starts, number)

@@ -15,7 +15,9 @@ FLOORS = {
 # Upwards, for users who look there: what answers references and gradients comes with rpc.
 UPWARDS = {("rpc", "rref"), ("rref", "autograd_dist")}
 # Rooms of one floor that stand on one another.
-BESIDE = {("optim", "nn"), ("distributions", "nn"), ("launcher", "examples"), ("examples", "launcher")}
+BESIDE = {
+    ("optim", "nn"), ("distributions", "nn"), ("launcher", "examples"), ("examples", "launcher"), ("benchmarks", "launcher"),
+}  # fmt: skip
 
 
 def imports(path):

@@ -1,0 +1,220 @@
+"""Ended contexts leave nothing behind that grows, and no lock of theirs is held while tensors are added."""
+
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import telegrad as tg
+from telegrad import autograd_dist, rpc
+from telegrad.autograd_dist.contexts import Context, contexts_of
+from telegrad.core.errors import AutogradError
+from telegrad.rpc.extend import Method, Topic
+from telegrad.testing import in_process_cluster
+
+
+@pytest.fixture
+def pair():
+    with in_process_cluster("a", "b") as agents, agents[0].use():
+        yield agents
+
+
+def double(x):
+    return x * 2.0
+
+
+def step(x):
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [rpc.rpc_sync("b", double, (x,)).sum()])
+        return autograd_dist.get_gradients(context)[x].tolist()
+
+
+def counting(agent, topic, posted):
+    original = agent.courier.post
+
+    def post(peer, about, payload):
+        if about == topic:
+            posted.append((agent.name, peer.info.name))
+        original(peer, about, payload)
+
+    agent.courier.post = post
+
+
+def test_a_step_leaves_nothing_and_costs_one_control_message(pair, until):
+    posted = []
+    for agent in pair:
+        counting(agent, Topic.CONTEXT, posted)
+    x = tg.ones(3, requires_grad=True)
+    with autograd_dist.context():  # one that stays open, and never reaches b
+        pass
+    for number in range(200):
+        assert step(x) == [2.0, 2.0, 2.0]
+        if number % 2:
+            with autograd_dist.context():  # one that stays at home
+                pass
+    until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
+    assert posted == [("a", "b")] * 200
+    for agent in pair:
+        assert contexts_of(agent)._machine.intervals() <= 1
+
+
+def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):
+    """Each thread makes and ends its own; the driver looks through all of them when a worker is lost."""
+    with cluster("a", "b") as (a, b), ThreadPoolExecutor(4) as pool:
+        contexts, other = contexts_of(a), a.peers.find("b")
+
+        def come_and_go():
+            for _ in range(2_000):
+                context = contexts.create()
+                contexts.reach(context, b.rank)
+                contexts.release(context.id)
+
+        def look():
+            for _ in range(2_000):
+                contexts._lost(other)
+
+        for each in [pool.submit(work) for work in (come_and_go, come_and_go, come_and_go, look)]:
+            each.result(60)
+        assert a.debug_info()["contexts"] == 0
+
+
+def test_messages_leave_while_the_context_ends(pair):
+    """Whoever sends in a context that ends meanwhile either reached its worker before, or sends outside of it."""
+    contexts = contexts_of(pair[0])
+    for _ in range(200):
+        context = contexts.create()
+        go = threading.Barrier(2)
+
+        def send(context=context, go=go):
+            go.wait(30)
+            return [contexts.reach(context, rank) for rank in range(1, 50)]
+
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(send)
+            contexts.agent.peers._by_rank.update({rank: pair[0].peers.at(1) for rank in range(2, 50)})
+            go.wait(30)
+            contexts.release(context.id)
+            reached = sending.result(30)
+        assert reached == sorted(reached, reverse=True)
+        assert len(context.reached) == sum(reached)
+
+
+# -- locks
+
+
+class Calls(tg.Tensor):
+    """A tensor whose sums ask the library, in another thread, for what others may need a lock."""
+
+    ask = staticmethod(lambda: None)
+
+    @classmethod
+    def __tensor_function__(cls, func, types, args, kwargs):
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=lambda: context.run(cls.ask))
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive(), "deadlock"
+        return super().__tensor_function__(func, types, args, kwargs)
+
+
+def calling(ask):
+    return type("Asks", (Calls,), {"ask": staticmethod(ask)})
+
+
+def test_gradients_are_added_without_the_context_s_lock():
+    context, leaf = Context(1), tg.ones(2, requires_grad=True)
+    other = tg.ones(2, requires_grad=True)
+    kind = calling(lambda: (context.gradients(), context.accumulate(other, tg.ones(2))))
+    for _ in range(3):
+        context.accumulate(leaf, tg.ones(2).as_subclass(kind))
+    assert context.gradients()[leaf].tolist() == [3.0, 3.0]
+    assert context.gradients()[other].tolist() == [2.0, 2.0]
+
+
+def test_a_gradient_added_during_a_sum_is_not_lost():
+    context, leaf = Context(1), tg.ones(2, requires_grad=True)
+    late = [tg.ones(2) * 10]
+    kind = calling(lambda: late and context.accumulate(leaf, late.pop()))
+    context.accumulate(leaf, tg.ones(2).as_subclass(kind))
+    context.accumulate(leaf, tg.ones(2).as_subclass(kind))
+    assert context.gradients()[leaf].tolist() == [12.0, 12.0]
+
+
+class UnusualHash(tg.Tensor):
+    """Its hash is a user's code."""
+
+    asked = 0
+
+    def __hash__(self):
+        UnusualHash.asked += 1
+        return 1
+
+
+def test_a_leaf_s_own_hash_is_not_used_under_the_lock():
+    context, leaf = Context(1), tg.ones(2).as_subclass(UnusualHash).requires_grad_()
+    UnusualHash.asked = 0
+    context.accumulate(leaf, tg.ones(2)._array)
+    context.accumulate(leaf, tg.ones(2)._array)
+    assert not UnusualHash.asked
+    assert context.gradients()[leaf].tolist() == [2.0, 2.0]
+
+
+def test_the_graph_is_walked_without_the_context_s_lock(pair, monkeypatch):
+    walked = []
+
+    def expect(task, *roots, original=tg.core.autograd.GraphTask.expect):
+        context = contexts_of(pair[0]).find(current[0])
+        thread = threading.Thread(target=lambda: walked.append(context.gradients()))
+        thread.start()
+        thread.join(30)
+        assert walked, "deadlock"
+        return original(task, *roots)
+
+    monkeypatch.setattr(tg.core.autograd.GraphTask, "expect", expect)
+    x = tg.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        current = [context]
+        autograd_dist.backward(context, [rpc.rpc_sync("a", double, (x,)).sum()])
+        assert autograd_dist.get_gradients(context)[x].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(pair, monkeypatch):
+    """Two messages bring gradients at once: one thread walks the graph, the other leaves its gradients to it."""
+    walking, walk_on = threading.Event(), threading.Event()
+
+    def expect(task, *roots, original=tg.core.autograd.GraphTask.expect):
+        if threading.current_thread().name.startswith("telegrad-b"):
+            walking.set()
+            assert walk_on.wait(30)
+        return original(task, *roots)
+
+    received = []
+    served = pair[1].server.handlers[Method.PROPAGATE]
+
+    def serve(call):
+        if received:
+            assert walking.wait(30)
+        received.append(call)
+        served(call)
+        walk_on.set() if len(received) == 2 else None
+
+    monkeypatch.setattr(tg.core.autograd.GraphTask, "expect", expect)
+    pair[1].server.handlers[Method.PROPAGATE] = serve
+    x, y = tg.ones(3, requires_grad=True), tg.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", double, (x,)).sum() + rpc.rpc_sync("b", double, (y,)).sum()
+        autograd_dist.backward(context, [loss])
+        found = autograd_dist.get_gradients(context)
+        assert found[x].tolist() == found[y].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_gradients_of_an_earlier_backward_do_not_end_a_later_one(pair):
+    from telegrad.autograd_dist.backward import join_pass
+
+    contexts = contexts_of(pair[1])
+    context = contexts.heard(1 << 32 | 5, 0)
+    later = join_pass(contexts, context, (0, 8), False)
+    with pytest.raises(AutogradError, match="backward 7 came after backward 8"):
+        join_pass(contexts, context, (0, 7), False)
+    assert join_pass(contexts, context, (0, 8), False) is later
+    contexts._machine.close()
