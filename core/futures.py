@@ -298,7 +298,7 @@ def copy_error(error: BaseException) -> BaseException:
             if type(twin) is type(error) and str(twin) == str(error):
                 twin.__cause__ = error.__cause__
                 return twin
-        except Exception:
+        except BaseException:  # its own methods may raise anything
             continue
     return error
 
@@ -311,12 +311,21 @@ def _without_constructor(error: BaseException) -> BaseException:
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:
-    """Run what ``Future.finish`` handed back. One that raises is logged and does not stop the others."""
+    """Run what ``Future.finish`` handed back. One that raises is logged and does not stop the others.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted one of them; the others have run.
+    """
+    interrupt: KeyboardInterrupt | None = None
     for callback in callbacks:
         try:
             callback()
-        except Exception:
+        except KeyboardInterrupt as error:
+            interrupt = error
+        except BaseException:
             logger.exception("a callback of a future raised; use then() to see such errors in the future it returns")
+    if interrupt is not None:
+        raise interrupt
 
 
 def _acquire(gate: Any, seconds: float) -> bool:

@@ -14,7 +14,6 @@ import contextvars
 import logging
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -24,10 +23,10 @@ from ..core.futures import Future
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
 from .caller import Caller
+from .coroutines import Coroutines
 from .courier import Courier
 from .lanes.base import Connection, Lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
-from .lanes.ioloop import LoopThread
 from .membership import Membership
 from .messages import Interceptor, Kind, run_arrived
 from .options import GrpcRpcBackendOptions
@@ -85,7 +84,9 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
-        self._closing = threading.Lock()
+        self._may_close = [
+            True
+        ]  # taken by the one who closes; a signal handler could find a lock held by its own thread
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
@@ -101,8 +102,7 @@ class Agent:
         self._known: Future[Any] = Future()
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
         self._completions = executor or ThreadPool(4, f"telegrad-{name}-callbacks")
-        self._loop = loop
-        self._coroutines: LoopThread | None = None
+        self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
         self._waker: Waker | None = None
         self._timers = Timers()
         self.caller = Caller(self)
@@ -131,10 +131,11 @@ class Agent:
 
     def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
         """End everything at once: calls under way fail, handles are void, threads end. Saying it again does nothing."""
-        with self._closing:
-            if self.closed:
-                return
-            self.closed = reason
+        try:
+            self._may_close.pop()
+        except IndexError:
+            return
+        self.closed = reason
         current.unregister(self)
         last = goodbye(reason) if farewell else None
         for peer in self.peers:
@@ -145,7 +146,10 @@ class Agent:
             lambda call: AgentClosedError(f"worker {self.name!r} cannot finish {call.what}: {reason}"),
         )
         for action in self.on_close:
-            action()
+            try:
+                action()
+            except Exception:
+                logger.exception("worker %r closes, and a part of it failed to", self.name)
         self._stop_threads()
 
     def _stop_threads(self) -> None:
@@ -153,9 +157,7 @@ class Agent:
             self._waker.stop()
         for lane in self.lanes.values():
             lane.close()
-        if self._coroutines is not None:
-            self._coroutines.stop()
-        late = self._executor.close(2.0) + self._completions.close(2.0)
+        late = self._coroutines.close(2.0) + self._executor.close(2.0) + self._completions.close(2.0)
         if late:
             logger.warning("worker %r closed while user functions still run in %s", self.name, ", ".join(late))
 
@@ -218,14 +220,9 @@ class Agent:
         except RpcError:
             task()  # closing: no thread is left, and whoever waits must not hang
 
-    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> None:
-        """Run a user's coroutine on this agent's event loop."""
-        loop = self._loop
-        if loop is None:
-            if self._coroutines is None:
-                self._coroutines = LoopThread(f"telegrad-{self.name}-coroutines")
-            loop = self._coroutines.loop
-        loop.call_soon_threadsafe(loop.create_task, coroutine, context=context)
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
+        """Run a user's coroutine on this agent's event loop; the future holds its outcome."""
+        return self._coroutines.run(coroutine, context)
 
     # -- what lanes ask (lanes.base.Host)
 

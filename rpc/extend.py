@@ -12,7 +12,7 @@ from .options import GrpcRpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
 from .serving import ServerCall, check_future
-from .wire.failures import RemoteTraceback
+from .wire.failures import RemoteTraceback, traceback_text
 
 __all__ = [
     "Agent",
@@ -46,4 +46,5 @@ __all__ = [
     "register_part",
     "request_body",
     "resolve_timeout",
+    "traceback_text",
 ]

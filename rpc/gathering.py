@@ -1,67 +1,145 @@
-"""Small collective waits over RPC: ``_all_gather``, ``_barrier`` and ``_wait_all`` (PyTorch's names, underscores included)."""
+"""Small collective waits over RPC: ``_all_gather``, ``_barrier`` and ``_wait_all`` (PyTorch's names, underscores included).
+
+The first worker of a group leads it. Each member's objects wait there in a queue, and a round takes the first of every queue.
+An object leaves its queue when its sender withdraws it after a time-out, or its deadline has passed at the leader, too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, wait_all
 from .agent import Agent, register_part
-from .calling import async_execution, call_function
+from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
 from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer
 
+WITHDRAW_SECONDS = 5.0
 Group = tuple[str, ...]
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
 
 
+class Offer:
+    """An object of one member, and the future of everybody's. ``deadline`` is of the leader's clock."""
+
+    __slots__ = ("deadline", "done", "ticket", "value")
+
+    def __init__(self, ticket: int, deadline: float, value: Any) -> None:
+        self.ticket = ticket
+        self.deadline = deadline
+        self.value = value
+        self.done: Future[dict[str, Any]] = Future()
+
+
+class Rounds:
+    """The offers to one group: a state machine of its leader."""
+
+    def __init__(self, group: Group) -> None:
+        self._queues: dict[str, deque[Offer]] = {name: deque() for name in group}
+
+    def offer(self, name: str, offer: Offer, now: float) -> tuple[dict[str, Offer], list[Offer]]:
+        """An offer came. Returns the round that it completes, if any, and the offers whose deadline has passed."""
+        self._queues[name].append(offer)
+        late = self._remove(lambda each: each.deadline < now)
+        full = all(self._queues.values())
+        return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}, late
+
+    def withdraw(self, name: str, ticket: int) -> list[Offer]:
+        """The sender of an offer gave up; returns the offer, unless its round was complete before."""
+        return self._remove(lambda each: each.ticket == ticket, [name])
+
+    def _remove(self, condition: Callable[[Offer], bool], names: Iterable[str] = ()) -> list[Offer]:
+        removed = []
+        for name in names or self._queues:
+            queue = self._queues[name]
+            removed += [offer for offer in queue if condition(offer)]
+            self._queues[name] = deque(offer for offer in queue if not condition(offer))
+        return removed
+
+    def fail(self, name: str) -> list[Offer]:
+        """``name`` is lost: returns the offers of the others that wait for one of it."""
+        waiting = len(self._queues[name])
+        hopeless = [offer for queue in self._queues.values() for offer in itertools.islice(queue, waiting, None)]
+        for queue in self._queues.values():
+            while len(queue) > waiting:
+                queue.pop()
+        return hopeless
+
+    def __bool__(self) -> bool:
+        return any(self._queues.values())
+
+
 class Gathering:
-    """The gatherings that one agent leads, and how many it took part in, by group."""
+    """The groups that one agent leads, and its own calls."""
 
     def __init__(self, agent: Agent) -> None:
+        self._agent = agent
         self._lock = threading.Lock()
-        self._numbers: defaultdict[Group, Iterator[int]] = defaultdict(itertools.count)
-        self._objects: defaultdict[tuple[Group, int], dict[str, Any]] = defaultdict(dict)
-        self._done: defaultdict[tuple[Group, int], Future[dict[str, Any]]] = defaultdict(Future)
+        self._rounds: dict[Group, Rounds] = {}
+        self.tickets = itertools.count()  # for this worker's own calls
         agent.membership.on_lost.append(self._lost)
 
-    def next_number(self, group: Group) -> int:
-        """How many times this worker has gathered in that group before: the same everywhere, so it names the gathering."""
-        with self._lock:
-            return next(self._numbers[group])
+    def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
+        """A member's object came; the future holds everybody's."""
+        now = self._agent.now()
+        offer = Offer(ticket, now + seconds if seconds else float("inf"), value)
+        full, late = self._step(group, lambda rounds: rounds.offer(name, offer, now))
+        objects = {member: each.value for member, each in full.items()}
+        for each in full.values():
+            complete_once(each.done, objects)
+        _give_up(late)
+        for member in group:
+            peer = self._agent.peers.find(member)
+            if peer.gone:
+                self._fail(group, peer)
+        return offer.done
 
-    def contribute(self, group: Group, number: int, name: str, value: Any) -> Future[dict[str, Any]]:
-        """One member's object came; the future holds everybody's."""
-        key = group, number
-        with self._lock:
-            objects, done = self._objects[key], self._done[key]
-            objects[name] = value
-            complete = len(objects) == len(group)
-            if complete:
-                del self._objects[key], self._done[key]
-        if complete:
-            complete_once(done, objects)
-        return done
+    def withdraw(self, group: Group, name: str, ticket: int) -> bool:
+        """A member gave up; False if the others have its object already."""
+        withdrawn = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
+        _give_up(withdrawn)
+        return bool(withdrawn)
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:
-            hopeless = [key for key, objects in self._objects.items() if peer.info.name in set(key[0]) - objects.keys()]
-            futures = [self._done.pop(key) for key in hopeless]
-            for key in hopeless:
-                del self._objects[key]
-        for future in futures:
-            complete_once(future, error=peer.lost_error())
+            groups = [group for group in self._rounds if peer.info.name in group]
+        for group in groups:
+            self._fail(group, peer)
+
+    def _fail(self, group: Group, peer: Peer) -> None:
+        for offer in self._step(group, lambda rounds: rounds.fail(peer.info.name)):
+            complete_once(offer.done, error=peer.lost_error())
+
+    def _step(self, group: Group, event: Callable[[Rounds], Any]) -> Any:
+        with self._lock:
+            rounds = self._rounds.setdefault(group, Rounds(group))
+            result = event(rounds)
+            if not rounds:
+                del self._rounds[group]
+        return result
+
+
+def _give_up(offers: Iterable[Offer]) -> None:
+    for offer in offers:
+        complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all had come"))
 
 
 @async_execution
-def _contribute(group: Group, number: int, name: str, value: Any) -> Future[dict[str, Any]]:
-    return current_agent().part(Gathering).contribute(group, number, name, value)
+def _offer(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
+    return current_agent().part(Gathering).offer(group, name, ticket, value, seconds)
+
+
+def _withdraw(group: Group, name: str, ticket: int) -> bool:
+    return current_agent().part(Gathering).withdraw(group, name, ticket)
 
 
 def _all_gather(
@@ -72,9 +150,10 @@ def _all_gather(
     Args:
         obj: anything that can be sent.
         worker_names: the group; ``None`` for all workers.
-        timeout: seconds, as in ``rpc_async``.
+        timeout: seconds, as in ``rpc_async``. After a time-out the others do not get this object any more, but the next one.
 
     Raises:
+        RpcTimeoutError: somebody did not call it in time.
         WorkerLostError: a worker of the group is lost.
         ValueError: this worker is not in the group.
     """
@@ -82,9 +161,15 @@ def _all_gather(
     group = tuple(sorted(worker_names or (peer.info.name for peer in agent.peers)))
     if agent.name not in group:
         raise ValueError(f"worker {agent.name!r} is not among worker_names={list(group)}; only members may gather")
-    number = agent.part(Gathering).next_number(group)
-    args = (group, number, agent.name, obj)
-    result: dict[str, Any] = call_function(agent, group[0], _contribute, args, None, timeout).wait()
+    seconds = resolve_timeout(agent, timeout)
+    ticket = next(agent.part(Gathering).tickets)
+    try:
+        args = (group, agent.name, ticket, obj, seconds)
+        result: dict[str, Any] = call_function(agent, group[0], _offer, args, None, seconds).wait()
+    except (RpcTimeoutError, KeyboardInterrupt):
+        with contextlib.suppress(RpcError):
+            call_function(agent, group[0], _withdraw, (group, agent.name, ticket), None, WITHDRAW_SECONDS).wait()
+        raise
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ class ServerCall:
         if is_future:
             self._reply_later(result)
         elif inspect.iscoroutine(result):
-            self.agent.run_coroutine(self._reply_when_awaited(result), copy_context())
+            self._reply_later(self.agent.run_coroutine(result, copy_context()))
         else:
             self.reply(result)
 
@@ -136,12 +136,6 @@ class ServerCall:
         except BaseException as problem:
             self.fail(problem)
 
-    async def _reply_when_awaited(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        try:
-            self.reply(await coroutine)
-        except BaseException as error:
-            self.fail(error)
-
     def reply(self, value: Any) -> None:
         """Answer with a value.
 
@@ -155,7 +149,13 @@ class ServerCall:
         self._send(message)
 
     def fail(self, error: BaseException) -> None:
-        """Answer with an exception."""
+        """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""
+        try:
+            self._send_failure(error)
+        finally:
+            self.agent.server.served(self)
+
+    def _send_failure(self, error: BaseException) -> None:
         message = self._outgoing()
         message.flags |= Flag.ERROR
         description = describe_failure(error, self.agent.name)

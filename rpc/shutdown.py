@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..core.errors import RpcTimeoutError
-from ..core.futures import Future
+from ..core.errors import AgentClosedError, RpcTimeoutError
+from ..core.futures import Future, complete_once
 from ..proto.telegrad_pb2 import QuiescenceMessage
 from . import current
 from . import quiescence as q
@@ -34,6 +34,7 @@ class Shutdown:
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
         agent.courier.on(Topic.QUIESCENCE, self._told)
+        agent.on_close.append(self._close)
         agent.membership.on_lost.append(lambda peer: self._step(lambda machine: machine.worker_lost(peer.info.id)))
 
     def begin(self) -> None:
@@ -80,7 +81,12 @@ class Shutdown:
             self.agent.call_later(PAUSE_SECONDS, lambda: self._step(q.Quiescence.resume))
         else:
             self.agent.leaving = True
-            self.agent.run_later(lambda: self.finished.set_result(None))
+            self.agent.run_later(lambda: complete_once(self.finished))
+
+    def _close(self) -> None:
+        # By a signal handler, or because others count this worker as lost. Nobody else would wake the thread in shutdown.
+        reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
+        complete_once(self.finished, error=AgentClosedError(reason))
 
     def _told(self, peer: Peer, payload: bytes) -> None:
         message = decode_message(payload)

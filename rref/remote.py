@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from ..rpc.extend import (
     open_request,
     request_body,
     resolve_timeout,
+    traceback_text,
 )
 from .context import RRefContext
 from .ids import GlobalId, WorkerKey
@@ -135,22 +135,22 @@ def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) ->
     if is_future:
         check_future(result).add_done_callback(lambda future: copy_outcome(future, value))
     elif inspect.iscoroutine(result):
-        agent.run_coroutine(_await_into(value, result, agent.name), copy_context())
+        outcome = agent.run_coroutine(result, copy_context())
+        outcome.add_done_callback(lambda future: _store_outcome(future, value, agent.name))
     else:
         complete_once(value, result)
 
 
-async def _await_into(value: Future[Any], coroutine: Any, worker: str) -> None:
-    try:
-        result = await coroutine
-    except BaseException as error:
+def _store_outcome(outcome: Future[Any], value: Future[Any], worker: str) -> None:
+    error = outcome.exception()
+    if error is None:
+        complete_once(value, outcome.value())
+    else:
         complete_once(value, error=_storable(error, worker))
-    else:
-        complete_once(value, result)
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:
     """An exception to keep: with its traceback as text, for the frames hold arguments, and the future that is to keep it."""
-    error.__cause__ = RemoteTraceback(worker, "".join(traceback.format_exception(error)))
+    error.__cause__ = RemoteTraceback(worker, traceback_text(error))
     error.__context__ = None
     return error.with_traceback(None)

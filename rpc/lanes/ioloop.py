@@ -55,13 +55,13 @@ class LoopThread:
         finally:
             future.cancel()
 
-    def stop(self) -> None:
-        """Cancel what is left, end the loop and join its thread."""
-        if self.loop.is_closed():
-            return
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+    def stop(self, timeout: float | None = None) -> bool:
+        """Cancel what is left, end the loop and join its thread; False if that took longer than ``timeout`` seconds."""
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            if threading.current_thread() is not self._thread:
+                self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         thread_role.blocker = RefusesToBlock()
@@ -74,10 +74,11 @@ class LoopThread:
             self.loop.close()
 
     def _drain(self) -> None:
-        tasks = asyncio.all_tasks(self.loop)
-        for task in tasks:
-            task.cancel()
-        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.run_until_complete(asyncio.sleep(0))  # what was queued before the end begins, and is cancelled too
+        while tasks := asyncio.all_tasks(self.loop):
+            for task in tasks:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
 

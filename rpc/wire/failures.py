@@ -35,15 +35,23 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
     """
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(traceback.format_exception(kind, error, _users_part(error.__traceback__)))
+    text = traceback_text(error, _users_part(error.__traceback__))
     pickled = _pickle(error) if isinstance(error, Exception) else None
     return pickled, name, _text(error), text, worker
+
+
+def traceback_text(error: BaseException, frames: TracebackType | None = None) -> str:
+    """The traceback of an exception, from ``frames`` on. Cannot fail."""
+    try:
+        return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
+    except BaseException as problem:
+        return f"{type(error).__qualname__} (formatting its traceback raised {type(problem).__name__})"
 
 
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as problem:
+    except BaseException as problem:  # here and below: a user's method may raise SystemExit, too
         return f"(its str() raised {type(problem).__name__})"
 
 
@@ -60,7 +68,7 @@ def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exc
 def _users_part(frames: TracebackType | None) -> TracebackType | None:
     """The traceback from the called function on: how we got to call it says nothing to its author."""
     outermost = frames
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(ROOM):
+    while frames is not None and str(frames.tb_frame.f_globals.get("__name__")).startswith(ROOM):
         frames = frames.tb_next
     return frames or outermost
 
@@ -72,7 +80,7 @@ def _pickle(error: Exception) -> bytes | None:
             try:
                 data: bytes = dumps(form)
                 copy: Any = pickle.loads(data)
-            except Exception:
+            except BaseException:
                 continue
             if type(copy).__qualname__ == type(error).__qualname__ and _text(copy) == _text(error):
                 return data
@@ -101,6 +109,6 @@ def _unpickle(pickled: bytes | None) -> Exception | None:
         return None
     try:
         error = Unpickler(io.BytesIO(pickled)).load()
-    except Exception:
+    except BaseException:
         return None
     return error if isinstance(error, Exception) else None

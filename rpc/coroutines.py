@@ -1,0 +1,79 @@
+"""Coroutines of one agent: calls of ``async def`` functions run on an event loop, in a thread made for the first of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from ..core.errors import AgentClosedError
+from ..core.futures import Future, complete_once
+from .lanes.ioloop import LoopThread
+
+
+class Coroutines:
+    """Runs coroutines. A ``loop`` that is given, by a simulator, runs in its owner's thread and is not stopped."""
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._name = name
+        self._loop = loop
+        self._thread: LoopThread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # a loop itself only has weak references to them
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def run(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
+        """Run a coroutine in a context; the future holds its outcome.
+
+        Raises:
+            AgentClosedError: the agent is closed.
+        """
+        outcome: Future[Any] = Future()
+        with self._lock:
+            # Queued under the lock: what is queued before `close` stops the loop is also ended by it.
+            if not self._closed:
+                self._running_loop().call_soon_threadsafe(self._begin, coroutine, outcome, context=context)
+                return outcome
+        coroutine.close()
+        raise AgentClosedError(f"{self._name!r} runs no more coroutines: the agent is closed")
+
+    def close(self, timeout: float) -> list[str]:
+        """Cancel all; returns the name of the thread if they did not end within ``timeout`` seconds."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        return [] if thread is None or thread.stop(timeout) else [self._name]
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        # lock held
+        if self._loop is None:
+            self._thread = LoopThread(self._name)
+            self._loop = self._thread.loop
+        return self._loop
+
+    def _begin(self, coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -> None:
+        task = asyncio.get_running_loop().create_task(_complete(coroutine, outcome))
+        self._tasks.add(task)
+        task.add_done_callback(lambda task: self._end(task, coroutine, outcome))
+
+    def _end(self, task: asyncio.Task[None], coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():  # before its first step
+            coroutine.close()
+            complete_once(outcome, error=asyncio.CancelledError())
+
+
+async def _complete(coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -> None:
+    try:
+        value = await coroutine
+    except BaseException as error:
+        complete_once(outcome, error=error)
+    else:
+        complete_once(outcome, value)
+    finally:
+        del (
+            coroutine,
+            outcome,
+        )  # an error's traceback holds this frame: outcome -> error -> frame -> outcome would be a cycle

@@ -1,0 +1,261 @@
+"""What must end, ends: whatever callees, exceptions and callbacks do, and when the agent is closed meanwhile."""
+
+import asyncio
+import contextvars
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from telegrad import rpc
+from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
+from telegrad.core.futures import Future, copy_error
+from telegrad.rpc.coroutines import Coroutines
+from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather
+from telegrad.rpc.shutdown import Shutdown, shut_down
+
+SOON = 60
+
+
+async def sleep_for_ever():
+    await asyncio.Event().wait()
+
+
+async def ignores_its_end():
+    while not Stubborn.end.is_set():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            pass
+
+
+class Stubborn:
+    end = threading.Event()
+
+
+class Unspeakable(Exception):
+    """Its text and its pickle end the process, or try to."""
+
+    def __str__(self):
+        raise SystemExit("str")
+
+    def __reduce__(self):
+        raise KeyboardInterrupt("pickle")
+
+
+def raise_unspeakable():
+    raise Unspeakable
+
+
+def together(*agents):
+    """All agents shut down at the same time; every one of them must come through."""
+    with ThreadPoolExecutor(len(agents)) as pool:
+        for ending in [pool.submit(shut_down, agent, True, SOON) for agent in agents]:
+            ending.result(2 * SOON)
+
+
+# -- shutdown
+
+
+@pytest.mark.parametrize("function", [sleep_for_ever, ignores_its_end])
+def test_shutdown_does_not_wait_for_a_coroutine_whose_caller_gave_up(cluster, function, caplog):
+    Stubborn.end.clear()
+    with cluster("a", "b") as (a, b), a.use():
+        with pytest.raises(RpcTimeoutError):
+            rpc.rpc_sync("b", function, timeout=0.1)
+        threading.Timer(10, Stubborn.end.set).start() if function is ignores_its_end else None
+        together(a, b)
+    Stubborn.end.set()
+    assert "failed" not in caplog.text
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
+
+
+@pytest.mark.parametrize("verb", ["call", "remote"])
+def test_an_exception_that_cannot_be_told_is_told_nevertheless(cluster, verb):
+    with cluster("a", "b") as (a, b), a.use():
+        with pytest.raises(Unspeakable) as caught:
+            if verb == "call":
+                rpc.rpc_sync("b", raise_unspeakable)
+            else:
+                rpc.remote("b", raise_unspeakable).to_here()
+        assert "in raise_unspeakable" in str(caught.value.__cause__)
+        del caught
+        together(a, b)
+
+
+def test_an_exception_that_cannot_be_copied_is_itself():
+    error = Unspeakable()
+    assert copy_error(error) is error
+
+
+def test_a_request_whose_answer_cannot_be_made_counts_as_served(cluster, monkeypatch, until):
+    with cluster("a", "b") as (a, b), a.use():
+        monkeypatch.setattr(rpc.serving, "describe_failure", lambda error, worker: 1 / 0)
+        with pytest.raises(RpcTimeoutError):
+            rpc.rpc_sync("b", raise_unspeakable, timeout=0.5)
+        together(a, b)
+
+
+def test_closing_an_agent_ends_its_shutdown(cluster, until):
+    with cluster("a", "b") as (a, _), ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(shut_down, a, True, 0)
+        until(lambda: a.part(Shutdown)._made is not None)
+        a.close("somebody closed it")
+        with pytest.raises(AgentClosedError, match=r"'a' was closed while it waited in shutdown: somebody closed it"):
+            ending.result(SOON)
+
+
+def test_a_signal_handler_may_close_the_agent_that_waits_in_shutdown(cluster):
+    with cluster("a", "b") as (a, _):
+        former = signal.signal(signal.SIGALRM, lambda *_: shut_down(a, False, 0))
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with pytest.raises(AgentClosedError, match="closed while it waited in shutdown"):
+                shut_down(a, True, 0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, former)
+
+
+def test_a_part_that_fails_to_close_does_not_keep_the_others_open(cluster, caplog):
+    with cluster("a") as (a,):
+        ended = []
+        a.on_close[:0] = [lambda: 1 / 0]
+        a.on_close.append(lambda: ended.append(True))
+        a.close()
+        assert ended and "a part of it failed to" in caplog.text
+
+
+# -- coroutines
+
+
+def test_first_coroutines_at_the_same_time_share_a_loop():
+    for _ in range(20):
+        coroutines, context = Coroutines("test-coroutines"), contextvars.copy_context()
+        go = threading.Barrier(4)
+
+        def first(coroutines=coroutines, context=context, go=go):
+            go.wait(SOON)
+            return coroutines.run(asyncio.sleep(0, threading.get_ident()), context.copy()).wait(SOON)
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({each.result(SOON) for each in [pool.submit(first) for _ in range(4)]}) == 4
+        assert coroutines.close(SOON) == []
+        assert not [thread for thread in threading.enumerate() if thread.name == "test-coroutines"]
+
+
+def test_closing_cancels_coroutines_begun_or_not():
+    coroutines = Coroutines("test-coroutines")
+    outcomes = [coroutines.run(sleep_for_ever(), contextvars.copy_context()) for _ in range(100)]
+    assert coroutines.close(SOON) == []
+    for outcome in outcomes:
+        with pytest.raises(asyncio.CancelledError):
+            outcome.wait(SOON)
+
+
+def test_no_coroutine_begins_after_the_end():
+    coroutines = Coroutines("test-coroutines")
+    coroutines.close(SOON)
+    coroutine = sleep_for_ever()
+    with pytest.raises(AgentClosedError, match="runs no more coroutines"):
+        coroutines.run(coroutine, contextvars.copy_context())
+    assert coroutine.cr_frame is None  # closed, and not warned about
+
+
+# -- callbacks
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError, ValueError])
+def test_a_callback_that_raises_does_not_stop_the_next(error):
+    future, ran = Future(), []
+
+    def fail(done):
+        ran.append("first")
+        raise error("stop")
+
+    future.add_done_callback(fail)
+    future.add_done_callback(lambda done: ran.append("second"))
+    future.set_result(None)
+    assert ran == ["first", "second"]
+
+
+def test_an_interrupt_in_a_callback_is_raised_after_the_others_ran():
+    future, ran = Future(), []
+
+    def interrupt(done):
+        raise KeyboardInterrupt
+
+    future.add_done_callback(interrupt)
+    future.add_done_callback(lambda done: ran.append("second"))
+    with pytest.raises(KeyboardInterrupt):
+        future.set_result(None)
+    assert ran == ["second"]
+
+
+# -- gatherings
+
+
+def test_after_a_time_out_the_others_get_the_next_object(workers):
+    a, b, _ = workers
+    group = ["a", "b"]
+    for leader, other in ((a, b), (b, a)):
+        with leader.use(), pytest.raises(RpcTimeoutError):
+            _all_gather("old", group, timeout=0.2)
+        with ThreadPoolExecutor(1) as pool:
+
+            def gather(agent=other):
+                with agent.use():
+                    return _all_gather("its", group)
+
+            its = pool.submit(gather)
+            with leader.use():
+                mine = _all_gather("new", group)
+            assert mine == its.result(SOON) == {leader.name: "new", other.name: "its"}
+        for agent in workers:
+            assert not agent.part(Gathering)._rounds
+
+
+def test_a_gathering_with_a_lost_worker_fails_at_once(workers, until):
+    a, b, _ = workers
+    rpc.rpc_sync("b", abs, (-1,))
+    b.close()
+    until(lambda: a.peers.find("b").gone)
+    for _ in range(2):
+        with a.use(), pytest.raises(WorkerLostError, match="'b'"):
+            _all_gather(1, timeout=SOON)
+
+
+def offer(rounds, name, ticket, now=0.0, deadline=10.0):
+    full, late = rounds.offer(name, made := Offer(ticket, deadline, f"{name}{ticket}"), now)
+    return made, {each.value for each in full.values()}, {each.value for each in late}
+
+
+def test_rounds_take_the_first_of_every_queue():
+    rounds = Rounds(("a", "b"))
+    assert offer(rounds, "a", 0)[1:] == (set(), set())
+    assert offer(rounds, "a", 1)[1:] == (set(), set())
+    assert offer(rounds, "b", 0)[1:] == ({"a0", "b0"}, set())
+    assert offer(rounds, "b", 1)[1:] == ({"a1", "b1"}, set())
+    assert not rounds
+
+
+def test_an_object_leaves_when_its_sender_gave_up():
+    rounds = Rounds(("a", "b"))
+    offer(rounds, "a", 0, deadline=1.0)
+    assert offer(rounds, "b", 0, now=2.0)[1:] == (set(), {"a0"})
+    assert [each.value for each in rounds.withdraw("b", 0)] == ["b0"]
+    offer(rounds, "b", 1, now=2.0)
+    assert offer(rounds, "a", 0, now=2.0)[1:] == ({"a0", "b1"}, set())
+    assert not rounds.withdraw("a", 0)
+    assert not rounds
+
+
+def test_a_loss_fails_the_objects_that_wait_for_one_of_it():
+    rounds = Rounds(("a", "b", "c"))
+    offer(rounds, "a", 0)
+    second, *_ = offer(rounds, "a", 1)
+    offer(rounds, "b", 0)
+    assert rounds.fail("b") == [second]
+    assert rounds.fail("c") and not rounds
