@@ -57,6 +57,12 @@ class Adafactor(Optimizer):
         for number, eps in enumerate(group["eps"]):
             at_least(f"eps[{number}]", eps or 0.0)
 
+    def add_param_group(self, param_group: Group) -> None:
+        super().add_param_group(param_group)
+        for parameter in self.param_groups[-1]["params"]:
+            if parameter.is_complex():
+                raise RuntimeError("Adafactor does not support complex parameters")
+
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         smallest = np.finfo(value.dtype).eps if group["eps"][0] is None else group["eps"][0]

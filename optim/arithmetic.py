@@ -26,6 +26,20 @@ def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
         yield tuple(array[start : start + BLOCK] for array in flat)
 
 
+def number(value: Any) -> Any:
+    """The number in a tensor of one element; anything else as it is."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def numbers(group: dict[str, Any]) -> dict[str, Any]:
+    """The options of ``group``, tensors as numbers: updates compute on arrays, beside which a tensor makes a tensor."""
+    return {
+        name: tuple(number(item) for item in value) if type(value) is tuple else number(value)
+        for name, value in group.items()
+        if name != "params"
+    }
+
+
 def descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
     """The direction to go against: ``grad``, with its sign turned for ``maximize``, and with ``weight_decay``.
 

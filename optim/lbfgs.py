@@ -10,9 +10,10 @@ import numpy as np
 
 from ..core import enable_grad
 from ..core.extend import Array, Tensor, changed
-from .arithmetic import at_least
+from .arithmetic import at_least, numbers
 from .line_search import Point, strong_wolfe
 from .optimizer import Group, Optimizer, Params, State
+from .parts import parts
 
 
 class LBFGS(Optimizer):
@@ -81,8 +82,8 @@ class LBFGS(Optimizer):
         return deepcopy(dict(state))  # of all parameters together, in one flat vector
 
     def _step(self, closure: Callable[[], Any]) -> Any:
-        (group,) = self.param_groups
-        state = self.state[group["params"][0]]
+        group = numbers(self.param_groups[0])
+        state = self.state[self.param_groups[0]["params"][0]]
         with enable_grad():
             first = closure()
         loss, grad = float(first), self._flat_grad()
@@ -110,7 +111,7 @@ class LBFGS(Optimizer):
         self, closure: Callable[[], Any], here: Point, direction: Array, step: float, last: bool
     ) -> tuple[float, float, Array, int]:
         """Go along the direction: the step, the loss and gradient there, and how often the loss was evaluated."""
-        (group,) = self.param_groups
+        group = self.param_groups[0]
         start = self._flat(lambda parameter: parameter.numpy(force=True))
 
         def look(at: float) -> Point:
@@ -140,15 +141,15 @@ class LBFGS(Optimizer):
         return self._flat(gradient)
 
     def _flat(self, part: Callable[[Tensor], Array]) -> Array:
-        return np.concatenate([part(parameter).reshape(-1) for parameter in self._parameters()])
+        return np.concatenate([parts(part(parameter)).reshape(-1) for parameter in self._parameters()])
 
     def _put(self, values: Array) -> None:
         offset = 0
         for parameter in self._parameters():
-            count = parameter.numel()
-            parameter.numpy(force=True)[...] = values[offset : offset + count].reshape(parameter.shape)
+            target = parts(parameter.numpy(force=True))
+            target[...] = values[offset : offset + target.size].reshape(target.shape)
             changed(parameter)
-            offset += count
+            offset += target.size
 
 
 def _settled(group: Group, change: Array, fall: float) -> bool:
@@ -167,13 +168,13 @@ def _direction(state: State, grad: Array, history_size: int) -> Array:
         for change, step, weight in zip(state["old_dirs"], state["old_stps"], state["ro"])
     ]
     result = -grad
-    shares = []
-    for change, step, weight in reversed(history):
-        shares.append(float(step @ result) * weight)
-        result -= shares[-1] * change
+    shares = state.setdefault("al", [None] * history_size)  # scratch; kept because PyTorch's state has it
+    for number, (change, step, weight) in reversed([*enumerate(history)]):
+        shares[number] = float(step @ result) * weight
+        result -= shares[number] * change
     result *= float(state["H_diag"])
-    for change, step, weight in history:
-        result += step * (shares.pop() - float(change @ result) * weight)
+    for (change, step, weight), share in zip(history, shares):
+        result += step * (share - float(change @ result) * weight)
     return result
 
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from ..core import enable_grad
 from ..core.extend import Array, Tensor, changed
+from .arithmetic import numbers
 from .hooks import OptimizerHooks
+from .parts import update_parts
 
 Group: TypeAlias = dict[str, Any]
 State: TypeAlias = dict[str, Any]
@@ -91,11 +93,12 @@ class Optimizer(OptimizerHooks):
                 with enable_grad():
                     loss = closure()
             for group in self.param_groups:
+                options = numbers(group)
                 for parameter in group["params"]:
                     # Not .grad, which would copy a gradient that it shares with others: it is only read here.
                     gradient = parameter._grad
                     if gradient is not None:
-                        self._step_in_place(parameter, gradient, group)
+                        self._step_in_place(parameter, gradient, options)
         return loss
 
     def step_with(self, grads: Mapping[Tensor, Tensor | Array], replace: bool = True) -> None:
@@ -111,13 +114,13 @@ class Optimizer(OptimizerHooks):
         """
         with self.step_hooks(grads) as grads:
             steps = [
-                (parameter, _fitting(grads[parameter], parameter), group)
-                for group in self.param_groups
+                (parameter, _fitting(grads[parameter], parameter), options)
+                for group, options in [(group, numbers(group)) for group in self.param_groups]
                 for parameter in group["params"]
                 if parameter in grads
             ]
-            for parameter, gradient, group in steps:
-                (self._step_replacing if replace else self._step_in_place)(parameter, gradient, group)
+            for parameter, gradient, options in steps:
+                (self._step_replacing if replace else self._step_in_place)(parameter, gradient, options)
 
     def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
         self._update(parameter.numpy(force=True), gradient, self.state[parameter], group)
@@ -129,12 +132,19 @@ class Optimizer(OptimizerHooks):
         parameter.data = Tensor(value)
 
     def _update(self, value: Array, gradient: Any, state: State, group: Group) -> None:
+        update = self.update
         if getattr(gradient, "is_sparse", False):
             gradient = gradient.coalesce()
-            rows = tuple(gradient.indices().numpy())
-            self.update_rows(value, rows, gradient.values().numpy(force=True), state, group)
+            rows, gradient = tuple(gradient.indices().numpy()), gradient.values().numpy(force=True)
+
+            def update(value: Array, grad: Array, state: State, group: Group) -> None:
+                self.update_rows(value, rows, grad, state, group)
+
+        grad = getattr(gradient, "_array", gradient)
+        if value.dtype.kind != "c":
+            update(value, grad, state, group)
         else:
-            self.update(value, getattr(gradient, "_array", gradient), state, group)
+            update_parts(lambda value, grad, state: update(value, grad, state, group), value, grad, state)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""

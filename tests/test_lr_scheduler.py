@@ -5,6 +5,7 @@ import math
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from telegrad import optim, tensor
 from telegrad.optim import lr_scheduler
@@ -174,3 +175,28 @@ def test_one_cycle_ends():
     scheduler.step()
     with pytest.raises(ValueError, match="this is step 3, and OneCycleLR was made for 2"):
         scheduler.step()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: lr_scheduler.StepLR(optimizer, 1, gamma=0.5),
+        lambda optimizer: lr_scheduler.CyclicLR(optimizer, 0.25, 1.0, step_size_up=2),
+        lambda optimizer: lr_scheduler.SequentialLR(
+            optimizer, [lr_scheduler.ConstantLR(optimizer, 0.5), lr_scheduler.StepLR(optimizer, 1)], [2]
+        ),
+    ],
+)
+def test_a_tensor_as_rate_is_filled(make):
+    rates = {}
+    for kind in (float, tensor):
+        rate = kind(0.25)
+        optimizer = optim.SGD([tensor([1.0], requires_grad=True)], lr=rate)
+        scheduler = make(optimizer)
+        rates[kind] = []
+        for _ in range(4):
+            optimizer.step()
+            scheduler.step()
+            rates[kind].append(float(optimizer.param_groups[0]["lr"]))
+    assert optimizer.param_groups[0]["lr"] is rate
+    np.testing.assert_allclose(rates[tensor], rates[float], rtol=1e-6)

@@ -56,6 +56,57 @@ def test_with_gradients_from_elsewhere(case, replace):
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
+def test_tensors_as_options(case):
+    parameters, optimizer = start(case)
+    for group in optimizer.param_groups:
+        group["lr"] = tensor(np.asarray(group["lr"]))
+        if "betas" in group:
+            group["betas"] = tuple(tensor(np.asarray(beta)) for beta in group["betas"])
+    for step in range(1, STEPS + 1):
+        advance(parameters, optimizer, step)
+        compare(parameters, case, step)
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if case["optimizer"] != "Adafactor"], ids=label)
+def test_complex_parameters(case):
+    """They go where pairs of real parameters go, and their state is complex."""
+    real = tensor(np.array([[0.5, -1.25], [3.0, 2.0], [-0.75, 1.5]]), requires_grad=True)
+    whole = tensor(real.detach().numpy().view(np.complex128)[:, 0].copy(), requires_grad=True)
+    optimizers = [getattr(optim, case["optimizer"])([parameter], **case["options"]) for parameter in (real, whole)]
+    for step in range(1, STEPS + 1):
+        real.grad = gradient(real.detach(), step)
+        whole.grad = tensor(real.grad.numpy().copy().view(np.complex128)[:, 0])
+        for optimizer in optimizers:
+            optimizer.step()
+        np.testing.assert_allclose(whole.detach().numpy().view(np.float64).reshape(3, 2), real.detach().numpy())
+    for value in optimizers[1].state[whole].values():
+        assert not isinstance(value, tg.Tensor) or (value.shape, value.dtype) == ((3,), np.complex128)
+
+
+def test_adafactor_refuses_complex_parameters():
+    with pytest.raises(RuntimeError, match="complex"):
+        optim.Adafactor([tensor(np.ones(2, complex), requires_grad=True)])
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_with_complex_parameters_and_a_tensor_as_rate(search):
+    real = tensor(np.array([[0.5, -1.25], [3.0, 2.0]]), requires_grad=True)
+    whole = tensor(real.detach().numpy().view(np.complex128)[:, 0].copy(), requires_grad=True)
+    for parameter, parts in ((real, lambda p: p), (whole, tg.view_as_real)):
+        optimizer = optim.LBFGS([parameter], lr=tensor(np.array(0.5)), line_search_fn=search)
+
+        def closure(parameter=parameter, parts=parts, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = ((parts(parameter) ** 2 - 1) ** 2).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+    np.testing.assert_allclose(whole.detach().numpy().view(np.float64).reshape(2, 2), real.detach().numpy(), rtol=1e-9)
+    assert "al" in optimizer.state[whole]
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
 def test_resumed_from_a_state_dict(case):
     parameters, optimizer = start(case)
     for step in range(1, STEPS + 1):

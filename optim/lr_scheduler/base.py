@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...core.extend import Tensor
+from ..arithmetic import number
 from ..optimizer import Group, Optimizer
 
 
@@ -32,12 +34,12 @@ class LRScheduler:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__} needs an optimizer, not {type(optimizer).__name__}")
         self.optimizer = optimizer
-        for number, group in enumerate(optimizer.param_groups):
+        for place, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", number(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param_groups[{number}] has no 'initial_lr', which going on from epoch {last_epoch} needs; "
+                    f"param_groups[{place}] has no 'initial_lr', which going on from epoch {last_epoch} needs; "
                     "load the optimizer's state first"
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -76,7 +78,7 @@ class LRScheduler:
 
     def _set(self, rates: list[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
-            group["lr"] = rate
+            set_rate(group, rate)
         self._last_lr = self._rates()
 
     def get_last_lr(self) -> list[float]:
@@ -84,7 +86,7 @@ class LRScheduler:
         return self._last_lr
 
     def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [number(group["lr"]) for group in self.optimizer.param_groups]
 
     def _scaled(self, factor: float) -> list[float]:
         return [rate * factor for rate in self._rates()]
@@ -148,3 +150,11 @@ class Momentum:
 
 
 Schedule = Callable[[int], float]
+
+
+def set_rate(group: Group, rate: float) -> None:
+    """Set the rate of ``group``; a tensor is filled, because others may hold it."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(rate)
+    else:
+        group["lr"] = rate

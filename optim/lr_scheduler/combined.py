@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler
+from .base import LRScheduler, set_rate
 from .plateau import ReduceLROnPlateau
 
 
@@ -62,7 +62,7 @@ class SequentialLR(_Combined):
         self.last_epoch = last_epoch + 1
         # Each scheduler took its first step when it was made; only the first one's shall count.
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         _take_back(self)
         self._schedulers[0]._begin()
         self._last_lr = self._schedulers[0].get_last_lr()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, Momentum, per_group
+from .base import LRScheduler, Momentum, per_group, set_rate
 
 
 class CyclicLR(LRScheduler):
@@ -49,7 +49,8 @@ class CyclicLR(LRScheduler):
             raise ValueError(f'mode must be "triangular", "triangular2" or "exp_range", and you gave {mode!r}')
         if last_epoch == -1:
             for group, rate in zip(optimizer.param_groups, per_group("base_lr", base_lr, optimizer)):
-                group["lr"] = group["initial_lr"] = rate
+                group["initial_lr"] = rate
+                set_rate(group, rate)
         self.max_lrs = per_group("max_lr", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)

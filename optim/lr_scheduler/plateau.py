@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..arithmetic import number
 from ..optimizer import Optimizer
-from .base import LRScheduler, per_group
+from .base import LRScheduler, per_group, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -89,6 +90,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce(self) -> None:
         for group, least in zip(self.optimizer.param_groups, self.min_lrs):
-            rate = max(group["lr"] * self.factor, least)
-            if group["lr"] - rate > self.eps:
-                group["lr"] = rate
+            present = number(group["lr"])
+            rate = max(present * self.factor, least)
+            if present - rate > self.eps:
+                set_rate(group, rate)

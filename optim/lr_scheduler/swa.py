@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..arithmetic import number
 from ..optimizer import Optimizer
 from .base import LRScheduler, per_group
 
@@ -45,7 +46,7 @@ class SWALR(LRScheduler):
         # Rates may have been changed from outside, so they tell from where this began.
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
-        return [self._rate(group["lr"], group["swa_lr"], before, now) for group in self.optimizer.param_groups]
+        return [self._rate(number(group["lr"]), group["swa_lr"], before, now) for group in self.optimizer.param_groups]
 
     def _share(self, step: int) -> float:
         share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
