@@ -17,6 +17,7 @@ UPWARDS = {("rpc", "rref"), ("rref", "autograd_dist")}
 # Rooms of one floor that stand on one another.
 BESIDE = {
     ("optim", "nn"), ("distributions", "nn"), ("launcher", "examples"), ("examples", "launcher"), ("benchmarks", "launcher"),
+    ("testing", "launcher"),
 }  # fmt: skip
 
 

@@ -1,0 +1,89 @@
+"""``python -m telegrad.testing.chaos``: rounds of faults for some minutes; exit code 1 if a promise was broken."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+
+from .faults import FAULTS, Pace
+from .plan import FEWEST_WORKERS, plan_rounds
+from .report import report_all, report_round
+from .round import Result, Round
+from .workload import ACTIVITIES, find_activity
+
+QUICK = Pace(keepalive=1.0, reconnect_timeout=2.0, timeout=4.0, brief=0.5, lasting=8.0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play rounds, print the tables; returns the exit code."""
+    options = parse(arguments)
+    console = Console()
+    results = play(options, console)
+    report_all(console, results)
+    return int(any(result.all_violations() for result in results))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m telegrad.testing.chaos",
+        description="Break links and processes of running jobs, and check that they keep their promises.",
+        epilog="faults: " + "; ".join(f"{fault.name}: {fault.summary}" for fault in FAULTS.values()),
+    )
+    parser.add_argument("--minutes", type=float, default=10.0, help="begin no round after that long (default: 10)")
+    parser.add_argument("--rounds", type=int, help="play so many rounds, however long they take")
+    parser.add_argument("--workers", type=int, default=4, help="workers of a round at its start (default: 4)")
+    parser.add_argument("--seed", type=int, default=0, help="the same seed plays the same rounds (default: 0)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with round N, to play it again")
+    parser.add_argument("--fault", action="append", choices=list(FAULTS), help="only this one; may be repeated")
+    parser.add_argument(
+        "--activity",
+        action="append",
+        metavar="NAME",
+        help=f"what workers do: {', '.join(ACTIVITIES)} (default: all), or package.module:function; may be repeated",
+    )
+    parser.add_argument("--quick", action="store_true", help="short time-outs and short faults, for an idle machine")
+    options = parser.parse_args(arguments)
+    if options.workers < FEWEST_WORKERS:
+        parser.error(
+            f"--workers must be at least {FEWEST_WORKERS}, for of two none has a majority; you gave {options.workers}"
+        )
+    for name in options.activity or ():
+        try:
+            find_activity(name)
+        except ValueError as error:
+            parser.error(str(error))
+    return options
+
+
+def play(options: argparse.Namespace, console: Console) -> list[Result]:
+    """Play the rounds that the options ask for; a folder of a round is kept if something went wrong in it."""
+    faults = [FAULTS[name] for name in options.fault or FAULTS]
+    plans = islice(plan_rounds(faults, options.workers, options.seed), options.first, None)
+    until = time.monotonic() + 60 * options.minutes
+    results: list[Result] = []
+    while len(results) < options.rounds if options.rounds else time.monotonic() < until:
+        plan = next(plans)
+        folder = Path(tempfile.mkdtemp(prefix="telegrad-chaos-"))
+        began = time.monotonic()
+        pace = QUICK if options.quick else Pace()
+        playing = Round(folder, options.workers, plan.seed, pace, options.activity or list(ACTIVITIES))
+        result = asyncio.run(playing.run(plan.faults))
+        report_round(console, plan, result, time.monotonic() - began, folder)
+        if not result.all_violations():
+            shutil.rmtree(folder)
+        results.append(result)
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""The faults: what each does to a worker or a link, and what may come of it.
+
+A fault hits a victim, and some hit the link to one other worker. ``Fate`` says what the rest of the job must think of the
+victim afterwards; every other worker must stay in the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from .processes import WorkerProcess
+from .relay import Link, Relay
+
+LONGEST_DELAY = 0.1
+
+
+class Fate(Enum):
+    """What becomes of a victim."""
+
+    STAYS = "stays"
+    LOST = "lost"
+    EITHER = "either"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds that things take in a job.
+
+    Attributes:
+        keepalive: as in ``GrpcRpcBackendOptions``.
+        reconnect_timeout: as in ``GrpcRpcBackendOptions``.
+        timeout: of every call.
+        brief: a fault that nobody may be lost for.
+        lasting: a fault long enough to be noticed by everybody.
+        slack: by how much anything may be late on a busy machine.
+    """
+
+    keepalive: float = 2.0
+    reconnect_timeout: float = 4.0
+    timeout: float = 8.0
+    brief: float = 1.5
+    lasting: float = 15.0
+    slack: float = 30.0
+
+
+class Scene(Protocol):
+    """What a fault works on."""
+
+    pace: Pace
+    random: random.Random
+
+    @property
+    def workers(self) -> Sequence[WorkerProcess]:
+        """The worker processes, by rank."""
+        ...
+
+    def between(self, victim: int, others: Sequence[int]) -> list[Relay]:
+        """Return the relays of all links between the victim and the others, in both directions."""
+        ...
+
+    def on(self, links: Sequence[Link]) -> list[Relay]:
+        """Return the relays of single directed links."""
+        ...
+
+    async def trouble(self, victim: int, kind: str, seconds: float) -> dict[str, Any] | None:
+        """Have the victim make trouble for itself."""
+        ...
+
+
+@dataclass(frozen=True)
+class Blow:
+    """One use of a fault: whom it hits, one other worker, and all others that live."""
+
+    victim: int
+    other: int
+    others: tuple[int, ...]
+
+
+Action = Callable[[Scene, Blow], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault. ``freezes``: its victim may be late by as long as the fault lasts. ``starves``: it may also fail
+    for want of resources.
+    """
+
+    name: str
+    fate: Fate
+    summary: str
+    action: Action
+    freezes: bool = False
+    starves: bool = False
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(fate: Fate, freezes: bool = False, starves: bool = False) -> Callable[[Action], Action]:
+    """Register a function as a fault; its docstring's first line is the summary."""
+
+    def register(action: Action) -> Action:
+        name = action.__name__.replace("_", "-")
+        summary = (action.__doc__ or "").splitlines()[0].rstrip(".")
+        FAULTS[name] = Fault(name, fate, summary, action, freezes, starves)
+        return action
+
+    return register
+
+
+# -- links
+
+
+async def _during(relays: Sequence[Relay], start: Callable[[Relay], None], seconds: float) -> None:
+    for relay in relays:
+        start(relay)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        for relay in relays:
+            relay.heal()
+
+
+@fault(Fate.STAYS)
+async def reset(scene: Scene, blow: Blow) -> None:
+    """Break every connection of a worker; the links work."""
+    for relay in scene.between(blow.victim, blow.others):
+        relay.reset()
+
+
+@fault(Fate.STAYS)
+async def delay(scene: Scene, blow: Blow) -> None:
+    """Delay the links of a worker by up to 100 ms each way."""
+
+    def slow(relay: Relay) -> None:
+        relay.delay = scene.random.uniform(0, LONGEST_DELAY)
+
+    await _during(scene.between(blow.victim, blow.others), slow, scene.pace.lasting)
+
+
+@fault(Fate.STAYS)
+async def cut(scene: Scene, blow: Blow) -> None:
+    """Cut the link between two workers for long."""
+    await _during(scene.between(blow.victim, [blow.other]), Relay.cut, scene.pace.lasting)
+
+
+@fault(Fate.STAYS)
+async def blackhole(scene: Scene, blow: Blow) -> None:
+    """Swallow all between two workers for long."""
+    await _during(scene.between(blow.victim, [blow.other]), Relay.silence, scene.pace.lasting)
+
+
+@fault(Fate.STAYS)
+async def one_way(scene: Scene, blow: Blow) -> None:
+    """Swallow what one worker dials to another, not the reverse."""
+    await _during(scene.on([(blow.victim, blow.other)]), Relay.silence, scene.pace.lasting)
+
+
+@fault(Fate.LOST)
+async def isolate(scene: Scene, blow: Blow) -> None:
+    """Swallow all between a worker and all others for long."""
+    await _during(scene.between(blow.victim, blow.others), Relay.silence, scene.pace.lasting)
+
+
+@fault(Fate.LOST)
+async def disconnect(scene: Scene, blow: Blow) -> None:
+    """Cut a worker off from all others for long."""
+    await _during(scene.between(blow.victim, blow.others), Relay.cut, scene.pace.lasting)
+
+
+# -- processes
+
+
+async def _stop(scene: Scene, victim: int, seconds: float) -> None:
+    scene.workers[victim].signal(signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        scene.workers[victim].signal(signal.SIGCONT)
+
+
+@fault(Fate.STAYS, freezes=True)
+async def pause(scene: Scene, blow: Blow) -> None:
+    """Stop a worker briefly (SIGSTOP, SIGCONT)."""
+    await _stop(scene, blow.victim, scene.pace.brief)
+
+
+@fault(Fate.LOST, freezes=True)
+async def stop(scene: Scene, blow: Blow) -> None:
+    """Stop a worker for long (SIGSTOP, SIGCONT)."""
+    await _stop(scene, blow.victim, scene.pace.lasting)
+
+
+@fault(Fate.LOST)
+async def kill(scene: Scene, blow: Blow) -> None:
+    """Kill a worker (SIGKILL)."""
+    scene.workers[blow.victim].signal(signal.SIGKILL)
+
+
+@fault(Fate.LOST)
+async def kill_parent(scene: Scene, blow: Blow) -> None:
+    """Kill a worker that has a forked child."""
+    await scene.trouble(blow.victim, "leave_orphan", 0.0)
+    scene.workers[blow.victim].signal(signal.SIGKILL)
+
+
+@fault(Fate.STAYS)
+async def fork(scene: Scene, blow: Blow) -> None:
+    """Fork children that do nothing."""
+    await scene.trouble(blow.victim, "fork_children", scene.pace.brief)
+
+
+@fault(Fate.STAYS, freezes=True)
+async def gil(scene: Scene, blow: Blow) -> None:
+    """Hold a worker's GIL for long."""
+    await scene.trouble(blow.victim, "hold_gil", scene.pace.lasting)
+
+
+@fault(Fate.STAYS, starves=True)
+async def descriptors(scene: Scene, blow: Blow) -> None:
+    """Take a worker's descriptors while its links break."""
+    trouble = asyncio.ensure_future(scene.trouble(blow.victim, "exhaust_descriptors", scene.pace.brief))
+    await asyncio.sleep(scene.pace.brief / 3)
+    await reset(scene, blow)
+    await trouble
+
+
+@fault(Fate.EITHER, freezes=True, starves=True)
+async def memory(scene: Scene, blow: Blow) -> None:
+    """Let a worker have no more memory for a while."""
+    await scene.trouble(blow.victim, "exhaust_memory", scene.pace.brief)

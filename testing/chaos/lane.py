@@ -1,0 +1,30 @@
+"""The gRPC lane of a worker in a chaos job: it listens at a given port, and dials each peer through a relay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...launcher.environment import LOOPBACK
+from ...proto.telegrad_pb2 import WorkerRecord
+from ...rpc.extend import Host, register_lane
+from ...rpc.lanes.grpc import GrpcLane
+
+
+class RelayedLane(GrpcLane):
+    """A gRPC lane whose connections take a detour; identities and announced addresses stay those of the peers."""
+
+    def __init__(self, port: int, relays: Mapping[int, int]) -> None:
+        super().__init__()
+        self._port = port
+        self._relays = relays
+
+    def listen(self, host: Host, address: str | None) -> str:
+        return super().listen(host, address or f"{LOOPBACK}:{self._port}")
+
+    def target(self, peer: WorkerRecord, address: str) -> str:
+        return f"{LOOPBACK}:{self._relays[peer.rank]}"
+
+
+def use_relays(port: int, relays: Mapping[int, int]) -> None:
+    """Make ``init_rpc`` in this process listen at ``port`` and dial peers, by rank, at the ports of their relays."""
+    register_lane("grpc", lambda: RelayedLane(port, relays))

@@ -1,0 +1,171 @@
+"""A worker process of a chaos job: ``python -m telegrad.testing.chaos.worker CONFIG``, with JSON for a configuration.
+
+It runs the workload in threads of its own and obeys the runner: a line of JSON on standard input is a command, each is
+answered with a line on standard output. If the runner goes away, so does the worker.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import rpc
+from ...rpc.extend import Agent, current_agent
+from .journal import Journal
+from .lane import use_relays
+from .troubles import TROUBLES
+from .workload import Callee, Station, find_activity, install
+
+PAUSE_SECONDS = 0.02
+SETTLE_SECONDS = 20.0
+RUNNER_GONE = 70
+
+
+@dataclass
+class Config:
+    """What a worker is told when it starts. ``relays`` holds the port of the relay to each peer, by rank."""
+
+    rank: int
+    port: int
+    relays: dict[int, int]
+    folder: str
+    seed: int
+    timeout: float
+    keepalive: float
+    reconnect_timeout: float
+    activities: list[str]
+
+    def to_json(self) -> str:
+        """Return the configuration as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Config:
+        """Return the reverse of ``to_json``."""
+        config = cls(**json.loads(text))
+        config.relays = {int(rank): port for rank, port in config.relays.items()}
+        return config
+
+
+class ChaosWorker:
+    """The workload of this process, and what the runner may ask of it; every public method is a command."""
+
+    def __init__(self, config: Config) -> None:
+        self.agent: Agent = current_agent()
+        journal = Journal(Path(config.folder), config.rank)
+        self._callee = Callee(journal)
+        install(self._callee)
+        self.station = Station(self.agent, journal, config.timeout, random.Random(config.seed))
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(find_activity(name),), name=name, daemon=True)
+            for name in config.activities
+        ]
+
+    def work(self) -> dict[str, Any]:
+        """Start the workload."""
+        for thread in self._threads:
+            thread.start()
+        return {}
+
+    def trouble(self, kind: str, seconds: float) -> dict[str, Any]:
+        """Make trouble for this process (``TROUBLES``)."""
+        return TROUBLES[kind](seconds)
+
+    def view(self) -> dict[str, Any]:
+        """Return who is lost as this worker sees it, and why its own agent is closed, if it is."""
+        lost = {peer.info.id: peer.gone for peer in self.agent.peers if peer.gone}
+        return {"lost": lost, "closed": self.agent.closed}
+
+    def greet(self, seconds: float) -> dict[str, Any]:
+        """Call every worker that is not lost until each has answered; returns those that did not, and why."""
+        until = time.monotonic() + seconds
+        silent = {}
+        for name in set(self.station.members()) - {self.agent.name}:
+            while (error := self._greet_one(name)) and time.monotonic() < until and not self.agent.closed:
+                time.sleep(PAUSE_SECONDS)
+            if error:
+                silent[name] = error
+        return {"silent": silent}
+
+    def rest(self, seconds: float) -> dict[str, Any]:
+        """End the workload; returns the activities that did not end."""
+        self.station.stopping.set()
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return {"busy": [thread.name for thread in self._threads if thread.is_alive()]}
+
+    def settle(self) -> dict[str, Any]:
+        """Drop all references and wait until every table is empty; returns what is not."""
+        self._callee.kept.clear()
+        gc.collect()
+        until = time.monotonic() + SETTLE_SECONDS
+        while (rest := held_by(self.agent)) and time.monotonic() < until:
+            time.sleep(PAUSE_SECONDS)
+        give_back_memory()
+        return {"held": rest}
+
+    def leave(self, seconds: float) -> dict[str, Any]:
+        """Shut down gracefully; the process ends after this command."""
+        if not self.agent.closed:
+            rpc.shutdown(timeout=seconds)
+        return {}
+
+    def _greet_one(self, name: str) -> str:
+        try:
+            rpc.rpc_sync(name, abs, (-1,), timeout=self.station.timeout)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _repeat(self, step: Callable[[Station], None]) -> None:
+        while not self.station.stopping.wait(PAUSE_SECONDS) and not self.agent.closed:
+            step(self.station)
+
+
+def held_by(agent: Agent) -> dict[str, int]:
+    """Return what is left in the tables of an agent, without what is empty."""
+    info = agent.debug_info()
+    counts = {name: info[name] for name in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
+    return {name: number for name, number in {**counts, **info["references"]}.items() if number}
+
+
+def give_back_memory() -> None:
+    """Have the C library return free memory to the system: what a worker then has is what it holds."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
+    if trim is not None:
+        trim(0)
+
+
+def main() -> None:
+    """Join the job and obey until told to leave."""
+    config = Config.from_json(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what anybody prints goes into the log
+    use_relays(config.port, config.relays)
+    options = rpc.GrpcRpcBackendOptions(
+        rpc_timeout=config.timeout, keepalive=config.keepalive, reconnect_timeout=config.reconnect_timeout
+    )
+    rpc.init_rpc(f"w{config.rank}", rpc_backend_options=options)
+    worker = ChaosWorker(config)
+    for line in sys.stdin:
+        command = json.loads(line)
+        name = command.pop("do")
+        answers.write(json.dumps(getattr(worker, name)(**command)) + "\n")
+        if name == "leave":
+            return
+    os._exit(RUNNER_GONE)
+
+
+if __name__ == "__main__":
+    main()
