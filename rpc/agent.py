@@ -16,6 +16,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
@@ -35,7 +36,7 @@ from .pool import Executor, ThreadPool
 from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
-from .ticker import Ticker, Timers, Waker
+from .ticker import Note, Ticker, Timers, Waker
 from .wire.control import goodbye, read_goodbye
 from .wire.frames import decode
 from .wire.functions import main_script
@@ -84,6 +85,9 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
+        # From where nothing else may be done, a finalizer for one: quick actions for the thread of the waker, and (from
+        # `wake_by`) when it must tick.
+        self.soon: SimpleQueue[Note] = SimpleQueue()
         self._may_close = [
             True
         ]  # taken by the one who closes; a signal handler could find a lock held by its own thread
@@ -125,7 +129,7 @@ class Agent:
     def start(self, records: list[WorkerRecord], waker: Waker | None = None) -> None:
         """Begin to work: the workers of the job are known. ``waker`` calls ``tick`` in time; ``None`` makes a thread."""
         self.peers = Peers(records, self.record)
-        self._waker = waker or Ticker(self.tick, self.now, f"telegrad-{self.name}-ticker")
+        self._waker = waker or Ticker(self.tick, self.soon, self.now, f"telegrad-{self.name}-ticker")
         self._known.set_result(None)
         current.register(self)
 
@@ -177,9 +181,18 @@ class Agent:
 
     def tick(self) -> float:
         """Do what time demands; returns when to come back."""
+        self.run_soon()
         now = self.now()
         due = [self.caller.tick(now), self.membership.tick(now), self.courier.tick(now), self._timers.run(now)]
         return min([when for when in due if when is not None], default=now + IDLE_TICK_SECONDS)
+
+    def run_soon(self) -> None:
+        """Run the actions that wait in ``soon``. A simulator, which has no thread that waits for them, calls this."""
+        with contextlib.suppress(Empty):
+            while True:
+                note = self.soon.get_nowait()
+                if callable(note):
+                    note()
 
     def wake_by(self, when: float) -> None:
         """``tick`` must run at ``when``."""

@@ -10,9 +10,11 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeAlias
 
 logger = logging.getLogger("telegrad.rpc")
+Note: TypeAlias = Callable[[], None] | float  # an action to run, or the time of the next tick
 
 
 class Timers:
@@ -52,12 +54,17 @@ class Waker(Protocol):
 
 
 class Ticker:
-    """Calls ``tick() -> when`` at the times that it returns, or earlier if told so."""
+    """Calls ``tick() -> when`` at the times that it returns, or earlier if told so, and runs the actions in ``inbox``.
 
-    def __init__(self, tick: Callable[[], float], now: Callable[[], float], name: str) -> None:
+    It waits for both in one place, a ``SimpleQueue``: putting something into that is all that a finalizer may do.
+    """
+
+    def __init__(
+        self, tick: Callable[[], float], inbox: SimpleQueue[Note], now: Callable[[], float], name: str
+    ) -> None:
         self._tick = tick
+        self._inbox = inbox
         self._now = now
-        self._condition = threading.Condition()
         self._wake_at = 0.0
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -66,28 +73,37 @@ class Ticker:
     def wake_by(self, when: float) -> None:
         """Something is due at ``when``; costs nothing if the thread wakes by then anyway."""
         if when < self._wake_at:
-            with self._condition:
-                self._wake_at = min(self._wake_at, when)
-                self._condition.notify()
+            self._inbox.put(when)
 
     def stop(self) -> None:
         """End the thread."""
-        with self._condition:
-            self._stopped = True
-            self._condition.notify()
+        self._stopped = True
+        self._inbox.put(0.0)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped:
-            # Anything that becomes due while `tick` runs sees this and wakes us again.
+            # Anything that becomes due while `tick` runs sees this and is found in the inbox.
             self._wake_at = float("inf")
             try:
                 due = self._tick()
             except Exception:
                 logger.exception("a periodic task of an agent failed")
                 due = self._now() + 1.0
-            with self._condition:
-                self._wake_at = min(self._wake_at, due)
-                while not self._stopped and (pause := self._wake_at - self._now()) > 0:
-                    self._condition.wait(min(pause, 60.0))
+            self._wake_at = due
+            while not self._stopped and (pause := self._wake_at - self._now()) > 0:
+                self._wait(min(pause, 60.0))
+
+    def _wait(self, seconds: float) -> None:
+        try:
+            note = self._inbox.get(timeout=seconds)
+        except Empty:
+            return
+        if not callable(note):
+            self._wake_at = min(self._wake_at, note)
+            return
+        try:
+            note()
+        except Exception:
+            logger.exception("an action of an agent failed")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..rpc.extend import Incoming, Interceptor, Method, Outgoing
-from .context import Handle, RRefContext
+from .context import RRefContext
 from .encoding import decode_carrier, encode_carrier
+from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .protocol import Carrier, How
 
@@ -19,10 +20,10 @@ NUMBER = 1
 class Creation:
     """What ``remote`` learns from the message that it sent: filled by the interceptor."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("fork",)
 
     def __init__(self) -> None:
-        self.handle: Handle | None = None
+        self.fork: Fork | None = None
 
 
 class ReferenceInterceptor(Interceptor):
@@ -39,15 +40,15 @@ class ReferenceInterceptor(Interceptor):
         if not message.references and not creates:
             return
         to = self._key(message.to)
-        handles = [reference.sendable_handle(self.context) for reference in message.references]
+        forks = [reference.sendable_fork(self.context) for reference in message.references]
         if creates:
             creation: Creation = message.notes[NUMBER]
-            creation.handle, carrier = self.context.create(to, handles)
+            creation.fork, carrier = self.context.create(to, forks)
             message.timeout = (
                 0.0  # the owner must not drop it when it is late: others may know of the reference by then
             )
         else:
-            carrier = self.context.outgoing(to, handles)
+            carrier = self.context.outgoing(to, forks)
         message.notes[NUMBER] = carrier
         message.extras[NUMBER] = encode_carrier(carrier)
 
@@ -57,10 +58,10 @@ class ReferenceInterceptor(Interceptor):
         if extra is None:
             return True
         number, entries = decode_carrier(extra)
-        handles = self.context.incoming(self._key(message.sender), number, entries)
-        if handles is None:
+        forks = self.context.incoming(self._key(message.sender), number, entries)
+        if forks is None:
             return False
-        message.references = [self._reference(handle) for handle in handles]
+        message.references = [self._reference(fork) for fork in forks]
         return True
 
     def delivered(self, message: Outgoing) -> None:
@@ -75,10 +76,10 @@ class ReferenceInterceptor(Interceptor):
         if isinstance(carrier, Carrier):
             self.context.not_delivered(carrier)
 
-    def _reference(self, handle: Handle) -> RRef:
+    def _reference(self, fork: Fork) -> RRef:
         from .rref import RRef
 
-        return RRef._of(self.context, handle)
+        return RRef._of(self.context, fork)
 
     def _key(self, rank: int) -> WorkerKey:
         return WorkerKey(rank, self.context.agent.peers.at(rank).record.incarnation)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from typing import Any
 
+from ..core.futures import Future
 from ..rpc.extend import IntervalSet
 from .forks import UNSENT
 from .ids import ForkId, RRefId, WorkerKey
@@ -19,16 +21,17 @@ class Claimed(Enum):
     GONE = "gone"
 
 
-class _Owned:
-    """A reference whose owner is this worker.
+class Owned:
+    """A reference whose owner is this worker: the one record of it.
 
-    Until it is ``created`` it holds only claims that overtook the creating call.
+    Until it is ``created`` it holds only what overtook the creating call: claims, and the creator's own fetches.
     """
 
-    __slots__ = ("created", "forks")
+    __slots__ = ("created", "forks", "value")
 
     def __init__(self, created: bool) -> None:
         self.created = created
+        self.value: Future[Any] | None = None  # made by the driver when it is first asked for
         self.forks: dict[ForkId, tuple[WorkerKey, int]] = {}  # holder, and the carrier that may be on its way to it
 
 
@@ -39,7 +42,7 @@ class OwnerTable:
         self._me = me
         self._lost = lost
         self._outbox = outbox
-        self._owned: dict[RRefId, _Owned] = {}
+        self._owned: dict[RRefId, Owned] = {}
         self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers that will never come, or come again
 
     def __len__(self) -> int:
@@ -47,6 +50,17 @@ class OwnerTable:
 
     def __contains__(self, rref_id: RRefId) -> bool:
         return rref_id in self._owned
+
+    def __iter__(self) -> Iterator[Owned]:
+        return iter(list(self._owned.values()))
+
+    def get(self, rref_id: RRefId) -> Owned | None:
+        """The record of a reference, created or awaited."""
+        return self._owned.get(rref_id)
+
+    def awaited(self, rref_id: RRefId) -> Owned:
+        """The record of a reference; one that waits for its creating call, if there is none."""
+        return self._owned.setdefault(rref_id, Owned(created=False))
 
     def is_created(self, rref_id: RRefId) -> bool:
         """Whether the reference exists, and is not only awaited."""
@@ -66,7 +80,7 @@ class OwnerTable:
 
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
         """The reference exists from now on; returns the early forks that can be accepted now."""
-        owned = self._owned.setdefault(rref_id, _Owned(created=True))
+        owned = self._owned.setdefault(rref_id, Owned(created=True))
         owned.created = True
         early = [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
         owned.forks[fork_id] = (holder, UNSENT)
@@ -82,7 +96,7 @@ class OwnerTable:
         if owned is None:
             if not self.may_come(rref_id):
                 return Claimed.GONE
-            owned = self._owned[rref_id] = _Owned(created=False)
+            owned = self.awaited(rref_id)
         owned.forks[fork_id] = (holder, UNSENT)
         return Claimed.ACCEPTED if owned.created else Claimed.EARLY
 
@@ -97,8 +111,8 @@ class OwnerTable:
     def never_created(self, rref_id: RRefId) -> list[tuple[WorkerKey, ForkId]]:
         """The creating call will not come; returns the early forks, to be rejected."""
         self._mark_freed(rref_id)
-        self._outbox.append(NeverCreated(rref_id))
         owned = self._owned.pop(rref_id, None)
+        self._outbox.append(NeverCreated(rref_id, None if owned is None else owned.value))
         return [] if owned is None else [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
 
     def worker_lost(self, key: WorkerKey) -> Iterator[RRefId]:
@@ -116,13 +130,13 @@ class OwnerTable:
         self._owned.clear()
         self._freed.clear()
 
-    def _free_if_unused(self, rref_id: RRefId, owned: _Owned) -> None:
-        if owned.forks:
-            return
+    def _free_if_unused(self, rref_id: RRefId, owned: Owned) -> None:
+        if owned.forks or (not owned.created and owned.value is not None):
+            return  # a fetch waits for it
         del self._owned[rref_id]
         if owned.created:
             self._mark_freed(rref_id)
-            self._outbox.append(Free(rref_id))
+            self._outbox.append(Free(rref_id, owned.value))
 
     def _mark_freed(self, rref_id: RRefId) -> None:
         # Of our own ids and those of the lost, an unknown one is a freed one: no need to write them down.

@@ -16,7 +16,7 @@ from ..rpc.extend import IntervalSet
 from . import protocol as p
 from .forks import Child, Fork, State
 from .ids import ForkId, IdSource, RRefId, WorkerKey
-from .owner_table import Claimed, OwnerTable
+from .owner_table import Claimed, Owned, OwnerTable
 from .protocol import Carrier, Entry, How, Instruction, Message
 
 NO_CARRIER = -1  # the number of a message without references
@@ -67,7 +67,7 @@ class Ownership:
             fork_id = self._own(rref_id)
         else:
             fork_id = self._ids.fork()
-            fork = self._forks[fork_id] = Fork(rref_id, owner)
+            fork = self._forks[fork_id] = Fork(rref_id, fork_id, owner)
             fork.carrier = self._next_carrier.get(owner, 0)
         carrier = self._carrier(owner, [Entry(rref_id, fork_id, owner, How.CREATED)], references)
         if owner in self._lost:
@@ -118,27 +118,28 @@ class Ownership:
 
     # -- what becomes of carriers
 
-    def incoming(self, sender: WorkerKey, number: int, entries: Iterable[Entry]) -> bool:
+    def incoming(self, sender: WorkerKey, number: int, entries: Iterable[Entry]) -> list[Fork] | None:
         """A carrier arrived: adopt its references, before anything in the message is unpickled.
 
-        True: each entry but a creation is now a handle at this worker, under the entry's ``fork_id``; drop those
-        that nobody takes. False: a repetition, refused, or from the dead: ignore the whole message.
+        Returns the handles that this worker has from now on, one for each entry that is no creation; drop those that
+        nobody takes. ``None``: a repetition, refused, or from a lost worker: ignore the whole message.
         """
         if self.closed or sender in self._lost:
-            return False
+            return None
         if number != NO_CARRIER and not self._seen_from(sender).add(number):
-            return False
+            return None
         if sender == self.me:
             self.delivered(sender, number)
+        adopted = []
         for entry in entries:
-            self._adopt(sender, entry)
-        return True
+            if entry.how is How.CREATED:
+                self._created(sender, entry)
+            else:
+                adopted.append(self._adopt(sender, entry))
+        return adopted
 
-    def _adopt(self, sender: WorkerKey, entry: Entry) -> None:
-        if entry.how is How.CREATED:
-            self._created(sender, entry)
-            return
-        fork = self._forks[entry.fork_id] = Fork(entry.rref_id, entry.owner)
+    def _adopt(self, sender: WorkerKey, entry: Entry) -> Fork:
+        fork = self._forks[entry.fork_id] = Fork(entry.rref_id, entry.fork_id, entry.owner)
         if entry.how is How.CLAIMED:
             fork.forker = sender
         if entry.owner in self._lost:
@@ -147,6 +148,7 @@ class Ownership:
             self._confirm(entry.fork_id)
         else:
             self._post(entry.owner, p.Claim(entry.rref_id, entry.fork_id))
+        return fork
 
     def _created(self, creator: WorkerKey, entry: Entry) -> None:
         if creator == self.me:
@@ -175,7 +177,20 @@ class Ownership:
         for number in [number for receiver, number in self._carriers if receiver == to]:
             self.not_delivered(to, number)
 
-    # -- handles
+    # -- handles and values
+
+    def fork(self, fork_id: ForkId) -> Fork | None:
+        """A handle at this worker; ``None`` if it is gone."""
+        return self._forks.get(fork_id)
+
+    def owned(self, rref_id: RRefId) -> Owned | None:
+        """A reference that was created here, and is not freed."""
+        return self._owned.get(rref_id) if self._owned.is_created(rref_id) else None
+
+    def awaited(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
+        """The reference whose value ``asker`` may wait for: it exists, or its creating call may still come."""
+        owned = self._owned.get(rref_id)
+        return self._owned.awaited(rref_id) if owned is None and self.may_park(rref_id, asker) else owned
 
     def confirmed(self, fork_id: ForkId) -> None:
         """The owner replied to the creating call of this handle."""
@@ -314,12 +329,14 @@ class Ownership:
         self._next_carrier.pop(key, None)
         self._ids.owner_lost(key)
 
-    def close(self) -> None:
-        """The agent shuts down: forget everything; events that still come are ignored."""
+    def close(self) -> tuple[list[Fork], list[Owned]]:
+        """The agent shuts down: forget everything, and return it; events that still come are ignored."""
         self.closed = True
+        held = list(self._forks.values()), list(self._owned)
         self._owned.clear()
         for table in (self._forks, self._pending, self._carriers, self._seen, self.outbox):
             table.clear()
+        return held
 
     def counts(self) -> dict[str, int]:
         """For ``debug_info``: all are zero when every handle is gone and every question answered."""
@@ -354,7 +371,7 @@ class Ownership:
 
     def _own(self, rref_id: RRefId) -> ForkId:
         fork_id = self._ids.fork()
-        self._forks[fork_id] = Fork(rref_id, self.me, State.CONFIRMED)
+        self._forks[fork_id] = Fork(rref_id, fork_id, self.me, State.CONFIRMED)
         self._owned.create(rref_id, fork_id, self.me)
         return fork_id
 

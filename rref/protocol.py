@@ -5,10 +5,11 @@ Messages have a ``kind`` for the wire; the machine itself matches on their type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from ..core.futures import Future
 from .ids import ForkId, RRefId, WorkerKey
 
 
@@ -122,13 +123,15 @@ class Free:
     """The last fork is gone: let go of the value. Said once for each reference that existed here."""
 
     rref_id: RRefId
+    value: Future[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
 class NeverCreated:
-    """The creating call did not arrive and is refused if it still does: fail the fetches parked for this id."""
+    """The creating call did not arrive and is refused if it still does: fail the fetches that wait for the value."""
 
     rref_id: RRefId
+    value: Future[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

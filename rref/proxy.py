@@ -62,7 +62,7 @@ def call_async(
 ) -> Future[Any]:
     """Run ``function`` at the reference's owner."""
     agent = reference._context.agent
-    return call_function(agent, reference._handle.owner.rank, function, args, kwargs, timeout)
+    return call_function(agent, reference._fork.owner.rank, function, args, kwargs, timeout)
 
 
 def call_sync(
@@ -76,4 +76,4 @@ def call_remote(
     reference: RRef, function: Any, args: tuple[Any, ...], timeout: float, kwargs: dict[str, Any] | None = None
 ) -> RRef:
     """Run ``function`` at the reference's owner and refer to the result."""
-    return create(reference._context, reference._handle.owner.rank, function, args, kwargs, timeout)
+    return create(reference._context, reference._fork.owner.rank, function, args, kwargs, timeout)

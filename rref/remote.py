@@ -69,13 +69,12 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
     answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
-    handle = creation.handle
-    if handle is None:  # the worker was lost this instant
+    fork = creation.fork
+    if fork is None:  # the worker was lost this instant
         answer.wait()
         raise RpcError(f"{what} was not sent")
-    handle.answer = answer
-    answer.add_done_callback(lambda future: context.creation_answered(handle, future.exception()))
-    return RRef._of(context, handle)
+    answer.add_done_callback(lambda future: context.creation_answered(fork, future.exception()))
+    return RRef._of(context, fork)
 
 
 class Owner:

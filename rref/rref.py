@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Method, WorkerInfo, current_agent, resolve_timeout
-from .context import Handle, RRefContext
+from .context import RRefContext
+from .forks import Fork, State
 from .proxy import Proxy, call_async, call_remote, call_sync
 
 UNSET = -1.0
@@ -27,7 +29,7 @@ class RRef:
         type_hint: accepted for compatibility, and ignored.
     """
 
-    __slots__ = ("__weakref__", "_context", "_drops", "_handle", "_released")
+    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_released", "_soon")
 
     # Distributed autograd, a floor above, says how to differentiate from a reference.
     _backward: Backward | None = None
@@ -38,22 +40,23 @@ class RRef:
         self._attach(context, context.own(value))
 
     @classmethod
-    def _of(cls, context: RRefContext, handle: Handle) -> RRef:
+    def _of(cls, context: RRefContext, fork: Fork) -> RRef:
         reference = cls.__new__(cls)
-        reference._attach(context, handle)
+        reference._attach(context, fork)
         return reference
 
-    def _attach(self, context: RRefContext, handle: Handle) -> None:
+    def _attach(self, context: RRefContext, fork: Fork) -> None:
         self._context = context
-        self._handle = handle
-        self._drops = context.drops
+        self._fork = fork
+        self._soon = context.agent.soon
+        self._drop = partial(context.drop, fork.fork_id)  # made here: a finalizer may do nothing that can fail
         self._released = False
 
     def __del__(self) -> None:
         # A finalizer runs at any moment, in any thread, under any lock: it only leaves a note.
         try:
             if not self._released:
-                self._drops.put(self._handle.fork_id)
+                self._soon.put(self._drop)
         except AttributeError:
             pass  # the constructor raised
 
@@ -61,7 +64,7 @@ class RRef:
 
     def owner(self) -> WorkerInfo:
         """The worker where the value lives."""
-        return self._context.agent.peers.at(self._handle.owner.rank).info
+        return self._context.agent.peers.at(self._fork.owner.rank).info
 
     def owner_name(self) -> str:
         """Its name."""
@@ -69,11 +72,11 @@ class RRef:
 
     def is_owner(self) -> bool:
         """Whether the value lives on this worker."""
-        return self._handle.owner == self._context.me
+        return self._fork.owner == self._context.me
 
     def confirmed_by_owner(self) -> bool:
         """Whether the owner knows of this reference: true at the owner; a user hears of it soon after creation."""
-        return self.is_owner() or (self._handle.confirmed.done() and self._handle.confirmed.exception() is None)
+        return self.is_owner() or (self._fork.state is State.CONFIRMED and self._fork.error is None)
 
     # -- the value
 
@@ -108,7 +111,7 @@ class RRef:
     def _own_value(self) -> Future[Any]:
         """The future of the value at its owner. An error is a copy: the owner keeps the original, which must not get hold of
         the frames of those who ask, and of their references."""
-        value = self._context.value(self._handle.rref_id, self._context.me)
+        value = self._context.value(self._fork.rref_id, self._context.me)
         if value.done() and value.exception() is None:
             return value
         result: Future[Any] = Future()
@@ -117,29 +120,27 @@ class RRef:
 
     def _fetch(self, timeout: float = UNSET) -> Future[Any]:
         self._check()
-        agent, handle = self._context.agent, self._handle
+        agent, fork = self._context.agent, self._fork
         seconds = resolve_timeout(agent, timeout)
         if self.is_owner():
             return agent.caller.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
         what = f"to_here() of {self} at worker {self.owner_name()!r}"
-        handle.check()
-        if not handle.creating and not handle.confirmed.done():
-            return agent.caller.with_deadline(
-                handle.confirmed, seconds, what, lambda left: self._request_value(left, what)
-            )
+        if not fork.creating and not fork.settled.done():
+            return agent.caller.with_deadline(fork.settled, seconds, what, lambda left: self._request_value(left, what))
         return self._request_value(seconds, what)
 
     def _request_value(self, seconds: float, what: str) -> Future[Any]:
+        self._fork.check()
         agent = self._context.agent
-        peer = agent.peers.at(self._handle.owner.rank)
-        return agent.caller.request(peer, Method.FETCH, tuple(self._handle.rref_id), seconds, what, lambda body: [])
+        peer = agent.peers.at(self._fork.owner.rank)
+        return agent.caller.request(peer, Method.FETCH, tuple(self._fork.rref_id), seconds, what, lambda body: [])
 
     def _get_future(self) -> Future[Any]:
         """The future of the value at its owner; elsewhere the future of its creation."""
         self._check()
         if self.is_owner():
             return self._own_value()
-        return self._handle.confirmed
+        return self._fork.settled.then(lambda _: self._fork.check())
 
     def _get_type(self, timeout: float = UNSET, blocking: bool = True) -> Any:
         """The type of the value, or a future of it if not ``blocking``."""
@@ -174,7 +175,7 @@ class RRef:
         """Give the reference up now, not when it is collected; using it afterwards raises. Again does nothing."""
         if not self._released:
             self._released = True
-            self._drops.put(self._handle.fork_id)
+            self._soon.put(self._drop)
 
     def __enter__(self) -> RRef:
         return self
@@ -182,20 +183,20 @@ class RRef:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def sendable_handle(self, context: RRefContext) -> Handle:
-        """The handle, for a message of the agent that ``context`` belongs to.
+    def sendable_fork(self, context: RRefContext) -> Fork:
+        """The fork that this is, for a message of the agent that ``context`` belongs to.
 
         Raises:
             AgentClosedError: it belongs to another agent.
             RpcError: it was never created, its owner is lost, ...
         """
         self._check()
-        self._handle.check()
+        self._fork.check()
         if context is not self._context:
             raise AgentClosedError(
                 f"{self} belongs to worker {self._context.agent.name!r} and cannot be sent by worker {context.agent.name!r}"
             )
-        return self._handle
+        return self._fork
 
     def _check(self) -> None:
         if self._released:
@@ -211,7 +212,7 @@ class RRef:
 
     def __repr__(self) -> str:
         kind = "OwnerRRef" if self.is_owner() else "UserRRef"
-        return f"{kind}({self._handle.rref_id} on {self.owner_name()!r})"
+        return f"{kind}({self._fork.rref_id} on {self.owner_name()!r})"
 
 
 def _complete_like(source: Future[Any], target: Future[Any]) -> None:

@@ -65,7 +65,7 @@ class Table:
 
     def arrives(self, sender: WorkerKey, carrier: p.Carrier) -> bool:
         """The carrier arrives; False if it was refused."""
-        return self.machines[carrier.to].incoming(sender, carrier.number, carrier.entries)
+        return self.machines[carrier.to].incoming(sender, carrier.number, carrier.entries) is not None
 
     def gives(self, sender: WorkerKey, to: WorkerKey, reference: Handle) -> Handle:
         """Send one reference and have it arrive; returns the new handle."""

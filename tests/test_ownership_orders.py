@@ -75,7 +75,8 @@ class Scene:
                 self.machines[USER].confirmed(fork_id)
 
         def event():
-            arrived = OWNER in self.machines and self.machines[OWNER].incoming(USER, carrier.number, carrier.entries)
+            owner = self.machines.get(OWNER)
+            arrived = owner is not None and owner.incoming(USER, carrier.number, carrier.entries) is not None
             if arrived and replied:
                 self.flying.append(reply)
 
@@ -89,7 +90,8 @@ class Scene:
         child = (reference[0], carrier.entries[0].fork_id)
 
         def event():
-            if to in self.machines and self.machines[to].incoming(sender, carrier.number, carrier.entries):
+            machine = self.machines.get(to)
+            if machine is not None and machine.incoming(sender, carrier.number, carrier.entries) is not None:
                 self.in_hand[child[1]] = (child[0], to)
                 then(child)
 

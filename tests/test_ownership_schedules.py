@@ -183,7 +183,7 @@ class World:
         return True
 
     def call_arrives(self, source, key, call):
-        if not self.machines[key].incoming(source, call.number, call.entries):
+        if self.machines[key].incoming(source, call.number, call.entries) is None:
             return
         for entry in call.entries:
             if entry.how is not p.How.CREATED:

@@ -434,7 +434,7 @@ def test_a_time_out_of_remote(cluster, until):
         busy = rpc.rpc_async("b", wait_at, ("gate",))
         late = rpc.remote("b", Counter, timeout=0.05)
         with pytest.raises(RpcTimeoutError, match=r"remote\(Counter\) on worker 'b' got no answer within 0.05 s"):
-            until(lambda: late._handle.confirmed.done())
+            until(lambda: late._fork.settled.done())
             late.to_here()
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("a", here, (late,))

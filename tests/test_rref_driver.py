@@ -1,0 +1,217 @@
+"""The driver of references beside its machine: it acts on what the machine decided, and its tables are the machine's."""
+
+import gc
+import threading
+
+import pytest
+import telegrad as tg
+from telegrad import rpc
+from telegrad.core.errors import RpcError, WorkerLostError
+from telegrad.rpc.extend import Agent, InProcessLane, InProcessNetwork
+from telegrad.rref import protocol as p
+from telegrad.rref.context import RRefContext
+from telegrad.rref.forks import State
+from telegrad.rref.ids import GlobalId, WorkerKey
+from telegrad.testing import in_process_cluster
+
+A, B, C = WorkerKey(0), WorkerKey(1), WorkerKey(2)
+
+
+class NoWaker:
+    """In the place of the ticker's thread: the test calls ``tick``."""
+
+    def wake_by(self, when):
+        pass
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def agents():
+    """Three agents without threads for time; ``a`` is current."""
+    network = InProcessNetwork()
+    made = [
+        Agent(name, rank, lanes=[InProcessLane(network)], secret=b"in one process, for tests")
+        for rank, name in enumerate("abc")
+    ]
+    for agent in made:
+        agent.listen()
+    for agent in made:
+        agent.start([other.record for other in made], NoWaker())
+    with made[0].use():
+        yield made
+    for agent in made:
+        agent.close()
+
+
+def references(agent):
+    return agent.part(RRefContext)
+
+
+def left(agent):
+    agent.tick()
+    return {key: count for key, count in agent.debug_info()["references"].items() if count}
+
+
+def claimed(number, owner=C):
+    """A reference that ``a`` passes on: of ``c``, by default."""
+    return [p.Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), owner, p.How.CLAIMED)]
+
+
+def created(number):
+    """A creating call by ``a`` that asks for a reference."""
+    return [p.Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), B, p.How.CREATED)]
+
+
+def receive(agent, sender, message):
+    context = references(agent)
+    context._step(lambda: context._ownership.receive(sender, message))
+
+
+def test_a_repeated_carrier_leaves_the_handle_alone(agents):
+    context = references(agents[1])
+    (fork,) = context.incoming(A, 0, claimed(5))
+    settled = fork.settled
+    assert context.incoming(A, 0, claimed(5)) is None
+    assert context._ownership.fork(fork.fork_id) is fork and fork.settled is settled
+    receive(agents[1], C, p.Accept(fork.fork_id))
+    assert settled.wait(10) is None and fork.state is State.CONFIRMED
+    context.drop(fork.fork_id)
+    assert not left(agents[1])
+
+
+def test_a_carrier_that_was_refused_leaves_nothing_when_it_comes(agents):
+    context = references(agents[1])
+    receive(agents[1], A, p.Void(0))
+    receive(agents[1], A, p.Void(1, GlobalId(0, 0, 6)))
+    assert context.incoming(A, 0, claimed(5)) is None
+    assert context.incoming(A, 1, created(6)) is None
+    assert not context.is_owned(GlobalId(0, 0, 6))
+    assert not left(agents[1])
+
+
+def test_a_carrier_of_a_lost_worker_leaves_nothing(agents):
+    context = references(agents[1])
+    context._step(lambda: context._ownership.worker_lost(A))
+    assert context.incoming(A, 0, claimed(5) + created(6)) is None
+    assert not left(agents[1])
+
+
+def test_a_carrier_after_the_end_leaves_nothing(agents):
+    agents[1].close()
+    assert references(agents[1]).incoming(A, 0, claimed(5) + created(6)) is None
+    assert not any(references(agents[1])._ownership.counts().values())
+
+
+def test_a_repeated_creation_keeps_its_value(agents):
+    context = references(agents[1])
+    assert context.incoming(A, 0, created(6)) == []
+    value = context.value(GlobalId(0, 0, 6), B)
+    assert context.incoming(A, 0, created(6)) is None
+    assert context.value(GlobalId(0, 0, 6), A) is value
+    receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
+    assert not context.is_owned(GlobalId(0, 0, 6)) and not left(agents[1])
+
+
+def test_a_fetch_that_overtakes_the_creating_call_waits_for_its_value(agents):
+    context = references(agents[1])
+    early = context.value(GlobalId(0, 0, 6), A)
+    context.incoming(A, 0, created(6))
+    assert context.value(GlobalId(0, 0, 6), B) is early
+    receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
+    assert not left(agents[1])
+
+
+def test_a_fetch_waits_also_when_a_claim_comes_and_goes(agents):
+    context = references(agents[1])
+    early = context.value(GlobalId(0, 0, 6), A)
+    receive(agents[1], C, p.Claim(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
+    receive(agents[1], C, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
+    context.incoming(A, 0, created(6))
+    assert context.value(GlobalId(0, 0, 6), B) is early
+
+
+@pytest.mark.parametrize("how", ["refused", "lost"])
+def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
+    context = references(agents[1])
+    early = context.value(GlobalId(0, 0, 6), A)
+    if how == "lost":
+        context._step(lambda: context._ownership.worker_lost(A))
+    else:
+        receive(agents[1], A, p.Void(0, GlobalId(0, 0, 6)))
+    with pytest.raises(RpcError, match="never created"):
+        early.wait(10)
+    assert not left(agents[1])
+    with pytest.raises(RpcError, match="has no value"):
+        context.value(GlobalId(0, 0, 6), A)
+
+
+def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(agents):
+    context = references(agents[1])
+    (fork,) = context.incoming(C, 0, [p.Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, p.How.CLAIMED)])
+    with agents[1].use():
+        reference = tg.RRef._of(context, fork)
+        fetched = reference._fetch(60)
+        context.incoming(A, 0, created(6))
+        context.value(GlobalId(0, 0, 6), B).set_result("here")
+        assert fetched.wait(10) == "here"
+
+
+@pytest.mark.parametrize("first", ["Confirmed", "Fail"])
+def test_a_failure_counts_in_whatever_order_instructions_are_carried_out(agents, first):
+    context = references(agents[1])
+    (fork,) = context.incoming(A, 0, claimed(5))
+    with context._lock:
+        context._ownership.receive(C, p.Accept(fork.fork_id))
+        context._ownership.worker_lost(C)
+        instructions = context._ownership.take()
+    relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.Fail))]
+    assert [type(each).__name__ for each in relevant] == ["Confirmed", "Fail"]
+    for each in relevant if first == "Confirmed" else reversed(relevant):
+        context._carry_out(each)
+    fork.settled.wait(10)
+    with pytest.raises(WorkerLostError, match="the owner of this RRef, worker 'c', was lost"):
+        fork.check()
+
+
+def test_drops_need_no_thread(agents):
+    with rpc.remote("b", list):
+        pass
+    reference = tg.RRef("value")
+    assert references(agents[0])._ownership.counts()["owner_handles"] == 1
+    del reference
+    gc.collect()
+    agents[0].tick()
+    assert not left(agents[0])
+    assert not [thread for thread in threading.enumerate() if "references" in thread.name or "ticker" in thread.name]
+
+
+def test_a_finalizer_takes_no_lock(agents):
+    reference = tg.RRef("value")
+    with references(agents[0])._lock:
+        del reference
+    assert not left(agents[0])
+
+
+def test_a_ticker_drops_without_ticking(until):
+    with in_process_cluster("a") as (agent,), agent.use():
+        until(lambda: agent._waker._wake_at > agent.now() + 1)
+        ticks = []
+        agent._waker._tick = lambda: ticks.append(True) or agent.tick()
+        tg.RRef("value").release()
+        until(lambda: not any(references(agent)._ownership.counts().values()))
+        assert len(ticks) <= 1  # the idle one, at the worst
+
+
+def test_a_value_that_nobody_makes_fails_at_its_owner(agents, monkeypatch):
+    """The creating call of a worker to itself finds no thread."""
+
+    def refuse(task):
+        raise RpcError("no thread")
+
+    monkeypatch.setattr(agents[0].server._executor, "submit", refuse)
+    reference = rpc.remote("a", list)
+    with pytest.raises(RpcError, match="no thread"):
+        reference.local_value()
+    del reference
