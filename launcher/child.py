@@ -1,28 +1,28 @@
-"""What runs in a process that ``spawn`` started: the function, and the means to tell its failure to the parent."""
+"""Main function of a process that ``spawn`` started: runs the user's function and reports its failure to the parent."""
 
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-import traceback
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
+
+from ..core.worker_reports import attach
+from .passing import PassedDescriptor, Work
 
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(fn: Callable[..., object], i: int, args: tuple[Any, ...], failures: Connection) -> None:
-    """Calls ``fn(i, *args)``; if it raises, sends the traceback and exits with code 1."""
+def main(work: Work, i: int, reports: PassedDescriptor) -> None:
+    """Call ``fn(i, *args)``; if it raises, report the exception and exit with code 1."""
     os.setpgid(0, 0)  # so that grandchildren end with it, and a terminal's Ctrl-C comes through the parent only
+    reporter = attach(reports.number, i)
     threading.Thread(target=_die_with_parent, name="telegrad-parent-watch", daemon=True).start()
     try:
-        fn(i, *args)
+        work.fn(i, *work.args)
     except KeyboardInterrupt:  # asked to end by the parent, which tells its user
         sys.exit(INTERRUPTED)
-    except Exception:
-        failures.send(traceback.format_exc())
+    except Exception as error:
+        reporter.failed(error)
         sys.exit(1)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from .lines import LineSplitter
+from .tracebacks import TracebackFilter
 
 if TYPE_CHECKING:  # rich is loaded by those who show something: workers import this room, too, and do not
     from rich.console import Console
@@ -16,7 +17,7 @@ NARROWEST = 40
 class WorkerConsole:
     """Writes to ``stream`` (``None``: standard output), with colours where rich finds them welcome.
 
-    That is on a terminal, or with FORCE_COLOR, and not with NO_COLOR.
+    That is on a terminal, or with FORCE_COLOR, and not with NO_COLOR. While ``quiet``, it leaves tracebacks out.
     """
 
     def __init__(self, workers: Sequence[str], stream: TextIO | None = None) -> None:
@@ -29,6 +30,8 @@ class WorkerConsole:
         self.columns = max(NARROWEST, console.width - width - len(" | "))
         self._prefixes = [_prefix(console, name.ljust(width), rank) for rank, name in enumerate(workers)]
         self._splitters = [LineSplitter(colours) for _ in workers]
+        self._filters = [TracebackFilter() for _ in workers]
+        self.quiet = False
 
     @property
     def due(self) -> float | None:
@@ -49,6 +52,8 @@ class WorkerConsole:
             self._show(rank, splitter.overdue(now))
 
     def _show(self, rank: int, lines: list[str]) -> None:
+        if self.quiet:
+            lines = self._filters[rank].keep(lines)
         if lines:
             text = "".join(f"{self._prefixes[rank]}{line}\n" for line in lines)
             encoding = self._stream.encoding or "utf-8"

@@ -4,10 +4,12 @@ import re
 import signal
 from pathlib import Path
 
+from .tracebacks import BEGIN
+
 TAIL = 1 << 16  # bytes of a log that are looked at
 MOST_LINES = 12
 
-_TRACEBACK = re.compile(r"^\s*(\+ Exception Group )?Traceback \(most recent call last\):")
+_CANCELLED = re.compile(r"^(asyncio\.exceptions\.|concurrent\.futures\._base\.)?CancelledError")
 _FATAL = re.compile(r"^Fatal Python error: ")
 _MEANINGS = {
     signal.SIGKILL: "killed, perhaps by the out-of-memory killer or kill -9",
@@ -35,20 +37,22 @@ def how_it_ended(code: int) -> str:
     return f"died of {signal_name(-code)}" + (f": {meaning}" if meaning else "")
 
 
-def last_words(log: Path, code: int) -> list[str]:
-    """What the log's end says about a death with this code: the last traceback's end, else the last line written."""
-    lines = _tail(log)
-    begin = _fatal_error(lines) if code < 0 else _last_traceback(lines)
+def last_words(log: Path, code: int, traceback: str = "") -> list[str]:
+    """What is known of a failure with this code: the end of the traceback that the worker reported, else of the last one in
+    its log, else the last line that it wrote."""
+    lines = _printable(traceback) if traceback else _tail(log)
+    crash = code < 0 and not traceback
+    begin = _fatal_error(lines) if crash else _last_traceback(lines)
     if begin is not None:
         block = lines[begin:]
-        return block[:MOST_LINES] if code < 0 else _end_of_traceback(block)
+        return block[:MOST_LINES] if crash else _end_of_traceback(block)
     written = [line for line in lines if line.strip()]
     return [f"last line: {written[-1].strip()[:500]}"] if written else []
 
 
-def headline(log: Path, code: int) -> str:
+def headline(log: Path, code: int, traceback: str = "") -> str:
     """One line of that: the exception with its message."""
-    words = [line for line in last_words(log, code) if not line.startswith((" ", "last line: "))]
+    words = [line for line in last_words(log, code, traceback) if not line.startswith((" ", "last line: "))]
     return words[0] if words else ""
 
 
@@ -59,6 +63,10 @@ def _tail(log: Path) -> list[str]:
             text = file.read().decode(errors="replace")
     except OSError:
         return []
+    return _printable(text)
+
+
+def _printable(text: str) -> list[str]:
     return ["".join(c if c.isprintable() else " " for c in line).rstrip() for line in re.split(r"\r?\n", text)]
 
 
@@ -67,10 +75,15 @@ def _fatal_error(lines: list[str]) -> int | None:
 
 
 def _last_traceback(lines: list[str]) -> int | None:
-    """Where the last one begins; what Python ignored while it went down is told after it and is not the reason."""
-    begins = [i for i, line in enumerate(lines) if _TRACEBACK.match(line)]
+    """Where the last one begins, without those that come of going down: what Python ignored, what gRPC cancelled."""
+    begins = [i for i, line in enumerate(lines) if BEGIN.match(line)]
     reasons = [i for i in begins if i == 0 or not lines[i - 1].startswith("Exception ignored")]
+    reasons = [i for i in reasons if not _CANCELLED.match(_exception(lines[i:]))] or reasons
     return max(reasons or begins, default=None)
+
+
+def _exception(block: list[str]) -> str:
+    return next((line for line in block[1:] if line and not line[0].isspace()), "")
 
 
 def _end_of_traceback(block: list[str]) -> list[str]:

@@ -5,9 +5,13 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+
+from ..core import job_secrets
 
 LOOPBACK = "127.0.0.1"
+WORKER_VARIABLE = "TELEGRAD_WORKER"
+SECRET_VARIABLE = "TELEGRAD_SECRET"
 
 
 def reserve_port() -> socket.socket:
@@ -32,13 +36,13 @@ def job_environment(world_size: int, port: int) -> dict[str, str]:
         "WORLD_SIZE": str(world_size),
         "MASTER_ADDR": LOOPBACK,
         "MASTER_PORT": str(port),
-        "TELEGRAD_SECRET": secrets.token_hex(32),
+        SECRET_VARIABLE: secrets.token_hex(32),
     }
 
 
 def rank_environment(rank: int, name: str) -> dict[str, str]:
     """What tells a worker from the others."""
-    return {"RANK": str(rank), "LOCAL_RANK": str(rank), "TELEGRAD_WORKER": name}
+    return {"RANK": str(rank), "LOCAL_RANK": str(rank), WORKER_VARIABLE: name}
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
@@ -54,16 +58,50 @@ _changing_environment = threading.Lock()
 
 
 @contextmanager
-def defaults_in_environment(defaults: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment has ``defaults`` where it has nothing, for a child to inherit.
+def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[None]:
+    """This process's environment has ``forced``, and ``defaults`` where it has nothing, for a child to inherit.
 
     A child cannot set them for itself: by the time it runs a line of ours, NumPy has read its own.
     """
     with _changing_environment:
-        added = {name: value for name, value in defaults.items() if name not in os.environ}
-        os.environ.update(added)
+        changed = {**{name: value for name, value in defaults.items() if name not in os.environ}, **forced}
+        before = {name: os.environ.get(name) for name in changed}
+        os.environ.update(changed)
         try:
             yield
         finally:
-            for name in added:
-                os.environ.pop(name, None)
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+class SpawnEnvironment:
+    """The environment of a job's processes that inherit this one's. Where the job meets, and its secret, are left as the
+    user has set them."""
+
+    def __init__(self, world_size: int, port: int) -> None:
+        self._defaults = {**helpful_defaults(world_size), **job_environment(world_size, port)}
+        given = os.environ.get("MASTER_PORT") or str(port)
+        if not given.isdecimal():
+            raise ValueError(f"the environment variable MASTER_PORT must be a port's number, you set {given!r}")
+        self._port = int(given)
+        self.init_method = f"tcp://{LOOPBACK}:{self._port}"
+
+    @contextmanager
+    def joinable_by_parent(self) -> Iterator[None]:
+        """This process can join the job, although it has not the job's secret in its environment."""
+        secret = self._defaults[SECRET_VARIABLE]
+        if SECRET_VARIABLE in os.environ:
+            yield
+            return
+        job_secrets.remember(self._port, secret)
+        try:
+            yield
+        finally:
+            job_secrets.forget(self._port, secret)
+
+    def of(self, rank: int, name: str) -> AbstractContextManager[None]:
+        """This process's environment is that of a worker, as long as one is started."""
+        return _environment(rank_environment(rank, name), self._defaults)

@@ -13,7 +13,6 @@ from .console import WorkerConsole
 from .engines.local import LocalEngine
 from .errors import LogDirError
 from .spec import JobSpec
-from .supervisor import Death, Supervisor
 
 RUNS = Path("telegrad_runs")
 
@@ -24,6 +23,8 @@ class WorkerResult:
 
     ``code`` is its exit code, or minus the number of the signal that killed it, or ``None`` if not even KILL ended
     it. ``ours`` says that the launcher sent that signal. ``after`` is in seconds from the job's start.
+    ``traceback`` is that of the exception that ended its program, if it reported one; ``lost`` names the workers whose
+    loss caused that; ``ended_early`` says that it joined the job and ended without ``rpc.shutdown``.
     """
 
     name: str
@@ -32,14 +33,18 @@ class WorkerResult:
     ours: bool
     after: float
     log: Path
+    traceback: str = ""
+    lost: tuple[str, ...] = ()
+    ended_early: bool = False
 
 
 @dataclass(frozen=True)
 class JobResult:
     """How a job ended.
 
-    ``exit_code`` is the cause's exit code, 128 + the number if that was a signal, and 0 if all workers succeeded.
-    ``cause`` is the worker that failed first, ``interrupted_by`` the signal by which the user ended the job.
+    ``exit_code`` is the cause's exit code, 128 + the number if that was a signal, 1 if it has none of its own, and 0 if
+    all workers succeeded.
+    ``cause`` is the worker whose failure caused the others', ``interrupted_by`` the signal by which the user ended the job.
     ``workers`` are in order of rank. ``left_running`` are the processes that workers had left behind; they have been
     ended.
     """
@@ -63,7 +68,7 @@ def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
     log_dir = _make_log_dir(spec)
     engine = LocalEngine(spec, log_dir, WorkerConsole(spec.workers, stream))
     supervisor = engine.run()
-    workers = _results(spec, supervisor, log_dir, began)
+    workers = tuple(_result(engine, rank, log_dir / f"{name}.log", began) for rank, name in enumerate(spec.workers))
     return JobResult(
         exit_code=supervisor.exit_code,
         cause=workers[supervisor.cause.rank] if supervisor.cause else None,
@@ -96,14 +101,17 @@ def _make_new(folder: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
-def _results(spec: JobSpec, supervisor: Supervisor, log_dir: Path, began: float) -> tuple[WorkerResult, ...]:
-    deaths = {death.rank: death for death in supervisor.deaths}
-    return tuple(
-        _result(name, rank, deaths.get(rank), log_dir / f"{name}.log", began) for rank, name in enumerate(spec.workers)
+def _result(engine: LocalEngine, rank: int, log: Path, began: float) -> WorkerResult:
+    supervisor, names = engine.supervisor, engine.spec.workers
+    death = next((death for death in supervisor.deaths if death.rank == rank), None)
+    return WorkerResult(
+        names[rank],
+        rank,
+        code=death.code if death else None,
+        ours=death.ours if death else False,
+        after=(death.at if death else time.monotonic()) - began,
+        log=log,
+        traceback=engine.reports.tracebacks.get(rank, "") if supervisor.blame.raised(rank) else "",
+        lost=tuple(names[other] for other in supervisor.blame.lost_by(rank)),
+        ended_early=supervisor.blame.ended_early(rank),
     )
-
-
-def _result(name: str, rank: int, death: Death | None, log: Path, began: float) -> WorkerResult:
-    if death is None:
-        return WorkerResult(name, rank, None, ours=False, after=time.monotonic() - began, log=log)
-    return WorkerResult(name, rank, death.code, death.ours, death.at - began, log)

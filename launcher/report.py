@@ -19,15 +19,25 @@ def _outcome(result: JobResult) -> Iterable[str]:
         yield from _root_cause(result.cause)
         yield from _fates("the others:", [worker for worker in result.workers if worker is not result.cause])
     else:
-        count = len(result.workers)
-        yield f"{count} worker{'s' if count > 1 else ''} finished in {result.seconds:.1f} s"
+        early = [worker for worker in result.workers if worker.ended_early]
+        count = len(result.workers) - len(early)
+        yield f"{count} worker{'' if count == 1 else 's'} finished in {result.seconds:.1f} s"
+        yield from _fates("the others:", early)
 
 
 def _root_cause(cause: WorkerResult) -> Iterable[str]:
-    code = _code(cause)
-    yield f"root cause: {cause.name} (rank {cause.rank}) {how_it_ended(code)}"
-    yield from (f"    {line}" for line in last_words(cause.log, code))
+    yield f"root cause: {cause.name} (rank {cause.rank}) {_end(cause)}"
+    if cause.code != 0:
+        yield from (f"    {line}" for line in last_words(cause.log, _code(cause), cause.traceback))
     yield f"    after {cause.after:.1f} s; its log: {cause.log}"
+
+
+def _end(worker: WorkerResult) -> str:
+    if worker.ours:
+        return f"ended by the launcher with {signal_name(-_code(worker))}"
+    if worker.code == 0 and worker.ended_early:
+        return "ended without rpc.shutdown(); workers call it to wait until nobody needs them any more"
+    return how_it_ended(_code(worker))
 
 
 def _fates(title: str, workers: Iterable[WorkerResult]) -> Iterable[str]:
@@ -43,12 +53,14 @@ def _fates(title: str, workers: Iterable[WorkerResult]) -> Iterable[str]:
 def _fate(worker: WorkerResult) -> str:
     if worker.code is None:
         return "could not be killed; it is stuck in the kernel, see `ps`"
-    if worker.ours:
-        return f"ended by the launcher with {signal_name(-worker.code)}"
+    if worker.lost:
+        return f"lost {', '.join(worker.lost)}, and {_end(worker)}"
     if worker.code == 0:
-        return "finished"
-    words = headline(worker.log, worker.code)
-    return how_it_ended(worker.code) + (f" ({words})" if words else "")
+        return "ended without rpc.shutdown()" if worker.ended_early else "finished"
+    if worker.ours and not worker.traceback:
+        return _end(worker)
+    words = headline(worker.log, worker.code, worker.traceback)
+    return _end(worker) + (f" ({words})" if words else "")
 
 
 def _left_running(result: JobResult) -> Iterable[str]:

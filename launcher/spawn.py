@@ -7,7 +7,6 @@ The same supervisor as for scripts decides what happens when a process fails; he
 import contextlib
 import multiprocessing
 import os
-import pickle
 import selectors
 import signal
 import time
@@ -15,19 +14,19 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from . import child
 from .diagnosis import how_it_ended, signal_name
-from .environment import defaults_in_environment, helpful_defaults, job_environment, rank_environment, reserve_port
+from .environment import WORKER_VARIABLE, SpawnEnvironment, reserve_port
 from .errors import ProcessExitedException, ProcessRaisedException
+from .passing import UNPICKLABLE, PassedDescriptor, Work, main_module_stays_here, what_cannot_be_pickled
+from .reports import LOOK_EVERY, Reports
+from .spec import check_count, check_seconds
 from .supervisor import (
     Begin,
-    Death,
     Event,
     Exited,
     Instruction,
@@ -44,21 +43,27 @@ START_METHODS = ("spawn", "fork", "forkserver")
 
 
 class ProcessContext:
-    """The processes that ``spawn(..., join=False)`` started; ``processes`` is in order of rank."""
+    """The processes that ``spawn(..., join=False)`` started; ``processes`` is in order of rank.
 
-    def __init__(
-        self, context: BaseContext, fn: Callable[..., object], args: tuple[Any, ...], nprocs: int, daemon: bool
-    ) -> None:
+    The process that started them can be a worker of their job, too: it passes ``init_method`` on to
+    ``GrpcRpcBackendOptions``, or has set MASTER_ADDR and MASTER_PORT before.
+    """
+
+    def __init__(self, context: BaseContext, work: Work, nprocs: int, daemon: bool) -> None:
         self.processes: list[BaseProcess] = []
         self._supervisor = Supervisor(nprocs, GRACE)
         self._events: deque[Event] = deque([Begin()])
-        self._failures: dict[int, str] = {}  # by rank: the traceback that the process sent
         self._selector = selectors.DefaultSelector()
+        self._reports = Reports()
         self._resources = contextlib.ExitStack()
         self._release = weakref.finalize(self, self._resources.close)  # a context may be dropped without being joined
         self._resources.enter_context(self._selector)
+        self._resources.callback(self._reports.close)
         port = self._resources.enter_context(contextlib.closing(reserve_port())).getsockname()[1]
-        self._new_process = partial(_new_process, context, fn, args, _shared_environment(nprocs, port), daemon)
+        environment = SpawnEnvironment(nprocs, port)
+        self.init_method = environment.init_method
+        self._resources.enter_context(environment.joinable_by_parent())
+        self._new_process = partial(_new_process, context, work, self._reports.descriptor, environment, daemon)
         try:
             self._step()
         except BaseException:
@@ -77,6 +82,9 @@ class ProcessContext:
         or exited with a code other than 0. On ``KeyboardInterrupt`` the processes are interrupted, and killed after
         the grace.
         """
+        for name, seconds in (("timeout", timeout), ("grace_period", grace_period)):
+            if seconds is not None:
+                check_seconds(f"`{name}`", seconds)
         self._supervisor.grace = GRACE if grace_period is None else grace_period
         until = None if timeout is None else time.monotonic() + timeout
         try:
@@ -94,11 +102,12 @@ class ProcessContext:
         while self._supervisor.phase is not Phase.FINISHED:
             running = self._supervisor.phase is Phase.RUNNING
             wake_at = until if running else self._supervisor.wake_at
-            left = None if wake_at is None else wake_at - time.monotonic()
+            left = LOOK_EVERY if wake_at is None else min(wake_at - time.monotonic(), LOOK_EVERY)
             ready = self._selector.select(left)
+            self._events.extend(self._reports.read())  # first: whatever else is ready may be a consequence
             for key, _ in ready:
                 key.data(self)
-            if not ready and left is not None and running:
+            if not self._events and running and until is not None and time.monotonic() >= until:
                 return False
             self._events.append(TimePassed())
             self._step()
@@ -117,31 +126,20 @@ class ProcessContext:
                 _signal(_pid(self.processes[rank]), signum)
 
     def _start(self, rank: int) -> None:
-        failures, process = self._new_process(rank)
+        process = self._new_process(rank)
         self.processes.append(process)
-        self._resources.enter_context(failures)
-        # What the selector holds does not hold this context, so that it can be dropped.
-        failed = partial(ProcessContext._failed, rank=rank, failures=failures)
-        self._selector.register(failures, selectors.EVENT_READ, failed)
         death = os.pidfd_open(_pid(process))
         self._resources.callback(os.close, death)
-        exited = partial(ProcessContext._exited, rank=rank, death=death, failures=failures)
+        # What the selector holds does not hold this context, so that it can be dropped.
+        exited = partial(ProcessContext._exited, rank=rank, death=death)
         self._selector.register(death, selectors.EVENT_READ, exited)
 
-    def _failed(self, rank: int, failures: Connection) -> None:
-        """Takes the traceback while the process lives: a long one does not fit into the pipe."""
-        if failures in self._selector.get_map():
-            self._selector.unregister(failures)
-            with contextlib.suppress(EOFError, ConnectionError):
-                self._failures[rank] = failures.recv()
-
-    def _exited(self, rank: int, death: int, failures: Connection) -> None:
+    def _exited(self, rank: int, death: int) -> None:
         self._selector.unregister(death)
         process = self.processes[rank]
         with contextlib.suppress(ProcessLookupError):  # what it started ends with it
             os.killpg(_pid(process), signal.SIGKILL)
         process.join()
-        self._failed(rank, failures)
         code = process.exitcode
         assert code is not None
         self._events.append(Exited(rank, code))
@@ -163,8 +161,27 @@ class ProcessContext:
 
     def _raise_failure(self) -> None:
         cause = self._supervisor.cause
-        if cause is not None:
-            raise _exception(cause, _pid(self.processes[cause.rank]), self._failures.get(cause.rank))
+        if cause is None:
+            return
+        pid, consequences = _pid(self.processes[cause.rank]), self._consequences(cause.rank)
+        who = f"process {cause.rank} (pid {pid})"
+        if self._supervisor.blame.raised(cause.rank):
+            traceback = self._reports.tracebacks[cause.rank]
+            text = f"{who} raised an exception; there it was:\n\n{traceback}{consequences}"
+            raise ProcessRaisedException(text, cause.rank, pid)
+        by = signal_name(-cause.code).split()[0] if cause.code < 0 else None
+        early = "" if cause.code else ", without rpc.shutdown() and while others needed it"
+        text = f"{who} {how_it_ended(cause.code)}{early}{consequences}"
+        raise ProcessExitedException(text, cause.rank, pid, cause.code, by)
+
+    def _consequences(self, cause: int) -> str:
+        blame = self._supervisor.blame
+        lines = [
+            f"process {rank} lost {', '.join(f'process {other}' for other in lost)}"
+            for rank in range(len(self.processes))
+            if rank != cause and (lost := blame.lost_by(rank))
+        ]
+        return "\n" + "\n".join(lines) if lines else ""
 
 
 def spawn(
@@ -179,14 +196,15 @@ def spawn(
 
     With ``join`` it waits and returns ``None``, raising as ``ProcessContext.join`` does; without, it returns the
     ``ProcessContext``. Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER and
-    TELEGRAD_SECRET in its environment, those that this process has already excepted. ``fn`` runs in a process group
-    of its own, which ends with it, and with this process.
+    TELEGRAD_SECRET in its environment; of those that tell where the job meets, what this process has set already stays.
+    ``fn`` runs in a process group of its own, which ends with it, and with this process. What is defined in a notebook, or
+    in a program that Python reads from standard input, is sent by value.
 
     Raises ``ValueError`` or ``TypeError`` for arguments that make no sense, or that cannot be pickled
-    (``start_method="fork"`` pickles nothing).
+    (``start_method="fork"`` pickles nothing), and ``RuntimeError`` in a worker that a launcher started.
     """
     _check(fn, args, nprocs, start_method)
-    context = ProcessContext(multiprocessing.get_context(start_method), fn, args, nprocs, daemon)
+    context = ProcessContext(multiprocessing.get_context(start_method), Work(fn, args), nprocs, daemon)
     if not join:
         return context
     context.join()
@@ -194,57 +212,36 @@ def spawn(
 
 
 def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
+    if (worker := os.environ.get(WORKER_VARIABLE)) is not None:
+        raise RuntimeError(
+            f"this process is {worker!r}, a worker that a launcher started, and spawn would start the job once more in each: "
+            "run the script with `python` instead of `telegrad run`, or leave spawn out and start the workers with "
+            "`telegrad run -n`; processes that are no workers of a job can be started with multiprocessing"
+        )
     if not callable(fn):
         raise TypeError(f"`fn` must be a function that takes a process's number first, you gave {fn!r}")
     if not isinstance(args, tuple):
         raise TypeError(f"`args` must be a tuple, you gave {args!r}: write args=(x,) for a single argument")
+    if not isinstance(nprocs, int) or isinstance(nprocs, bool):
+        raise TypeError(f"`nprocs` must be a whole number of processes, you gave {nprocs!r}")
     if nprocs < 1:
         raise ValueError(f"`nprocs` must be at least 1, you gave {nprocs}")
+    check_count(nprocs, "`nprocs`")
     if start_method not in START_METHODS:
         raise ValueError(f"`start_method` must be one of {', '.join(START_METHODS)}, you gave {start_method!r}")
 
 
-def _shared_environment(nprocs: int, port: int) -> dict[str, str]:
-    return {**helpful_defaults(nprocs), **job_environment(nprocs, port)}
-
-
 def _new_process(
-    context: Any, fn: Callable[..., object], args: tuple[Any, ...], env: dict[str, str], daemon: bool, rank: int
-) -> tuple[Connection, BaseProcess]:
-    name = f"worker{rank}"
-    ours, theirs = context.Pipe(duplex=False)
-    environment = {**env, **rank_environment(rank, name)}
-    process = context.Process(target=child.main, name=name, args=(fn, rank, args, theirs), daemon=daemon)
+    context: Any, work: Work, reports: int, environment: SpawnEnvironment, daemon: bool, rank: int
+) -> BaseProcess:
+    args = (work, rank, PassedDescriptor(reports))
+    process: BaseProcess = context.Process(target=child.main, name=f"worker{rank}", args=args, daemon=daemon)
     try:
-        with defaults_in_environment(environment):
+        with environment.of(rank, process.name), main_module_stays_here():
             process.start()
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        ours.close()
-        raise TypeError(_what_cannot_be_pickled(fn, error)) from error
-    finally:
-        theirs.close()
-    return ours, process
-
-
-def _what_cannot_be_pickled(fn: Callable[..., object], error: Exception) -> str:
-    try:
-        ForkingPickler.dumps(fn)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return (
-            f"`fn` {fn!r} cannot be sent to a new process: {error}. Define it at the top level of a module, "
-            'or pass start_method="fork"'
-        )
-    return f'`args` cannot be sent to a new process: {error}. Leave that out, or pass start_method="fork"'
-
-
-def _exception(cause: Death, pid: int, failure: str | None) -> ProcessRaisedException | ProcessExitedException:
-    who = f"process {cause.rank} (pid {pid})"
-    if failure is not None:
-        return ProcessRaisedException(f"{who} raised an exception; there it was:\n\n{failure}", cause.rank, pid)
-    by = signal_name(-cause.code) if cause.code < 0 else None
-    return ProcessExitedException(
-        f"{who} {how_it_ended(cause.code)}", cause.rank, pid, cause.code, by and by.split()[0]
-    )
+    except UNPICKLABLE as error:
+        raise TypeError(what_cannot_be_pickled(work.fn, error)) from error
+    return process
 
 
 def _pid(process: BaseProcess) -> int:

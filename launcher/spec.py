@@ -1,9 +1,9 @@
 """What a job is: which program, how many workers, what they are called, where their logs go."""
 
 import importlib.util
-import math
 import os
 import re
+import resource
 import shutil
 import sys
 from collections import Counter
@@ -12,6 +12,10 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+MOST_WORKERS = 4096
+FILES_FOR_A_WORKER = 4  # its output, its log, its death, and one for a moment when it is started
+FILES_FOR_THE_LAUNCHER = 64
+LONGEST_WAIT = 20 * 86400  # seconds; beyond 24 days a selector's timeout overflows
 _EXAMPLE = "for example `telegrad run -n 4 train.py`"
 
 
@@ -38,8 +42,7 @@ class JobSpec:
     def __post_init__(self) -> None:
         _check_workers(self.workers)
         _check_interpreter(self.interpreter)
-        if not (math.isfinite(self.grace) and self.grace >= 0):
-            raise ValueError(f"the grace must be a number of seconds, zero or more; you gave {self.grace}")
+        check_seconds("the grace", self.grace)
         if self.module:
             _check_module(self.program, ours=self.interpreter == sys.executable)
         else:
@@ -66,10 +69,35 @@ def parse_count(text: str) -> int:
     try:
         count = int(text)
     except ValueError:
-        raise ValueError(f"-n takes a whole number of workers, you gave {text!r}: write {_EXAMPLE}") from None
+        raise ValueError(f"-n takes a whole number of workers, you gave {text[:80]!r}: write {_EXAMPLE}") from None
     if count < 1:
         raise ValueError(f"-n {count} starts no worker at all: a job has at least one, {_EXAMPLE}")
+    check_count(count, "-n")
     return count
+
+
+def check_count(count: int, argument: str) -> None:
+    """Raise ``ValueError`` if this machine cannot run so many workers, before a list of them is made.
+
+    Each is a process, and costs the launcher four file descriptors.
+    """
+    if count > MOST_WORKERS:
+        raise ValueError(f"{argument} {count} is too many: a job on one machine has at most {MOST_WORKERS} workers")
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = count * FILES_FOR_A_WORKER + FILES_FOR_THE_LAUNCHER
+    if files != resource.RLIM_INFINITY and needed > files:
+        raise ValueError(
+            f"{argument} {count} needs {needed} open files, and this process may have {files}: start fewer workers, or allow "
+            f"more files with `ulimit -n {needed}`"
+        )
+
+
+def check_seconds(argument: str, seconds: object) -> None:
+    """Raise ``ValueError`` or ``TypeError`` if this is no time to wait."""
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+        raise TypeError(f"{argument} must be a number of seconds, you gave {seconds!r}")
+    if not 0 <= seconds <= LONGEST_WAIT:  # also false for nan
+        raise ValueError(f"{argument} must be a number of seconds from 0 to {LONGEST_WAIT}, you gave {seconds}")
 
 
 def parse_roles(text: str) -> tuple[str, ...]:
@@ -77,11 +105,12 @@ def parse_roles(text: str) -> tuple[str, ...]:
     workers: list[str] = []
     for role in text.split(","):
         name, equals, count = (part.strip() for part in role.partition("="))
-        if not name or (equals and not (count.isdecimal() and int(count) > 0)):
+        if not name or (equals and not (count.isdecimal() and count.strip("0"))):
             raise ValueError(
                 f"cannot read the role {role.strip()!r} in --roles {text!r}: write NAME for one worker or NAME=COUNT "
                 "for several, with commas between, for example --roles ps,trainer=2"
             )
+        check_count(len(workers) + int(count[:20] or 1), "--roles:")  # more digits than that are too many in any case
         workers += numbered(name, int(count)) if equals else [name]
     return tuple(workers)
 
@@ -89,6 +118,7 @@ def parse_roles(text: str) -> tuple[str, ...]:
 def _check_workers(workers: tuple[str, ...]) -> None:
     if not workers:
         raise ValueError("a job has at least one worker, and `workers` names none")
+    check_count(len(workers), "`workers`:")
     for name, times in Counter(workers).items():
         if not _NAME.fullmatch(name):
             raise ValueError(

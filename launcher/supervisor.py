@@ -1,19 +1,22 @@
 """The supervision of a job as a state machine: events and the clock in, instructions out, no process touched.
 
-    running --first failure or interruption--> ending --grace over, or asked again--> killing --> finished
+    running --first failure--> settling --the cause has ended, or SETTLE over--> ending --grace over--> killing --> finished
 
-*Ending* asks every live worker to end (TERM, or INT where the user pressed Ctrl-C); *killing* is not a question. The
-job is finished when every worker is dead, or when one outlives even KILL (it is stuck in the kernel, and waiting
-would not help).
+*Settling* waits for the worker that caused the failure to end by itself: a worker that fails says goodbye to its peers
+first, and one of them may die of it sooner. *Ending* asks every live worker to end (TERM, or INT where the user pressed
+Ctrl-C: then it is the first step); *killing* is not a question. The job is finished when every worker is dead, or when
+one outlives even KILL (it is stuck in the kernel, and waiting would not help).
 """
 
 import enum
 import signal
 from dataclasses import dataclass
 
-SAME_INSTANT = 1.0
-"""Seconds. A worker that is killed takes others with it: they fail with errors of their own at nearly the same time,
-and may be noticed first. So within this time a death by a signal that we did not send is the cause, not an error."""
+from .blame import Blame
+from .death import Death
+
+SETTLE = 5.0
+"""Seconds that the cause of a failure has to end by itself, once the failure is known."""
 
 UNKILLABLE = 1.0
 """Seconds after KILL at which a worker that still lives is given up."""
@@ -22,6 +25,31 @@ UNKILLABLE = 1.0
 @dataclass(frozen=True, slots=True)
 class Begin:
     """The job is to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A worker reports that it has joined a job as ``name``."""
+
+    rank: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A worker reports that it leaves its job: after ``rpc.shutdown``, or because its process ends."""
+
+    rank: int
+    shut_down: bool
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A worker reports that its program raised an exception; ``lost`` names the workers whose loss caused that."""
+
+    rank: int
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,48 +87,33 @@ class Signal:
     signum: int
 
 
-Event = Begin | Exited | Interrupted | TimePassed
+Report = Joined | Left | Failed
+Event = Begin | Report | Exited | Interrupted | TimePassed
 Instruction = Start | Signal
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """How and when a worker ended; ``ours`` when by a signal that we had sent it."""
-
-    rank: int
-    code: int
-    at: float
-    ours: bool
-
-    @property
-    def failed(self) -> bool:
-        """Whether the worker failed by itself."""
-        return self.code != 0 and not self.ours
-
-    @property
-    def by_foreign_signal(self) -> bool:
-        """Whether something other than the launcher killed it."""
-        return self.code < 0 and not self.ours
 
 
 class Phase(enum.Enum):
     """Where the job stands."""
 
     RUNNING = "running"
+    SETTLING = "settling"
     ENDING = "ending"
     KILLING = "killing"
     FINISHED = "finished"
 
 
 class Supervisor:
-    """Supervises ``size`` workers that must all succeed; each gets ``grace`` seconds between TERM and KILL."""
+    """Supervises ``size`` workers that must all succeed; each gets ``grace`` seconds between TERM and KILL.
+
+    Reports of workers must be handed in before the deaths that follow from them.
+    """
 
     def __init__(self, size: int, grace: float) -> None:
         self.size = size
         self.grace = grace
         self.phase = Phase.RUNNING
         self.wake_at: float | None = None  # when to send TimePassed, at the latest
-        self.deaths: list[Death] = []  # in the order in which they happened
+        self.blame = Blame()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
         self._alive: set[int] = set()
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
@@ -111,45 +124,60 @@ class Supervisor:
             case Begin():
                 self._alive = set(range(self.size))
                 return [Start(rank) for rank in range(self.size)]
-            case Exited(rank, code):
-                return self._exited(rank, code, now)
             case Interrupted(signum):
                 return self._interrupted(signum, now)
             case TimePassed():
                 return self._time_passed(now)
+            case Exited(rank, code):
+                self._alive.discard(rank)
+                self.blame.died(Death(rank, code, now, ours=(rank, -code) in self._sent))
+            case Joined(rank, name):
+                self.blame.joined(rank, name)
+            case Left(rank, shut_down, agreed):
+                self.blame.left(rank, shut_down, agreed)
+            case Failed(rank, lost):
+                if not any(rank == asked for asked, _ in self._sent):  # else it fails of being ended
+                    self.blame.failed(rank, lost)
+        return self._go_on(now)
+
+    @property
+    def deaths(self) -> list[Death]:
+        """How workers ended, in the order in which they did."""
+        return self.blame.deaths
 
     @property
     def cause(self) -> Death | None:
         """The failure that ended the job; none if all went well or the user ended it."""
-        failures = [death for death in self.deaths if death.failed]
-        if self.interrupted_by is not None or not failures:
-            return None
-        first = failures[0]
-        killed = (death for death in failures if death.by_foreign_signal and death.at - first.at <= SAME_INSTANT)
-        return next(killed, first)
+        return None if self.interrupted_by is not None else self.blame.cause()
 
     @property
     def exit_code(self) -> int:
-        """What the launcher exits with: the cause's code, 128 + the number where it was a signal."""
+        """What the launcher exits with: the cause's code, 128 + the number where it was a signal, else 1."""
         if self.interrupted_by is not None:
             return 128 + self.interrupted_by
-        if self.cause is None:
+        if (cause := self.cause) is None:
             return 0
-        return self.cause.code if self.cause.code > 0 else 128 - self.cause.code
+        if cause.by_foreign_signal:
+            return 128 - cause.code
+        return max(cause.code, 1)
 
-    def _exited(self, rank: int, code: int, now: float) -> list[Instruction]:
-        self._alive.discard(rank)
-        death = Death(rank, code, now, ours=(rank, -code) in self._sent)
-        self.deaths.append(death)
+    def _go_on(self, now: float) -> list[Instruction]:
+        """After a report or a death."""
         if not self._alive:
             self._finish()
-        elif death.failed and self.phase is Phase.RUNNING:
-            return self._end(signal.SIGTERM, now)
-        return []
+        elif self.phase is Phase.RUNNING and self.blame.failure():
+            self.phase, self.wake_at = Phase.SETTLING, now + SETTLE
+        if self.phase is not Phase.SETTLING:
+            return []
+        if not self.blame.failure():  # a worker that reported a failure has succeeded after all
+            self.phase, self.wake_at = Phase.RUNNING, None
+            return []
+        return self._end(signal.SIGTERM, now) if self.blame.settled() else []
 
     def _interrupted(self, signum: int, now: float) -> list[Instruction]:
-        if self.phase is Phase.RUNNING:
-            self.interrupted_by = signum
+        if self.phase in (Phase.RUNNING, Phase.SETTLING):
+            if self.phase is Phase.RUNNING:
+                self.interrupted_by = signum
             return self._end(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM, now)
         # The user asks again, or does not want to wait for the end of a job that failed.
         return self._kill(now) if self.phase is Phase.ENDING else []
@@ -157,6 +185,8 @@ class Supervisor:
     def _time_passed(self, now: float) -> list[Instruction]:
         if self.wake_at is None or now < self.wake_at:
             return []
+        if self.phase is Phase.SETTLING:
+            return self._end(signal.SIGTERM, now)
         if self.phase is Phase.ENDING:
             return self._kill(now)
         self._finish()

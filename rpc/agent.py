@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future
+from ..core.worker_reports import reporter
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
 from .caller import Caller
@@ -132,6 +133,8 @@ class Agent:
         self._waker = waker or Ticker(self.tick, self.soon, self.now, f"telegrad-{self.name}-ticker")
         self._known.set_result(None)
         current.register(self)
+        if launcher := reporter():
+            launcher.joined(self.name)
 
     def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
         """End everything at once: calls under way fail, handles are void, threads end. Saying it again does nothing."""
@@ -141,6 +144,8 @@ class Agent:
             return
         self.closed = reason
         current.unregister(self)
+        if (launcher := reporter()) and self._known.done():
+            launcher.left(agreed=self.leaving)  # first, so that the launcher knows before peers can fail of it
         last = goodbye(reason) if farewell else None
         for peer in self.peers:
             for connection in peer.connections():

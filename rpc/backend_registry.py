@@ -50,7 +50,7 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
     plan = plan_rendezvous(options.init_method, rank, world_size)
     lanes = _make_lanes(options.lanes or DEFAULT_LANES)
     try:
-        agent = Agent(name, plan.rank, options, lanes=lanes)
+        agent = Agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
     except BaseException:
         _close_lanes(lanes)
         raise

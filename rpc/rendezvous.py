@@ -7,12 +7,15 @@ whom.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
+from ..core import job_secrets
 from ..core.errors import RendezvousError
+from ..core.worker_reports import reporter
 from ..proto.telegrad_pb2 import WorkerRecord
 from .addresses import loopback_address
 from .agent import Agent
@@ -20,6 +23,7 @@ from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
 from .rendezvous_file import meet_in_file
 from .rendezvous_tcp import RendezvousHost, join
+from .security import SECRET_VARIABLE
 
 
 class Rendezvous(Protocol):
@@ -86,6 +90,7 @@ class Plan:
     rendezvous: Rendezvous
     rank: int
     world_size: int
+    secret: bytes | None = None  # of a job whose workers this process started; None: the environment's or the user's
 
 
 def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan:
@@ -99,6 +104,8 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
         if given is not None and not isinstance(given, int):
             raise TypeError(f"{argument} must be a whole number; you gave {given!r}")
     url = urlsplit(init_method)
+    if url.scheme == "env":
+        _check_not_a_workers_child()
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
     rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")
     if world_size is None or world_size < 0:
@@ -107,7 +114,15 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
         raise RendezvousError(
             f"rank={rank} with world_size={world_size} makes no sense; ranks go from 0 to world_size - 1"
         )
-    return Plan(_rendezvous(init_method, url.scheme, url.netloc, url.path), rank, world_size)
+    rendezvous = _rendezvous(init_method, url.scheme, url.netloc, url.path)
+    return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
+
+
+def _own_secret(rendezvous: Rendezvous) -> bytes | None:
+    if SECRET_VARIABLE in os.environ or not isinstance(rendezvous, TcpRendezvous):
+        return None
+    secret = job_secrets.secret_of(int(rendezvous.address.rpartition(":")[2]))
+    return None if secret is None else secret.encode()
 
 
 def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendezvous:
@@ -118,6 +133,17 @@ def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendez
     if scheme == "file" and path:
         return FileRendezvous(path)
     raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port and file:///path")
+
+
+def _check_not_a_workers_child() -> None:
+    """Refuse the workers that a script starts itself under ``telegrad run``: they have inherited one worker's place."""
+    worker = os.environ.get("TELEGRAD_WORKER")
+    if worker is not None and multiprocessing.parent_process() is not None and reporter() is None:
+        raise RendezvousError(
+            f"a process that was started with multiprocessing by the worker {worker!r} cannot join its job: RANK, MASTER_PORT "
+            f"and so on in the environment are that worker's. If the script starts its own workers, run it with `python` and "
+            f"not with `telegrad run`; if not, let `telegrad run -n` start as many as you need"
+        )
 
 
 def _variable(name: str) -> str:

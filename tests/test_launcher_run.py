@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.processes
 
 LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
-LIMIT = 10
+LIMIT = 60
 TOLD_WAITING = "print('waiting', flush=True)\nwhile True: signal.pause()\n"
 
 
@@ -224,7 +224,7 @@ signal.pause()
     began = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     _, err = ended(process, 137)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < LIMIT
     assert err.startswith(
         "telegrad: root cause: worker0 (rank 0) died of SIGKILL (9): "
         "killed, perhaps by the out-of-memory killer or kill -9\n"
@@ -288,7 +288,7 @@ def test_workers_that_do_not_listen_are_killed_with_what_they_started(job, tmp_p
     began = time.monotonic()
     (tmp_path / "go").write_text("")
     _, err = ended(process, 3)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < LIMIT
     assert watched.all_died()
     assert "root cause: worker1 (rank 1) exited with code 3" in err
     assert "    worker0: ended by the launcher with SIGKILL (9)" in err

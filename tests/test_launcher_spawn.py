@@ -207,12 +207,27 @@ def test_what_cannot_be_called_or_sent_is_refused(fn, args, said):
     "options, said",
     [
         ({"nprocs": 0}, "`nprocs` must be at least 1, you gave 0"),
+        ({"nprocs": 10**12}, "`nprocs` 1000000000000 is too many: a job on one machine has at most 4096 workers"),
         ({"start_method": "thread"}, "one of spawn, fork, fork"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, said):
     with pytest.raises(ValueError, match=said):
         spawn(print, **options)
+
+
+@pytest.mark.parametrize("nprocs", [2.0, True, "2"])
+def test_a_number_of_processes_is_a_whole_number(nprocs):
+    with pytest.raises(TypeError, match=r"`nprocs` must be a whole number of processes, you gave"):
+        spawn(print, nprocs=nprocs)
+
+
+@pytest.mark.parametrize("times", [{"timeout": float("nan")}, {"grace_period": float("inf")}, {"timeout": -1}])
+def test_times_that_make_no_sense_are_refused(functions, folder, times):
+    context = spawn(functions.report, (str(folder),), join=False)
+    with pytest.raises(ValueError, match=r"`(timeout|grace_period)` must be a number of seconds from 0 to 1728000"):
+        context.join(**times)
+    assert context.join()
 
 
 PROGRAM = """

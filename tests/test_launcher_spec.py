@@ -1,6 +1,7 @@
 """What is refused before anything starts, and how it is said; and what the command line makes of its arguments."""
 
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -76,8 +77,17 @@ def test_the_version_is_the_installed_one(telegrad):
         (["package"], "'package' is a directory and not a script"),
         (["--python", "/nowhere/python", "train.py"], "there is no interpreter '/nowhere/python'"),
         (["--python", "train.py", "train.py"], "there is no interpreter 'train.py' that you may execute"),
-        (["--grace", "-1", "train.py"], "the grace must be a number of seconds, zero or more; you gave -1.0"),
+        (["--grace", "-1", "train.py"], "the grace must be a number of seconds from 0 to 1728000, you gave -1.0"),
         (["--grace", "nan", "train.py"], "the grace must be"),
+        (["--grace", "inf", "train.py"], "the grace must be"),
+        (["--grace", "1e300", "train.py"], "the grace must be"),
+        (
+            ["-n", "1000000000000", "train.py"],
+            "-n 1000000000000 is too many: a job on one machine has at most 4096 workers",
+        ),
+        (["-n", "9" * 5000, "train.py"], "-n takes a whole number of workers, you gave '99999"),
+        (["--roles", "ps,trainer=1000000000000", "train.py"], "--roles: 1000000000001 is too many"),
+        (["--roles", f"ps,trainer={'9' * 5000}", "train.py"], "is too many"),
         (["-m", "no_such_module_anywhere.x"], "there is no module 'no_such_module_anywhere'"),
         (["-m", "train.py"], "'train.py' is a path: leave -m out"),
         (["-m", ".x"], "you gave '.x'"),
@@ -99,6 +109,13 @@ def test_bad_input_is_refused_in_one_paragraph(telegrad, arguments, said):
 def test_a_command_line_that_makes_no_sense_is_refused(telegrad, arguments):
     code, output, jobs = telegrad(*arguments)
     assert code == 2 and jobs == [] and "Error" in output
+
+
+def test_more_workers_than_files_for_them_are_refused(telegrad, monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1024, 1024))
+    code, output, jobs = telegrad("run", "-n", "1000", "train.py")
+    assert code == 2 and jobs == []
+    assert output.startswith("telegrad: -n 1000 needs 4064 open files, and this process may have 1024: start fewer")
 
 
 def test_a_script_that_may_not_be_read_is_refused(monkeypatch):

@@ -5,12 +5,16 @@ import random
 import signal
 
 import pytest
+from telegrad.launcher.blame import SAME_INSTANT
 from telegrad.launcher.supervisor import (
-    SAME_INSTANT,
+    SETTLE,
     UNKILLABLE,
     Begin,
     Exited,
+    Failed,
     Interrupted,
+    Joined,
+    Left,
     Phase,
     Signal,
     Start,
@@ -136,6 +140,162 @@ def test_in_every_order_of_deaths_the_killed_worker_is_the_cause(order):
     for i, rank in enumerate(order):
         supervisor.handle(Exited(rank, codes[rank]), 1.0 + i / 10)
     assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
+
+
+# What workers report.
+
+
+def joined(*names):
+    """A supervisor whose workers have joined a job under these names."""
+    supervisor = begun(len(names))
+    for rank, name in enumerate(names):
+        supervisor.handle(Joined(rank, name), 0.1)
+    return supervisor
+
+
+def in_causal_orders(*chains):
+    """Every order of events that keeps the order of each chain."""
+    if not any(chains):
+        yield []
+    for i, chain in enumerate(chains):
+        if chain:
+            rest = [*chains[:i], chain[1:], *chains[i + 1 :]]
+            yield from ([chain[0], *order] for order in in_causal_orders(*rest))
+
+
+def play(supervisor, events, now=1.0):
+    """Hand the events in, a moment apart; what the supervisor ends dies of it in the end."""
+    told = []
+    for event in events:
+        now += 0.01
+        told += supervisor.handle(event, now)
+    for rank in {each.rank for each in told} - {death.rank for death in supervisor.deaths}:
+        supervisor.handle(Exited(rank, -TERM), now + 0.01)
+    return supervisor
+
+
+CULPRIT = [Failed(1), Left(1, shut_down=False, agreed=False), Exited(1, 1)]
+
+
+@pytest.mark.parametrize("lost", [("w1",), ()], ids=["blames", "says nothing"])
+def test_a_culprit_that_reports_is_the_cause_however_late_it_ends(lost):
+    """It reports before it says goodbye, so its report comes before those of whoever failed of that."""
+    victims = [[Failed(rank, lost), Exited(rank, 1)] for rank in (0, 2)]
+    for events in in_causal_orders(CULPRIT[1:], *victims):
+        supervisor = play(joined("w0", "w1", "w2"), [CULPRIT[0], *events])
+        assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 1
+
+
+@pytest.mark.parametrize("code", [-KILL, -signal.SIGSEGV, 3])
+def test_a_silent_death_is_the_cause_in_whatever_order_it_is_seen(code):
+    victims = [[Failed(rank, ("w1",)), Left(rank, shut_down=False, agreed=False), Exited(rank, 1)] for rank in (0, 2)]
+    for events in in_causal_orders([Exited(1, code)], *victims):
+        supervisor = play(joined("w0", "w1", "w2"), events)
+        assert supervisor.cause.rank == 1 and supervisor.exit_code == (3 if code == 3 else 128 - code)
+
+
+def test_blame_is_followed_along_a_chain_in_every_order():
+    """Each worker failed because it lost the next; the last raised an error of its own."""
+    names = ("a", "b", "c", "d")
+    for order in itertools.permutations(range(4)):
+        events = [Failed(rank, names[rank + 1 : rank + 2]) for rank in order] + [Exited(rank, 1) for rank in order]
+        assert play(joined(*names), events).cause.rank == 3
+
+
+def test_workers_that_blame_each_other_are_no_endless_circle():
+    supervisor = joined("w0", "w1")
+    events = [Failed(0, ("w1",)), Failed(1, ("w0",)), Exited(0, 1), Exited(1, 1)]
+    assert play(supervisor, events).cause.rank in (0, 1) and supervisor.exit_code == 1
+
+
+def test_a_blamed_worker_has_time_to_end_by_itself():
+    supervisor = joined("w0", "w1", "w2")
+    assert supervisor.handle(Failed(0, ("w1",)), 1.0) == supervisor.handle(Exited(0, 1), 1.1) == []
+    assert supervisor.phase is Phase.SETTLING and supervisor.wake_at == 1.0 + SETTLE
+    assert supervisor.handle(Exited(1, 3), 2.0) == [Signal(2, TERM)], "now the cause is known"
+    supervisor.handle(Exited(2, -TERM), 2.1)
+    assert supervisor.cause.rank == 1 and supervisor.exit_code == 3
+
+
+def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():
+    supervisor = joined("w0", "w1")
+    supervisor.handle(Failed(0, ("w1",)), 1.0)
+    supervisor.handle(Exited(0, 1), 1.1)
+    assert supervisor.handle(TimePassed(), 1.0 + SETTLE) == [Signal(1, TERM)]
+    supervisor.handle(Exited(1, -TERM), 7.0)
+    assert supervisor.cause.rank == 0
+
+
+def test_a_culprit_that_takes_too_long_to_end_is_ended_and_stays_the_cause():
+    supervisor = joined("w0", "w1")
+    supervisor.handle(Failed(1), 1.0)
+    assert supervisor.handle(TimePassed(), 1.0 + SETTLE) == [Signal(0, TERM), Signal(1, TERM)]
+    supervisor.handle(Failed(0), 7.0)  # of being ended
+    supervisor.handle(Exited(0, 1), 7.1)
+    supervisor.handle(Exited(1, -TERM), 7.1)
+    assert supervisor.cause.rank == 1 and supervisor.cause.ours and supervisor.exit_code == 1
+
+
+def test_a_worker_that_ends_without_shutdown_while_others_need_it_is_the_cause():
+    supervisor = joined("w0", "w1")
+    left = [Left(1, shut_down=False, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
+    assert play(supervisor, left).cause.rank == 1 and supervisor.exit_code == 1
+    assert supervisor.blame.ended_early(1)
+
+
+def test_one_that_called_shutdown_is_not():
+    supervisor = joined("w0", "w1")
+    left = [Left(1, shut_down=True, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
+    assert play(supervisor, left).cause.rank == 0 and not supervisor.blame.ended_early(1)
+
+
+def test_ending_without_shutdown_alone_ends_no_job():
+    supervisor = play(joined("w0", "w1"), [Left(1, shut_down=False, agreed=False), Exited(1, 0), Exited(0, 0)])
+    assert supervisor.phase is Phase.FINISHED and supervisor.cause is None and supervisor.exit_code == 0
+    assert supervisor.blame.ended_early(0) and supervisor.blame.ended_early(1)
+
+
+def test_a_crash_that_follows_a_reported_error_is_not_the_cause():
+    supervisor = joined("w0", "w1")
+    assert play(supervisor, [Failed(1), Exited(0, -signal.SIGABRT), Exited(1, 1)]).cause.rank == 1
+
+
+def test_a_reported_error_of_a_worker_that_succeeds_ends_nothing():
+    supervisor = joined("w0", "w1")
+    supervisor.handle(Failed(1), 1.0)
+    supervisor.handle(Exited(1, 0), 1.1)
+    assert supervisor.phase is Phase.RUNNING and supervisor.wake_at is None
+
+
+def test_an_interruption_while_a_failure_settles_ends_all_and_the_failure_stays_the_cause():
+    supervisor = joined("w0", "w1")
+    supervisor.handle(Failed(1), 1.0)
+    assert supervisor.handle(Interrupted(INT), 1.1) == [Signal(0, INT), Signal(1, INT)]
+    play(supervisor, [Exited(0, -INT), Exited(1, 1)])
+    assert supervisor.cause.rank == 1 and supervisor.interrupted_by is None
+
+
+def test_the_loss_of_a_worker_that_the_launcher_does_not_know_blames_nobody():
+    supervisor = joined("w0")
+    assert play(supervisor, [Failed(0, ("parent",)), Exited(0, 1)]).cause.rank == 0
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_culprit_is_found_in_a_random_tree_of_blame(seed):
+    """Each worker but one failed of the loss of another that failed before; deaths are seen in any order."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    ranks = rng.sample(range(8), 8)
+    lost = {rank: f"w{rng.choice(ranks[:i])}" for i, rank in enumerate(ranks) if i}
+    code = rng.choice([1, 3, -KILL, 0])
+    chains = [[Failed(rank, (lost[rank],)), Exited(rank, 1)] for rank in ranks[1:]] + [[Exited(ranks[0], code)]]
+    if code == 1:
+        chains[-1].insert(0, Failed(ranks[0]))
+    events = []
+    while chains := [chain for chain in chains if chain]:
+        events.append(rng.choice(chains).pop(0))
+    supervisor = play(joined(*(f"w{rank}" for rank in range(8))), events)
+    assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == ranks[0] and supervisor.exit_code != 0
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -18,6 +18,8 @@ from collections.abc import Collection
 from contextlib import suppress
 
 MARK = "TELEGRAD_JOB"
+HELPERS = (b"from multiprocessing.resource_tracker import main", b"from multiprocessing.forkserver import main")
+"""What Python starts for itself, and ends a moment after its worker."""
 PATIENCE = 0.5
 """Seconds between TERM and KILL: enough for helpers that clean up when their worker is gone, like multiprocessing's."""
 
@@ -35,15 +37,25 @@ def members(job: str, sessions: Collection[int]) -> list[int]:
 
 
 def end(job: str, sessions: Collection[int]) -> list[int]:
-    """Ends every process of the job, with TERM and then KILL; returns the ids of those that it found."""
+    """Ends every process of the job, with TERM and then KILL; returns the ids of those that it found, helpers of Python
+    excepted."""
     found = members(job, sessions)
+    noteworthy = [pid for pid in found if not _is_helper(pid)]
     _signal_and_wait(found, job, sessions, signal.SIGTERM, PATIENCE)
     for _ in range(10):  # again, because a process may fork while we look
         survivors = members(job, sessions)
         if not survivors:
             break
         _signal_and_wait(survivors, job, sessions, signal.SIGKILL, PATIENCE)
-    return found
+    return noteworthy
+
+
+def _is_helper(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as command:
+            return any(argument.startswith(HELPERS) for argument in command.read().split(b"\0"))
+    except OSError:  # it has ended by itself
+        return True
 
 
 def _belongs(pid: int, job: str, sessions: Collection[int]) -> bool:

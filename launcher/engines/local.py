@@ -1,4 +1,4 @@
-"""Carries a supervisor's instructions out with processes on this machine: one thread, one loop, no polling.
+"""Carries a supervisor's instructions out with processes on this machine: one thread, one loop.
 
 Deaths are seen through pidfds in an epoll set, whose ready list keeps the order in which they happened. Each worker
 leads a session of its own, so that a terminal's Ctrl-C reaches the launcher only, and reaches the workers once. A
@@ -21,8 +21,21 @@ from typing import Protocol
 
 from ..environment import helpful_defaults, job_environment, rank_environment, reserve_port
 from ..errors import LogDirError
+from ..reports import LOOK_EVERY, Reports
 from ..spec import JobSpec
-from ..supervisor import Begin, Event, Exited, Instruction, Interrupted, Phase, Signal, Start, Supervisor, TimePassed
+from ..supervisor import (
+    Begin,
+    Event,
+    Exited,
+    Failed,
+    Instruction,
+    Interrupted,
+    Phase,
+    Signal,
+    Start,
+    Supervisor,
+    TimePassed,
+)
 from . import leftovers
 
 CHUNK = 1 << 16
@@ -34,6 +47,7 @@ class Display(Protocol):
     """Where the workers' output is shown while the job runs."""
 
     columns: int  # what is left for a worker's own text
+    quiet: bool  # tracebacks are left out
 
     def write(self, rank: int, data: bytes, now: float) -> None:
         """A worker wrote ``data``."""
@@ -55,7 +69,8 @@ class LocalEngine:
     def __init__(self, spec: JobSpec, log_dir: Path, display: Display) -> None:
         self.supervisor = Supervisor(len(spec.workers), spec.grace)
         self.left_running: list[int] = []  # what the workers left behind, ended by now
-        self._spec = spec
+        self.reports = Reports()
+        self.spec = spec
         self._log_dir = log_dir
         self._display = display
         self._job = os.urandom(8).hex()
@@ -68,6 +83,7 @@ class LocalEngine:
     def run(self) -> Supervisor:
         """Runs the job to its end; returns the supervisor, which knows how it went."""
         with ExitStack() as stack:
+            stack.callback(self.reports.close)
             self._selector = stack.enter_context(selectors.DefaultSelector())
             port = stack.enter_context(closing(reserve_port())).getsockname()[1]
             self._environment = self._shared_environment(port)
@@ -79,7 +95,7 @@ class LocalEngine:
         return self.supervisor
 
     def _shared_environment(self, port: int) -> dict[str, str]:
-        size = len(self._spec.workers)
+        size = len(self.spec.workers)
         own = {"PYTHONUNBUFFERED": "1", "COLUMNS": str(self._display.columns)}
         return {
             **helpful_defaults(size),
@@ -92,19 +108,28 @@ class LocalEngine:
     def _loop(self) -> None:
         while self.supervisor.phase is not Phase.FINISHED:
             if self._events:
-                for instruction in self.supervisor.handle(self._events.popleft(), time.monotonic()):
-                    self._carry_out(instruction)
+                self._handle(self._events.popleft())
                 continue
-            for key, _ in self._selector.select(self._timeout()):
+            ready = self._selector.select(self._timeout())
+            for report in self.reports.read():  # first: whatever else is ready may be a consequence
+                self._handle(report)
+            for key, _ in ready:
                 key.data()
             now = time.monotonic()
             self._show(partial(self._display.tick, now))
             if self.supervisor.wake_at is not None and now >= self.supervisor.wake_at:
                 self._events.append(TimePassed())
 
-    def _timeout(self) -> float | None:
-        times = [at for at in (self.supervisor.wake_at, self._display.due) if at is not None]
-        return max(0.0, min(times) - time.monotonic()) if times else None
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Failed):
+            self._drain(event.rank)  # its traceback is shown, those that follow from it are only logged
+        for instruction in self.supervisor.handle(event, time.monotonic()):
+            self._carry_out(instruction)
+        self._display.quiet = self.supervisor.phase is not Phase.RUNNING
+
+    def _timeout(self) -> float:
+        times = [at - time.monotonic() for at in (self.supervisor.wake_at, self._display.due) if at is not None]
+        return max(0.0, min([*times, LOOK_EVERY]))
 
     def _carry_out(self, instruction: Instruction) -> None:
         match instruction:
@@ -126,14 +151,15 @@ class LocalEngine:
             os.killpg(process.pid, signum)
 
     def _start(self, rank: int) -> None:
-        name = self._spec.workers[rank]
+        name = self.spec.workers[rank]
         self._logs[rank] = _open_log(self._log_dir / f"{name}.log")
         self._pipes[rank], output = os.pipe()
         os.set_blocking(self._pipes[rank], False)
         try:
             process = subprocess.Popen(
-                self._spec.command,
-                env={**self._environment, **rank_environment(rank, name)},
+                self.spec.command,
+                env={**self._environment, **rank_environment(rank, name), **self.reports.environment(rank)},
+                pass_fds=[self.reports.descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -199,7 +225,7 @@ class LocalEngine:
                 data = data[os.write(self._logs[rank], data) :]
         except OSError as error:  # a full disk must not end the job
             os.close(self._logs.pop(rank))
-            name = self._spec.workers[rank]
+            name = self.spec.workers[rank]
             print(f"telegrad: the log of {name} ends here, it cannot be written: {error}", file=sys.stderr)
 
     def _show(self, show: Callable[[], None]) -> None:

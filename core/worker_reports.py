@@ -1,0 +1,142 @@
+"""Reports of a worker to the process that launched it: it joined a job, it left it, its program failed.
+
+An exit code alone comes too late and says too little. A worker that fails says goodbye to its peers before its process
+ends, so a peer may die of that failure first. So a launcher gives its workers one anonymous file, to which each report
+is appended, as a line of JSON, *before* the goodbye. Whoever reads the file sees a failure before its consequences.
+Appending never blocks, however long the line is and whether or not anybody reads.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
+
+from .errors import WorkerLostError
+
+VARIABLE = "TELEGRAD_REPORTS"
+LONGEST_TRACEBACK = 1 << 22  # characters; the end is kept
+
+
+class Leaving(str, Enum):
+    """Way in which a worker left its job."""
+
+    AGREED = "agreed"  # all workers shut down together
+    ALONE = "alone"  # it shut down without waiting for the others
+    EXIT = "exit"  # its process ended without rpc.shutdown()
+
+
+class Reporter:
+    """Writer of the reports of this process, the launcher's worker number ``rank``. A forked child's calls do nothing."""
+
+    def __init__(self, descriptor: int, rank: int) -> None:
+        os.set_inheritable(descriptor, False)
+        self._descriptor = descriptor
+        self._rank = rank
+        self._process_id = os.getpid()
+        self._failed = self._exiting = self._watching = False
+
+    @property
+    def mine(self) -> bool:
+        """Return whether this is the process that was launched, not one that was forked from it."""
+        return os.getpid() == self._process_id
+
+    def joined(self, name: str) -> None:
+        """Report that this process is now the worker ``name`` of a job."""
+        if not self._watching:  # after rpc/ has registered its own exit handler, hence called before that
+            self._watching = True
+            atexit.register(self._process_exits)
+        self._write({"kind": "joined", "name": name})
+
+    def left(self, agreed: bool) -> None:
+        """Report that this worker is about to say goodbye to its peers."""
+        if not threading.main_thread().is_alive():  # the interpreter ends; before, what it says may be stale
+            self._report_uncaught()
+        how = Leaving.AGREED if agreed else Leaving.EXIT if self._exiting else Leaving.ALONE
+        self._write({"kind": "left", "how": how})
+
+    def failed(self, error: BaseException) -> None:
+        """Report that this worker's program ends with ``error``. Only the first report counts."""
+        if not self._failed:
+            self._failed = True
+            text = _formatted(error)
+            self._write({"kind": "failed", "traceback": text[-LONGEST_TRACEBACK:], "lost": lost_workers(error)})
+
+    def _process_exits(self) -> None:
+        self._exiting = True
+        self._report_uncaught()
+
+    def _report_uncaught(self) -> None:
+        # The interpreter sets these before it calls sys.excepthook, so a hook of the user's own does not matter.
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if isinstance(error, BaseException):
+            self.failed(error)
+
+    def _write(self, report: dict[str, object]) -> None:
+        if self.mine:
+            line = json.dumps({"rank": self._rank, **report}) + "\n"
+            with suppress(OSError):  # memory is full: the exit code must do
+                os.write(self._descriptor, line.encode())
+
+
+def lost_workers(error: BaseException) -> list[str]:
+    """Return the names of the workers whose loss caused ``error``, the nearest cause first."""
+    names = (each.worker for each in _chain(error) if isinstance(each, WorkerLostError) and each.worker)
+    return list(dict.fromkeys(names))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised from, or raised while handling, or groups."""
+    waiting, seen = [error], set()
+    while waiting:
+        each = waiting.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        causes = (each.__cause__, each.__context__, *getattr(each, "exceptions", ()))
+        waiting += [cause for cause in causes if isinstance(cause, BaseException)]
+
+
+def _formatted(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except BaseException as broken:  # a user's __str__ may raise anything, and the report must go out
+        return f"{type(error).__name__} (whose text cannot be had: it raised {type(broken).__name__})\n"
+
+
+_reporter: Reporter | None = None
+
+
+def attach(descriptor: int, rank: int) -> Reporter:
+    """Make this process report to ``descriptor``."""
+    global _reporter
+    _reporter = Reporter(descriptor, rank)
+    return _reporter
+
+
+def reporter() -> Reporter | None:
+    """Return this process's reporter; None if no launcher started this very process."""
+    if _reporter is None and VARIABLE in os.environ and multiprocessing.parent_process() is None:
+        _attach_inherited(os.environ[VARIABLE])
+    return _reporter if _reporter is not None and _reporter.mine else None
+
+
+def variable(descriptor: int, rank: int) -> dict[str, str]:
+    """Return the environment variable by which a worker that inherits ``descriptor`` finds it."""
+    return {VARIABLE: f"{descriptor}:{os.fstat(descriptor).st_ino}:{rank}"}
+
+
+def _attach_inherited(text: str) -> None:
+    """Attach to the launcher's file. Its inode tells it from another of that number, in a worker's child."""
+    descriptor, inode, rank = (int(part) for part in text.split(":"))
+    with suppress(OSError):  # not inherited
+        if os.fstat(descriptor).st_ino == inode:
+            attach(descriptor, rank)
