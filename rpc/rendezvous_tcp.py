@@ -32,9 +32,7 @@ class RendezvousHost:
         self._lane = lane
         self._opened: Future[MemberList] = Future()
         self._closed: Future[list[WorkerRecord]] = Future()
-        handler = grpc.stream_stream_rpc_method_handler(self._serve)
-        service, method = JOIN.strip("/").split("/")
-        lane.add_service(grpc.method_handlers_generic_handler(service, {method: handler}))
+        lane.serve(JOIN, self._serve)
 
     def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
         """Open the rendezvous and wait until everybody came."""

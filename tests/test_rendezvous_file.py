@@ -1,11 +1,18 @@
 """A file serves one meeting: who comes to one that failed or is over is told so, and never meets those who left."""
 
+import fcntl
+import json
+import logging
+import os
 import threading
 
 import pytest
+from google.protobuf import json_format
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.telegrad_pb2 import WorkerRecord
-from telegrad.rpc.rendezvous_file import meet_in_file
+from telegrad.rpc import notices
+from telegrad.rpc.rendezvous_file import PURPOSE, meet_in_file
+from telegrad.rpc.security import sign
 
 SECRET = b"known to the workers"
 
@@ -38,3 +45,55 @@ def test_a_finished_meeting_is_not_entered_again(path):
     assert [[record.rank for record in records] for records in met] == [[0, 1], [0, 1]]
     with pytest.raises(RendezvousError, match="finished rendezvous; delete it"):
         meet_in_file(path, SECRET, worker(0), 2, timeout=10)
+
+
+def test_lines_of_somebody_else_are_refused(path):
+    """Whoever may write into the file could put an address of its own in the place of a worker's."""
+    line = json.dumps({"world_size": 2, "worker": json_format.MessageToDict(worker(1))})
+    other = sign(b"another secret of the same kind", PURPOSE, line.encode()).hex()
+    for mac in ("", "0" * 64, other):
+        with open(path, "w") as file:
+            file.write(f"{mac} {line}\n")
+        with pytest.raises(RendezvousError, match=r"something else than lines signed with this job's secret.*new file"):
+            meet_in_file(path, SECRET, worker(0), 2, timeout=10)
+
+
+def test_a_line_that_was_changed_is_refused(path):
+    with pytest.raises(RendezvousError, match="rank 1 did not"):
+        meet_in_file(path, SECRET, worker(0), 2, timeout=0)
+    with open(path) as file:
+        text = file.read()
+    with open(path, "w") as file:
+        file.write(text.replace('"w0"', '"w9"'))
+    with pytest.raises(RendezvousError, match="something else than lines signed"):
+        meet_in_file(path, SECRET, worker(1), 2, timeout=10)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "writable"])
+def test_files_that_others_may_use_are_refused(kind, path, tmp_path):
+    if kind == "link":
+        (tmp_path / "target").touch(0o600)
+        (tmp_path / "meeting").symlink_to(tmp_path / "target")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "writable":
+        (tmp_path / "meeting").touch()
+        (tmp_path / "meeting").chmod(0o622)
+    with pytest.raises(RendezvousError, match=r"cannot be used: .*; name a new file"):
+        meet_in_file("/dev/null" if kind == "device" else path, SECRET, worker(0), 2, timeout=10)
+
+
+def test_waiting_for_the_lock_of_another_process_ends(path):
+    with open(path, "x") as file:
+        os.chmod(path, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(RendezvousError, match=r"was locked by another process.*end that process"):
+            meet_in_file(path, SECRET, worker(0), 2, timeout=0.1)
+
+
+def test_a_wait_says_for_whom(path, caplog, monkeypatch):
+    monkeypatch.setattr(notices, "FIRST_SECONDS", 0.05)
+    with caplog.at_level(logging.WARNING, "telegrad.rpc"), pytest.raises(RendezvousError):
+        meet_in_file(path, SECRET, worker(0), 3, timeout=0.5)
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "'w0' waits for the others" in told and "1 of 3 workers came; ranks 1, 2 did not" in told

@@ -24,7 +24,8 @@ from ...proto.telegrad_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, register_lane
-from .grpc_handshake import WELCOME_KEY, Acceptor, introduce, probe, translate
+from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
+from .grpc_server import make_server
 from .ioloop import acquire_loop, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
 
@@ -222,12 +223,13 @@ class GrpcLane(Lane):
         self._thread = acquire_loop()
         self._server: Any = None
         self._sessions: dict[str, AcceptedConnection] = {}
-        self._services: list[Any] = []
+        self._services: dict[str, dict[str, Any]] = {}
         self._dialed: set[asyncio.Task[None]] = set()
 
-    def add_service(self, handler: Any) -> None:
-        """Serve a further generic handler (the rendezvous) beside the lane's own; before ``listen``."""
-        self._services.append(handler)
+    def serve(self, method: str, handler: Callable[[Any, Any], Awaitable[None]]) -> None:
+        """Serve streams of ``method`` ("/service/method") with ``handler(_, context)``; before ``listen``."""
+        _, service, name = method.split("/")
+        self._services.setdefault(service, {})[name] = grpc.stream_stream_rpc_method_handler(handler)
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
         """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
@@ -261,14 +263,11 @@ class GrpcLane(Lane):
         task.add_done_callback(self._dialed.discard)
 
     async def _listen(self, host: Host, address: str) -> str:
-        methods = {
-            FRAMES.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(partial(self._accept, host)),
-            BULK.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(self._accept_bulk),
-        }
-        own = grpc.method_handlers_generic_handler(FRAMES.split("/")[1], methods)
         self._acceptor = Acceptor(host)
-        handlers = (own, self._acceptor.handlers(), *self._services)
-        self._server = grpc.aio.server(options=server_options(host.keepalive), handlers=handlers)
+        self.serve(FRAMES, partial(self._accept, host))
+        self.serve(BULK, self._accept_bulk)
+        self.serve(CHALLENGE, self._acceptor.challenge)
+        self._server = make_server(server_options(host.keepalive), self._services)
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError:  # it says no more than that it failed

@@ -64,14 +64,8 @@ class Acceptor:
         self._host = host
         self._joiners: Joiners[AcceptorHandshake] = Joiners()
 
-    def handlers(self) -> Any:
-        """Return the gRPC service that gives out challenges."""
-        service, method = CHALLENGE.strip("/").split("/")
-        return grpc.method_handlers_generic_handler(
-            service, {method: grpc.stream_stream_rpc_method_handler(self._challenge)}
-        )
-
-    async def _challenge(self, _: Any, context: Any) -> None:
+    async def challenge(self, _: Any, context: Any) -> None:
+        """Give a joiner its challenge."""
         handshake = self._host.acceptor_handshake()
         try:
             challenge = handshake.challenge(entry(context.invocation_metadata(), HELLO_KEY))

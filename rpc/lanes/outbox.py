@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import struct
 from collections import deque
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import SerializationError
+
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 BULK_BYTES = 128 * 1024  # larger frames travel in chunks on a stream of their own
 CHUNK_BYTES = 2 * 1024 * 1024
 LENGTH = struct.Struct("<I")
+MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 
 
@@ -67,13 +71,18 @@ async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
 
 
 def split_batch(batch: bytes) -> Iterator[bytes]:
-    """The frames of one stream message."""
+    """The frames of one stream message.
+
+    Raises:
+        SerializationError: it is none.
+    """
     position = 0
     while position < len(batch):
-        (length,) = LENGTH.unpack_from(batch, position)
-        position += LENGTH.size
-        yield batch[position : position + length]
-        position += length
+        start = position + LENGTH.size
+        position = start + (LENGTH.unpack_from(batch, position)[0] if start <= len(batch) else len(batch))
+        if position > len(batch):
+            raise SerializationError("a batch of frames ends in the middle of one")
+        yield batch[start:position]
 
 
 def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
@@ -101,19 +110,39 @@ def _memory(size: int) -> memoryview:
 
 
 class Assembly:
-    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved."""
+    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved.
 
-    def __init__(self) -> None:
+    A chunk says how long its frame is, and memory is taken on that word: so all that are under way may not be longer than
+    this machine's memory, and a frame's chunks must agree.
+    """
+
+    def __init__(self, most_bytes: int = MACHINE_BYTES) -> None:
         self._under_way: dict[int, tuple[memoryview, int]] = {}
+        self._room = most_bytes
 
     def add(self, message: bytes) -> memoryview | None:
-        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's."""
+        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's.
+
+        Raises:
+            SerializationError: it does not fit what came before, or this machine.
+        """
+        if len(message) <= CHUNK.size:
+            raise SerializationError("a chunk without content")
         transfer, total = CHUNK.unpack_from(message)
-        frame, position = self._under_way.get(transfer) or (_memory(total), 0)
+        frame, position = self._under_way.get(transfer) or (self._begin(total), 0)
         end = position + len(message) - CHUNK.size
+        if total != len(frame) or end > total:
+            raise SerializationError(f"a chunk of a frame of {len(frame)} bytes ends at {end}, and says it has {total}")
         frame[position:end] = memoryview(message)[CHUNK.size :]
         if end < total:
             self._under_way[transfer] = (frame, end)
             return None
         self._under_way.pop(transfer, None)
+        self._room += total
         return frame
+
+    def _begin(self, total: int) -> memoryview:
+        if total > self._room:
+            raise SerializationError(f"a frame of {total} bytes, beside those under way, exceeds this machine's memory")
+        self._room -= total
+        return _memory(total)

@@ -69,6 +69,8 @@ def decode(frame: Any, owned: bool, sender: int) -> Incoming:
     lengths = struct.unpack_from(f"<{buffers}Q", view, position)
     _read_extras(message, view[position + 8 * buffers : end])
     message.pickled = view[end : end + pickle_bytes]
+    if references > len(view):  # each takes some bytes of the extras
+        raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
     message.references = [None] * references
     _read_buffers(message, view, end + pickle_bytes, lengths, rows, owned)
     return message
