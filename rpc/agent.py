@@ -38,7 +38,7 @@ from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
 from .ticker import Note, Ticker, Timers, Waker
-from .wire.control import goodbye, read_goodbye
+from .wire.control import goodbye, read_reason
 from .wire.frames import decode
 from .wire.functions import main_script
 
@@ -294,15 +294,22 @@ class Agent:
             if not run_arrived(self.interceptors, message):
                 return
             if kind == Kind.REQUEST:
-                self.server.accept(message, connection)
+                if not self.peers.at(connection.rank).gone:
+                    self.server.accept(message, connection)
             else:
                 self.caller.complete(message)
         elif kind == Kind.CONTROL:
-            self.courier.received(connection, frame)
+            self.courier.received(self.peers.at(connection.rank), frame)
         elif kind == Kind.ACKNOWLEDGE:
-            self.courier.acknowledged(connection, frame)
+            peer = self.peers.at(connection.rank)
+            self.courier.acknowledged(peer, frame)
+            self.membership.losses.answered(peer)
+        elif kind == Kind.RELAY:
+            self.membership.relayed(frame)
         elif kind == Kind.GOODBYE:
-            self.membership.left(connection, read_goodbye(frame))
+            self.membership.left(connection, read_reason(frame))
+        elif kind == Kind.EXPELLED:
+            self.membership.losses.expelled(self.peers.at(connection.rank), read_reason(frame))
         else:
             raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
 

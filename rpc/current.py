@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from ..core.errors import AgentClosedError
+from . import expulsion
 from .lanes.ioloop import abandon_loop
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def current_agent() -> Agent:
         return _agents[0]
     if _inherited:
         _inherited[0].check_open()
+    if not _agents and (expelled := expulsion.reasons()):
+        worker, reason = expelled.popitem()
+        raise AgentClosedError(f"worker {worker!r} cannot be used: {reason}; end this process and start the job again")
     if not _agents:
         raise AgentClosedError(
             "RPC is not running in this process; call rpc.init_rpc(...) first (or again, after shutdown)"

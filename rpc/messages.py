@@ -20,6 +20,8 @@ class Kind:
     CONTROL = 3
     ACKNOWLEDGE = 4
     GOODBYE = 5
+    RELAY = 8  # a control frame on its way through a third worker
+    EXPELLED = 9  # the receiver is lost, as far as its job is concerned
 
 
 class Flag:

@@ -260,7 +260,9 @@ class Verdicts:
             for rank, reason in reasons.items():
                 self._lose(rank, Loss(reason))
         else:
-            self._close(f"it cannot reach {there}, and the side with the majority, or at a tie the lowest rank, goes on")
+            self._close(
+                f"it cannot reach {there}, and the side with the majority, or at a tie the lowest rank, goes on"
+            )
 
     def _expire(self, now: float) -> None:
         """Lose those that we found dead a while ago, if nobody vouches for them."""

@@ -1,4 +1,4 @@
-"""Frames of the control queue: a batch of numbered messages, or the numbers that arrived."""
+"""Frames of the control queue: a batch of numbered messages, or the numbers that arrived; and those that end a connection."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..messages import Kind
 from .frames import HEAD, Parts
 
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
+RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:
@@ -40,13 +41,29 @@ def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
     return struct.unpack_from(f"<{(len(frame) - HEAD.size) // 8}Q", frame, HEAD.size)
 
 
+def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
+    """Return a frame that carries another control frame through third workers."""
+    return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
+
+
+def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
+    """Return author, receiver, hops left and the frame inside."""
+    author, receiver, hops = RELAY.unpack_from(frame, HEAD.size)
+    return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
+
+
 def goodbye(reason: str) -> Parts:
     """The last frame of a connection whose sender leaves."""
     return _frame(Kind.GOODBYE, reason.encode())
 
 
-def read_goodbye(frame: Any) -> str:
-    """Why the sender leaves."""
+def expelled(reason: str) -> Parts:
+    """The last frame of a connection whose receiver counts as lost."""
+    return _frame(Kind.EXPELLED, reason.encode())
+
+
+def read_reason(frame: Any) -> str:
+    """The reason in a frame that ends a connection."""
     return bytes(memoryview(frame)[HEAD.size :]).decode()
 
 
