@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import AgentClosedError
 from . import expulsion
+from .lanes.forking import keep_for_ever
 from .lanes.ioloop import abandon_loop
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def unregister(agent: Agent) -> None:
 
 def abandon() -> None:
     """In a forked child: the parent's agents, and the gRPC objects they hold, are neither used nor destroyed here."""
+    keep_for_ever(_agents)
     _inherited.extend(_agents)
     _agents.clear()
     agent_variable.set(None)

@@ -25,6 +25,7 @@ from ...proto.telegrad_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, register_lane
+from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
 from .ioloop import acquire_loop, release_loop
@@ -154,6 +155,7 @@ class DialedConnection(GrpcConnection):
         self._identity = peer.identity
         self._address = address
         self._target = lane.target(peer, address)
+        remember(self._target)
 
     def start(self) -> None:
         self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
@@ -276,6 +278,7 @@ class GrpcLane(Lane):
                 f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
                 f"port, and give each worker its own rank"
             )
+        remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()
         return f"grpc://{address.rpartition(':')[0]}:{port}"
 
