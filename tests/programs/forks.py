@@ -75,7 +75,7 @@ def main():
             f"{how}: {len(failed)} of {count} children failed, codes {sorted(set(failed))}, {time.monotonic() - began:.1f} s"
         )
         assert not failed
-    rpc.shutdown(timeout=60)
+    rpc.shutdown(timeout=900)
     print("over", flush=True)
 
 
