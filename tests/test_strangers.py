@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -100,6 +101,25 @@ def test_connections_that_never_become_a_stream_are_closed(port):
             stranger.sendall(text)
         for stranger in strangers:
             ended(stranger)
+
+
+@pytest.fixture
+def few_descriptors(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (20, 20))
+
+
+def test_connections_are_limited_so_that_descriptors_are_left(few_descriptors, port):
+    with contextlib.ExitStack() as stack:
+        strangers = [stack.enter_context(connect(port)) for _ in range(30)]
+        assert 0 < sum(map(greeted, strangers)) <= 10
+
+
+def greeted(stranger):
+    """Whether the server took the connection: then it speaks, before it closes it."""
+    try:
+        return bool(stranger.recv(1))
+    except ConnectionResetError:
+        return False
 
 
 def test_wrong_proofs_are_counted_and_logged(port, caplog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import resource
 import secrets
@@ -135,6 +136,7 @@ def report(phases: list[Phase], console: Console) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Attack, report, and return the exit code: 1 if something happened that must not."""
     options = parse(arguments)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would tell of each connection that is closed
     options.seed = secrets.randbits(32) if options.seed is None else options.seed
     console = Console()
     console.print(f"seed {options.seed}")
