@@ -392,3 +392,65 @@ def test_a_job_whose_output_nobody_reads_any_more_ends(job):
     assert process.wait(LIMIT) == 128 + signal.SIGPIPE
     err = process.stderr.read()
     assert err.startswith("telegrad: interrupted by SIGPIPE (13)") and "Broken" not in err
+
+
+def test_ctrl_c_is_told_in_four_lines_and_tracebacks_are_in_the_logs(job, tmp_path):
+    process = job(
+        "print('waiting', flush=True)\ntry:\n    while True: signal.pause()\nfinally: print('tidied')", "-n", "3"
+    )
+    read_until(process, 3, "waiting")
+    process.send_signal(signal.SIGINT)
+    out, err = ended(process, 130)
+    assert sorted(out.splitlines()) == [f"worker{i} | tidied" for i in range(3)]
+    assert [line.split(" after ")[0] for line in err.splitlines()[:3]] == [
+        "telegrad: interrupted by SIGINT (2)",
+        "the workers:",
+        "    worker0, worker1, worker2: ended by the launcher with SIGINT (2)",
+    ]
+    assert err.count("\n") == 4
+    log_dir = re.search(r"logs: (.*)/\n", err)[1]
+    assert "\nKeyboardInterrupt\n" in (tmp_path / log_dir / "worker1.log").read_text()
+
+
+# Workers of an RPC job.
+
+RPC = """
+from telegrad import rpc
+rpc.init_rpc(f"w{os.environ['RANK']}")
+"""
+
+
+def test_a_worker_that_ends_without_shutdown_has_not_finished(job):
+    source = RPC + "if os.environ['RANK'] == '0': rpc.rpc_sync('w1', abs, (1,)); sys.exit()\nrpc.shutdown()"
+    _, err = ended(job(source, "-n", "2"), 0)
+    assert "1 worker finished in " in err and "the others:\n    worker0: ended without rpc.shutdown()\n" in err
+    assert "CancelledError" not in err
+
+
+def test_workers_that_a_script_starts_itself_are_told_to_leave_the_launcher_out(job):
+    source = """
+import multiprocessing
+from telegrad import rpc
+
+def work(i):
+    rpc.init_rpc(f"w{i}", rank=i, world_size=2)
+
+if __name__ == "__main__":
+    processes = [multiprocessing.get_context("spawn").Process(target=work, args=(i,)) for i in range(2)]
+    for process in processes: process.start()
+    for process in processes: process.join()
+    sys.exit(max(process.exitcode for process in processes))
+"""
+    out, _ = ended(job(source), 1)
+    assert "cannot join its job" in out and "run it with `python` and not with `telegrad run`" in out
+
+
+def test_pythons_own_helpers_are_no_processes_left_running(job):
+    """The resource tracker ends by itself, a moment after its worker."""
+    source = """
+from multiprocessing import resource_tracker
+resource_tracker.ensure_running()
+os._exit(0)
+"""
+    for _ in range(3):
+        assert "left running" not in ended(job(source), 0)[1]

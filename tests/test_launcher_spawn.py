@@ -16,7 +16,7 @@ from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedExc
 
 pytestmark = pytest.mark.processes
 
-LIMIT = 60
+LIMIT = 120
 JOB_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET", "TELEGRAD_WORKER")
 
 FUNCTIONS = '''
@@ -254,3 +254,80 @@ def test_processes_and_what_they_started_die_with_their_parent(functions, tmp_pa
         _, err = process.communicate()
     assert process.returncode == -signum
     assert ("KeyboardInterrupt" in err) == (signum == signal.SIGINT)
+
+
+INTERACTIVE = """
+import multiprocessing, os
+from telegrad import rpc
+from telegrad.launcher import spawn
+
+class Thing:
+    def __init__(self, number):
+        self.number = number
+
+def add_one(thing):
+    return Thing(thing.number + 1)
+
+def work(i, thing, event, connection):
+    rpc.init_rpc(f"w{i}")
+    if i == 0:
+        connection.send(rpc.rpc_sync("w1", add_one, (thing,)).number)
+        event.set()
+    rpc.shutdown()
+
+context = multiprocessing.get_context("spawn")
+event, (ours, theirs) = context.Event(), context.Pipe()
+spawn(work, (Thing(4), event, theirs), nprocs=2)
+print("got", ours.recv(), event.is_set())
+"""
+
+
+@pytest.mark.parametrize("how", ["standard input", "-c"])
+def test_what_an_interactive_main_defines_is_sent_by_value(tmp_path, how):
+    arguments, given = (["-"], INTERACTIVE) if how == "standard input" else (["-c", INTERACTIVE], None)
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, input=given, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout == "got 5 True\n", done.stderr
+
+
+def test_the_parent_can_be_a_worker_of_the_jobs_that_it_started(tmp_path):
+    """Of two at a time, each with a secret of its own, and of one whose port the user has chosen."""
+    (tmp_path / "program.py").write_text("""
+import os
+from telegrad import rpc
+from telegrad.launcher import spawn
+from telegrad.launcher.environment import reserve_port
+
+def work(i):
+    rpc.init_rpc(f"w{i + 1}", rank=i + 1, world_size=2)
+    rpc.shutdown()
+
+def join(context, **options):
+    rpc.init_rpc("w0", rank=0, world_size=2, rpc_backend_options=rpc.GrpcRpcBackendOptions(**options))
+    print(rpc.rpc_sync("w1", os.getpid) in context.pids(), flush=True)
+    rpc.shutdown()
+    context.join()
+
+if __name__ == "__main__":
+    first, second = (spawn(work, join=False) for _ in range(2))
+    for context in (second, first):
+        join(context, init_method=context.init_method)
+    with reserve_port() as port:
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1])}
+    join(spawn(work, join=False))
+""")
+    command = [sys.executable, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * LIMIT)
+    assert done.stdout == "True\n" * 3, done.stderr
+
+
+def test_a_worker_that_a_launcher_started_spawns_no_job_and_is_told_what_to_do(monkeypatch):
+    monkeypatch.setenv("TELEGRAD_WORKER", "worker0")
+    with pytest.raises(RuntimeError, match=r"this process is 'worker0', a worker that a launcher started, .*`python`"):
+        spawn(print)
+
+
+def test_a_master_port_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("MASTER_PORT", "x")
+    with pytest.raises(ValueError, match="MASTER_PORT must be a port's number, you set 'x'"):
+        spawn(print)
