@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.futures import Future
+from ..core.futures import Future, complete_once
 from .control import ControlMessage
 from .peers import Peer
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
@@ -50,10 +50,10 @@ class Courier:
     def tick(self, now: float) -> float | None:
         """Repeat what was not acknowledged in time; returns when to come back."""
         for peer in self._agent.peers:
-            due = peer.control.next_due()
+            due = _next_due(peer)
             if due is not None and due <= now:
                 self.flush(peer)
-        times = [due for peer in self._agent.peers if (due := peer.control.next_due()) is not None]
+        times = [due for peer in self._agent.peers if (due := _next_due(peer)) is not None]
         return max(min(times), now + 0.01) if times else None
 
     def received(self, peer: Peer, frame: Any) -> None:
@@ -84,10 +84,10 @@ class Courier:
     def flush_drained(self) -> None:
         """Complete ``drain`` if nothing is left to acknowledge."""
         drained = self._drained
-        if drained is None or any(peer.control.next_due() is not None for peer in self._agent.peers):
+        if drained is None or any(_next_due(peer) is not None for peer in self._agent.peers):
             return
         self._drained = None
-        drained.set_result(None)
+        complete_once(drained)  # another reader's thread may have come here too
 
     def open(self) -> int:
         """How many messages were not acknowledged yet."""
@@ -103,3 +103,9 @@ class Courier:
             self._handlers[topic](peer, payload)
         except Exception:
             logger.exception("a control message of topic %d from worker %r could not be handled", topic, peer.info.name)
+
+
+def _next_due(peer: Peer) -> float | None:
+    # Under the lock: it removes entries of acknowledged messages, and must not remove another's that it has not looked at.
+    with peer.lock:
+        return peer.control.next_due()

@@ -10,6 +10,7 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
+from telegrad.rpc.control import ControlQueue
 from telegrad.rpc.coroutines import Coroutines
 from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather
 from telegrad.rpc.shutdown import Shutdown, shut_down
@@ -117,6 +118,32 @@ def test_a_signal_handler_may_close_the_agent_that_waits_in_shutdown(cluster):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, former)
+
+
+def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
+    """What is due is looked up by the ticker, by readers and by shutdown at the same time."""
+    unlocked = []
+
+    def next_due(queue, original=ControlQueue.next_due):
+        if not any(peer.lock.locked() for agent in (a, b) for peer in agent.peers if peer.control is queue):
+            unlocked.append(queue)
+        return original(queue)
+
+    with cluster("a", "b") as (a, b), a.use():
+        monkeypatch.setattr(ControlQueue, "next_due", next_due)
+        rpc.remote("b", list).to_here()
+        together(a, b)
+    assert not unlocked
+
+
+def test_shutdown_may_be_told_twice_that_all_is_acknowledged(cluster):
+    with cluster("a") as (agent,):
+        drained, courier = Future(), agent.courier
+        courier._drained = drained
+        drained.add_done_callback(lambda done: None)
+        drained.set_result(None)  # by another reader's thread
+        courier.flush_drained()
+        assert courier._drained is None
 
 
 def test_a_part_that_fails_to_close_does_not_keep_the_others_open(cluster, caplog):
