@@ -14,6 +14,7 @@ import contextvars
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from queue import Empty, SimpleQueue
@@ -27,6 +28,8 @@ from . import current
 from .caller import Caller
 from .coroutines import Coroutines
 from .courier import Courier
+from .credits import Amount
+from .flow import Flow, may_block
 from .lanes.base import Connection, Lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .membership import Membership
@@ -38,7 +41,7 @@ from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
 from .ticker import Note, Ticker, Timers, Waker
-from .wire.control import goodbye, read_reason
+from .wire.control import decode_amount, goodbye, read_goodbye
 from .wire.frames import decode
 from .wire.functions import main_script
 
@@ -110,9 +113,10 @@ class Agent:
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
         self._waker: Waker | None = None
         self._timers = Timers()
+        self._flows = threading.Lock()
         self.caller = Caller(self)
-        self.server = Server(self, self._executor)
         self.courier = Courier(self)
+        self.server = Server(self, self._executor)
         self.membership = Membership(self)
         self.parts = [part(self) for part in _parts]
 
@@ -270,6 +274,7 @@ class Agent:
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
         """A connection ended."""
+        self.flow(connection).close()
         if not self.closed and connection.rank >= 0:
             self.membership.disconnected(connection, error)
 
@@ -291,27 +296,41 @@ class Agent:
         kind = frame[0]
         if kind in (Kind.REQUEST, Kind.REPLY):
             message = decode(frame, owned, connection.rank)
+            message.flow, message.size = connection.flow or self.flow(connection), len(frame)
             if not run_arrived(self.interceptors, message):
+                message.used()
                 return
             if kind == Kind.REQUEST:
-                if not self.peers.at(connection.rank).gone:
-                    self.server.accept(message, connection)
+                self.server.accept(message, connection)
             else:
                 self.caller.complete(message)
         elif kind == Kind.CONTROL:
-            self.courier.received(self.peers.at(connection.rank), frame)
+            self.courier.received(connection, frame)
         elif kind == Kind.ACKNOWLEDGE:
-            peer = self.peers.at(connection.rank)
-            self.courier.acknowledged(peer, frame)
-            self.membership.losses.answered(peer)
-        elif kind == Kind.RELAY:
-            self.membership.relayed(frame)
+            self.courier.acknowledged(connection, frame)
+        elif kind == Kind.CREDIT:
+            self.flow(connection).credited(decode_amount(frame))
+        elif kind == Kind.ASK:
+            self.flow(connection).asked(decode_amount(frame))
         elif kind == Kind.GOODBYE:
-            self.membership.left(connection, read_reason(frame))
-        elif kind == Kind.EXPELLED:
-            self.membership.losses.expelled(self.peers.at(connection.rank), read_reason(frame))
+            self.membership.left(connection, read_goodbye(frame))
         else:
             raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
+
+    # -- flow control
+
+    def flow(self, connection: Connection) -> Flow:
+        """What is under way on a connection; made when first asked for."""
+        if connection.flow is None:
+            with self._flows:
+                if connection.flow is None:
+                    limit = Amount(self.options.window_bytes, self.options.window_messages)
+                    connection.flow = Flow(connection, limit, self.now, self.server.resume)
+        return connection.flow
+
+    def may_block(self) -> bool:
+        """Whether this thread may wait for room. Somebody else's must tell the time meanwhile."""
+        return isinstance(self._waker, Ticker) and may_block()
 
     # -- looking
 
@@ -336,6 +355,7 @@ class Agent:
             "pending_calls": len(self.caller.table),
             "pending": self.caller.table.descriptions(),
             "serving": len(self.server.serving),
+            "flow": {peer.info.name: [self.flow(way).counts() for way in peer.connections()] for peer in self.peers},
             "control_unacknowledged": self.courier.open(),
             "joiners_refused": self.refusals.counts(),
             "peers": {peer.info.name: self.membership.describe(peer) for peer in self.peers},

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
 from .dispatch import CallTable, PendingCall
-from .messages import Flag, Incoming, Kind, Outgoing, run_not_delivered, run_sending
+from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
 from .peers import Peer
+from .wire.control import encode_ids
 from .wire.failures import rebuild_failure
 from .wire.frames import encode
 from .wire.payload import Labels, make_tensors, pack, unpack
@@ -105,6 +106,7 @@ class Caller:
 
     def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
         self.sent += 1
+        call.caller = self
         self._await(call)
         try:
             sent = self._transmit(call, encode(message), peer)
@@ -124,12 +126,19 @@ class Caller:
             )
 
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
+        block = self._agent.may_block()
         for _ in range(ROUTES):
-            connection = call.connection = self._agent.membership.route(peer)
-            if connection.send(parts):
+            connection = self._agent.membership.route(peer)
+            if self._agent.flow(connection).send(call, parts, block):
                 return True
             peer.forget(connection)
+            call.connection = None
         return False
+
+    def unsent(self, call: PendingCall) -> None:
+        """A call stood in line for a connection that closed."""
+        if self.table.take(call.id):
+            self.fail(call, RpcError(f"the connection closed before {call.what} was sent; call again"))
 
     # -- calls end
 
@@ -141,6 +150,7 @@ class Caller:
         """
         call = self.table.take(message.call_id)
         if call is None:
+            message.used()
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
         if call.message is not None:
             for interceptor in self._agent.interceptors:
@@ -163,6 +173,7 @@ class Caller:
                 value, error = None, rebuild_failure(value)
         except Exception as problem:
             error = problem
+        message.used()
         if callbacks := call.future.finish(value, error):
             self._agent.run_later(lambda: run_callbacks(callbacks))
 
@@ -177,9 +188,18 @@ class Caller:
         # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
         callbacks = call.future.finish(error=error)
         if call.message is not None:
+            self._let_go(call, call.message)
             run_not_delivered(self._agent.interceptors, call.message)
         if callbacks:
             self._agent.run_later(lambda: run_callbacks(callbacks))
+
+    def _let_go(self, call: PendingCall, message: Outgoing) -> None:
+        """Free what waits to be sent; if it was, tell the callee that nobody waits for the answer."""
+        if call.connection is None or call.connection.flow is None or call.connection.flow.give_up(call):
+            return
+        peer = self._agent.peers.at(call.to)
+        if not (peer.gone or self._agent.closed or message.flags & Flag.KEEP):
+            self._agent.courier.post(peer, Topic.CANCEL, encode_ids([call.id]))
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""

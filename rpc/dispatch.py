@@ -5,28 +5,38 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.futures import Future
-from .lanes.base import Connection
+from .flow import Departure
 from .messages import Outgoing
 
+if TYPE_CHECKING:
+    from .caller import Caller
 
-class PendingCall:
+
+class PendingCall(Departure):
     """Something awaited: a request that was sent and not answered, say. Whoever takes it out of the table completes its
     future, once."""
 
-    __slots__ = ("connection", "deadline", "future", "id", "message", "seconds", "to", "what")
+    __slots__ = ("caller", "future", "id", "message", "seconds", "to", "what")
 
     def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: str) -> None:
+        super().__init__(deadline)
         self.id = call_id
         self.to = to  # rank, or -1 for a wait that no single worker can end
         self.seconds = seconds
-        self.deadline = deadline
         self.what = what
         self.future: Future[Any] = Future()
         self.message: Outgoing | None = None
-        self.connection: Connection | None = None
+        self.caller: Caller | None = None
+
+    def over(self) -> bool:
+        return self.future.done()
+
+    def unsent(self) -> None:
+        if self.caller is not None:
+            self.caller.unsent(self)
 
 
 class CallTable:

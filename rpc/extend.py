@@ -5,9 +5,9 @@ from .calling import call_function, is_async_execution, label_parts, open_reques
 from .current import agent_variable, current_agent
 from .current import agents as open_agents
 from .intervals import IntervalSet
-from .lanes.base import Connection, Host, Lane, register_lane
+from .lanes.base import Connection, Host, Lane, Ticket, register_lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
-from .messages import Incoming, Interceptor, Kind, Method, Outgoing, Topic
+from .messages import Flag, Incoming, Interceptor, Kind, Method, Outgoing, Topic
 from .options import GrpcRpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
@@ -18,6 +18,7 @@ __all__ = [
     "Agent",
     "Connection",
     "Executor",
+    "Flag",
     "GrpcRpcBackendOptions",
     "Host",
     "InProcessLane",
@@ -32,6 +33,7 @@ __all__ = [
     "Peer",
     "RemoteTraceback",
     "ServerCall",
+    "Ticket",
     "Topic",
     "WorkerInfo",
     "agent_variable",

@@ -7,9 +7,12 @@ method; creating and fetching remote references, feeding a distributed backward 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.extend import Tensor
+
+if TYPE_CHECKING:
+    from .flow import Flow
 
 
 class Kind:
@@ -20,8 +23,8 @@ class Kind:
     CONTROL = 3
     ACKNOWLEDGE = 4
     GOODBYE = 5
-    RELAY = 8  # a control frame on its way through a third worker
-    EXPELLED = 9  # the receiver is lost, as far as its job is concerned
+    CREDIT = 6
+    ASK = 7
 
 
 class Flag:
@@ -31,6 +34,7 @@ class Flag:
     PLAIN = 2  # unpickling it runs no code but ours and NumPy's, so a reader thread may do it
     TABLES = 4  # tensors, references, buffers or extras follow the header
     EMPTY = 8  # there is no pickle: the body is None
+    KEEP = 16  # a request that runs even if its caller has given up: others rely on it
 
 
 class Method:
@@ -50,6 +54,7 @@ class Topic:
 
     MEMBERSHIP = 1
     QUIESCENCE = 2
+    CANCEL = 3
     OWNERSHIP = 16
     CONTEXT = 32
 
@@ -111,6 +116,7 @@ class Incoming:
         "call_id",
         "extras",
         "flags",
+        "flow",
         "kind",
         "method",
         "pickled",
@@ -118,6 +124,7 @@ class Incoming:
         "references",
         "requires_grad",
         "sender",
+        "size",
         "tensors",
         "timeout",
     )
@@ -130,6 +137,8 @@ class Incoming:
         self.timeout = timeout
         self.sender = sender
         self.problem = ""
+        self.size = 0  # of its frame
+        self.flow: Flow | None = None  # where its credit goes
         self.pickled: Any = b""
         self.arrays: list[Any] = []
         self.requires_grad: list[int] = []
@@ -137,6 +146,12 @@ class Incoming:
         self.references: list[Any] = []
         self.buffers: list[Any] = []
         self.extras: dict[int, bytes] = {}
+
+    def used(self) -> None:
+        """Give its credit back: a request starts, an answer was opened, or either was dropped. Once counts."""
+        flow, self.flow = self.flow, None
+        if flow is not None:
+            flow.used(self.size)
 
 
 class Interceptor:

@@ -8,6 +8,7 @@ from enum import Enum
 DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"
 UNSET_RPC_TIMEOUT = -1.0
+MIB = 1 << 20
 GIB = 1 << 30
 
 
@@ -40,6 +41,9 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         init_timeout: seconds in which all workers must have met.
         keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
             answer. Give all workers the same.
+        window_bytes: how many bytes of calls may be on their way to one worker and not begun there, and of answers not yet
+            received; beyond that the calling thread waits, within the call's time-out. A larger message goes alone.
+        window_messages: how many calls, and answers, likewise.
         max_message_bytes: size of the largest message that this worker sends, a call's arguments or its result.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
     """
@@ -51,13 +55,15 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
     init_timeout: float = field(default=60.0, kw_only=True)
     keepalive: float = field(default=10.0, kw_only=True)
     reconnect_timeout: float = field(default=10.0, kw_only=True)
+    window_bytes: int = field(default=64 * MIB, kw_only=True)
+    window_messages: int = field(default=4096, kw_only=True)
     max_message_bytes: int = field(default=4 * GIB, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
-        for name in ("max_message_bytes",):
+        for name in ("window_bytes", "window_messages", "max_message_bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a whole number above 0; you gave {number!r}")

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future
+from .flow import Departure, State
 from .lanes.base import Connection
-from .messages import Flag, Incoming, Kind, Outgoing, run_not_delivered, run_sending
+from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
+from .peers import Peer
 from .pool import Executor
+from .wire.control import decode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
 from .wire.payload import make_tensors, pack, unpack
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 logger = logging.getLogger("telegrad.rpc")
+CallKey = tuple[int, int]  # rank of the caller, id of the call there
+REMEMBERED = 4096  # cancels that may have overtaken their calls
 Handler = Callable[["ServerCall"], None]
 
 
@@ -34,6 +39,9 @@ class Server:
         self.handlers: dict[int, Handler] = {}
         self.serving: set[ServerCall] = set()
         self.accepted = 0
+        self._waiting: dict[CallKey, ServerCall] = {}  # not started: whoever takes a request out starts or drops it
+        self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
+        agent.courier.on(Topic.CANCEL, self._told)
 
     def serve(self, method: int, handler: Handler) -> None:
         """Answer requests of ``method`` with ``handler(call)``."""
@@ -41,39 +49,114 @@ class Server:
 
     def accept(self, message: Incoming, connection: Connection) -> None:
         """A request arrived. Runs in a reader's thread."""
-        deadline = self._agent.now() + message.timeout if message.timeout else 0.0
+        late = message.timeout and not message.flags & Flag.KEEP
+        deadline = self._agent.now() + message.timeout if late else 0.0
         call = ServerCall(self._agent, message, connection, deadline)
         self.accepted += 1
         self.serving.add(call)
+        self._waiting[call.key] = call
+        if call.key in self._cancelled:  # it came before
+            self.drop(call)
+            return
+        self.resume(call)
+
+    def resume(self, call: ServerCall) -> None:
+        """Let a request start as soon as a thread is free."""
         try:
             self._executor.submit(call.run)
         except RpcError as error:
-            call.fail(error)
+            if self.take(call):
+                call.fail(error)
 
-    def send(self, connection: Connection, message: Outgoing) -> None:
-        """Send an answer on the connection of its request."""
+    # -- requests that wait
+
+    def take(self, call: ServerCall) -> bool:
+        """Take a request that starts, or is dropped; False if somebody else did. It no longer counts as under way."""
+        if self._waiting.pop(call.key, None) is not call:
+            return False
+        assert call.message is not None
+        call.message.used()
+        return True
+
+    def drop(self, call: ServerCall) -> None:
+        """Nobody waits for this request any more: it does not start, if it has not."""
+        if not call.must_run and self.take(call):
+            call.message = None
+            self.served(call)
+
+    def _told(self, peer: Peer, payload: bytes) -> None:
+        for call_id in decode_ids(payload):
+            self.cancel(peer, call_id)
+
+    def cancel(self, peer: Peer, call_id: int) -> None:
+        """The caller gave a call up: it is dropped unless it has started, also if it has yet to arrive."""
+        key = (peer.info.id, call_id)
+        self._cancelled[key] = None
+        while len(self._cancelled) > REMEMBERED:
+            self._cancelled.pop(next(iter(self._cancelled)), None)
+        if (call := self._waiting.get(key)) is not None:
+            self.drop(call)
+
+    # -- answers
+
+    def send(self, call: ServerCall, message: Outgoing) -> None:
+        """Send an answer on the connection of its request, in line if the caller does not read."""
         run_sending(self._agent.interceptors, message)
+        answer = Answer(lambda: run_not_delivered(self._agent.interceptors, message))
         sent = False
         try:
-            sent = connection.send(encode(message))
+            parts = encode(message)
+            message.let_go()
+            sent = self._agent.flow(call.connection).send(answer, parts, False)
         finally:
             if not sent:
-                run_not_delivered(self._agent.interceptors, message)
+                answer.unsent()
+        if call.deadline and answer.state == State.IN_LINE:
+            self._agent.call_later(call.deadline - self._agent.now(), lambda: self._give_up(answer))
+
+    def _give_up(self, answer: Answer) -> None:
+        if answer.connection is not None and self._agent.flow(answer.connection).give_up(answer):
+            answer.unsent()
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
 
 
+class Answer(Departure):
+    """An answer on its way out. Any number may stand in line: no further request of that caller starts meanwhile."""
+
+    __slots__ = ("unsent",)
+
+    limited = False
+
+    def __init__(self, unsent: Callable[[], None]) -> None:
+        super().__init__(0.0)
+        self.unsent = unsent  # type: ignore[method-assign]
+
+
 class ServerCall:
     """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later."""
 
-    __slots__ = ("_answered", "_parked", "agent", "connection", "deadline", "message", "sender", "what")
+    __slots__ = (
+        "_answered",
+        "_parked",
+        "agent",
+        "connection",
+        "deadline",
+        "key",
+        "message",
+        "must_run",
+        "sender",
+        "what",
+    )
 
     def __init__(self, agent: Agent, message: Incoming, connection: Connection, deadline: float) -> None:
         self.agent = agent
         self.message: Incoming | None = message
         self.sender = message.sender
+        self.key: CallKey = (message.sender, message.call_id)
+        self.must_run = bool(message.flags & Flag.KEEP)
         self.connection = connection
         self.deadline = deadline
         self.what = ""
@@ -85,17 +168,23 @@ class ServerCall:
         """Whether nothing runs for it any more and nobody waits for its answer."""
         if not self._parked:
             return False
-        late = self.deadline > 0 and self.agent.now() > self.deadline
-        return late or bool(self.agent.peers.at(self.sender).gone)
+        return self._late() or bool(self.agent.peers.at(self.sender).gone)
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
-        message = self.message
-        assert message is not None
-        if self.agent.closed or (self.deadline and self.agent.now() > self.deadline):
-            self.agent.server.served(self)
+        message, server = self.message, self.agent.server
+        if message is None or (message.flow is not None and message.flow.hold(self)):
+            return  # dropped; or answers to its caller stand in line, and ``Server.resume`` brings it here again
+        if not server.take(self):
+            return
+        gone = self.agent.peers.at(self.sender).gone and not self.must_run
+        if self.agent.closed or gone or self._late():
+            server.served(self)
             return
         self.agent.new_context().run(self._serve, message)
+
+    def _late(self) -> bool:
+        return self.deadline > 0 and self.agent.now() > self.deadline
 
     def _serve(self, message: Incoming) -> None:
         try:
@@ -174,7 +263,8 @@ class ServerCall:
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
-        self.agent.server.send(self.connection, message)
+        if not self._late():  # else nobody waits for it
+            self.agent.server.send(self, message)
         self._answered = True
         self.agent.server.served(self)
 

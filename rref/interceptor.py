@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rpc.extend import Incoming, Interceptor, Method, Outgoing
+from ..rpc.extend import Flag, Incoming, Interceptor, Method, Outgoing
 from .context import RRefContext
 from .encoding import decode_carrier, encode_carrier
 from .forks import Fork
@@ -44,9 +44,7 @@ class ReferenceInterceptor(Interceptor):
         if creates:
             creation: Creation = message.notes[NUMBER]
             creation.fork, carrier = self.context.create(to, forks)
-            message.timeout = (
-                0.0  # the owner must not drop it when it is late: others may know of the reference by then
-            )
+            message.flags |= Flag.KEEP  # also when it is late: others may know of the reference by then
         else:
             carrier = self.context.outgoing(to, forks)
         message.notes[NUMBER] = carrier

@@ -8,29 +8,52 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future
 from ...proto.telegrad_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 
+if TYPE_CHECKING:
+    from ..flow import Flow
+
+HEAD_BYTES = 24  # of a frame that has a ticket
+
+
+class Ticket(ABC):
+    """Names a frame that was given to ``Connection.send``. ``place``, where it waits, is for the lane to use."""
+
+    __slots__ = ("place",)
+
+    def __init__(self) -> None:
+        self.place: Any = None
+
+    @abstractmethod
+    def restamp(self, head: bytes) -> bytes:
+        """The frame's first ``HEAD_BYTES`` bytes as they are right now. A lane asks when a frame leaves that had to wait."""
+
 
 class Connection(ABC):
-    """A way to one peer. ``rank`` is -1 until the peer has proven who it is."""
+    """A way to one peer. ``rank`` is -1 until the peer has proven who it is. ``flow`` is the agent's."""
 
     rank: int = -1
     scheme: str = ""
+    flow: Flow | None = None
 
     def start(self) -> None:
         """Begin to connect; for a dialed connection, once. Its host hears of the outcome later, or from inside this call."""
 
     @abstractmethod
-    def send(self, parts: list[Any]) -> bool:
+    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
         """Queue one frame, given as bytes-like parts. Any thread; never blocks; the memory may change afterwards.
 
         Returns:
             False if the connection is closed. True promises nothing: it may still break.
         """
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        """Let go of a frame that waits. Any thread. True if it was still there: the peer will not receive it."""
+        return False
 
     @abstractmethod
     def close(self, last: list[Any] | None = None) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import resource
-import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -24,12 +23,12 @@ from ...core.errors import RendezvousError
 from ...proto.telegrad_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
-from .base import Connection, Host, Lane, register_lane
-from .forking import remember
+from .base import Connection, Host, Lane, Ticket, register_lane
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
 from .ioloop import acquire_loop, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
+from .waiting import SmallFrame, Transfer, Waits
 
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
@@ -93,15 +92,31 @@ class GrpcConnection(Connection):
         self._bulk = Outbox(loop)
         self._transfers = itertools.count()
 
-    def send(self, parts: list[Any]) -> bool:
+    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
         if self.closed:
             return False
-        if sum(map(len, parts)) > BULK_BYTES:
-            # Chunk by chunk, so that the first is on its way while the next is copied.
-            for chunk in chunks(next(self._transfers), parts):
-                self._bulk.put(chunk)
+        size = sum(map(len, parts))
+        if size > BULK_BYTES:
+            self._send_bulk(parts, size, ticket)
         else:
-            self._frames.put(b"".join(parts))
+            self._frames.put(SmallFrame(b"".join(parts), ticket))
+        return True
+
+    def _send_bulk(self, parts: list[Any], size: int, ticket: Ticket | None) -> None:
+        number = next(self._transfers)
+        transfer = Transfer(number, size, ticket)
+        # Chunk by chunk, so that the first is on its way while the next is copied.
+        for chunk in chunks(number, parts):
+            if not transfer.add(chunk):
+                break
+            self._bulk.put(transfer)  # once for each chunk: transfers take turns
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        waits: Waits | None = ticket.place
+        if waits is None or not waits.withdraw():
+            return False
+        if isinstance(waits, Transfer):
+            self._bulk.put(waits)  # once more: if it has begun, the receiver must hear that it ends here
         return True
 
     def close(self, last: list[Any] | None = None) -> None:
@@ -110,6 +125,11 @@ class GrpcConnection(Connection):
         self.closed = True
         self._bulk.put(None)
         self._frames.put(None)
+
+    def _ended(self) -> None:
+        self.closed = True
+        self._bulk.clear()
+        self._frames.clear()
 
     async def _pump_frames(self, read: Read, write: Write, done_writing: Finish | None = None) -> None:
         await _first_of(self._write_frames(write, done_writing), self._read_frames(read))
@@ -133,8 +153,9 @@ class GrpcConnection(Connection):
                 self.host.received(self, frame, False)
 
     async def _write_bulk(self, write: Write) -> None:
-        while (chunk := await self._bulk.get()) is not None:
-            await write(chunk)
+        while (transfer := await self._bulk.get()) is not None:
+            if chunk := transfer.take():
+                await write(chunk)
         await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
 
     async def _read_bulk(self, read: Read) -> None:
@@ -155,7 +176,6 @@ class DialedConnection(GrpcConnection):
         self._identity = peer.identity
         self._address = address
         self._target = lane.target(peer, address)
-        remember(self._target)
 
     def start(self) -> None:
         self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
@@ -170,17 +190,19 @@ class DialedConnection(GrpcConnection):
         except asyncio.CancelledError:
             pass
         except Exception as problem:
-            error = problem if isinstance(problem, OSError) else shortage() or translate(problem, self._target)
+            error = translate(problem, self._target)
         finally:
-            self.closed = True
+            self._ended()
             await channel.close()
             self.host.disconnected(self, error)
 
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         handshake = self.host.dialer_handshake(self._identity, self._address)
-        await connect(channel, 2 * self.host.keepalive)
-        # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
-        stream = await introduce(channel, FRAMES, handshake)
+        seconds = 2 * self.host.keepalive
+        try:
+            stream = await asyncio.wait_for(introduce(channel, FRAMES, handshake), seconds)
+        except asyncio.TimeoutError:
+            raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
@@ -205,7 +227,7 @@ class AcceptedConnection(GrpcConnection):
         except Exception as problem:
             error = translate(problem, "its dialer")
         finally:
-            self.closed = True
+            self._ended()
             if not self.over.done():
                 self.over.set_result(None)
             self.host.disconnected(self, error)
@@ -278,7 +300,6 @@ class GrpcLane(Lane):
                 f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
                 f"port, and give each worker its own rank"
             )
-        remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()
         return f"grpc://{address.rpartition(':')[0]}:{port}"
 
@@ -311,34 +332,6 @@ class GrpcLane(Lane):
             await asyncio.gather(*late, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(CLOSE_SECONDS)
-
-
-async def connect(channel: grpc.aio.Channel, seconds: float) -> None:
-    """Wait until the peer's transport answers, which needs no thread of its Python.
-
-    Raises:
-        ConnectionResetError: it does not.
-    """
-    try:
-        await asyncio.wait_for(_ready(channel), seconds)
-    except asyncio.TimeoutError:
-        raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
-
-
-async def _ready(channel: grpc.aio.Channel) -> None:
-    while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.READY:
-        if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-            raise ConnectionResetError("its transport did not connect")
-        await channel.wait_for_state_change(state)
-
-
-def shortage() -> OSError | None:
-    """Return the error with which the system denies this process a socket now: gRPC does not tell it from other failures."""
-    try:
-        socket.socket().close()
-    except OSError as error:
-        return error
-    return None
 
 
 async def _wait(future: asyncio.Future[None]) -> None:

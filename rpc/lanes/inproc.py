@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import RendezvousError
 from ...proto.telegrad_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
-from .base import Connection, Host, Lane, register_lane
+from .base import Connection, Host, Lane, Ticket, register_lane
 
 Deliver = Callable[[Callable[[], None]], None]
 
@@ -59,7 +59,7 @@ class InProcessConnection(Connection):
         if self.connect is not None:
             self.network.deliver(self.connect)
 
-    def send(self, parts: list[Any]) -> bool:
+    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
         frame = bytearray().join(parts)
         with self._lock:
             if self._closed:

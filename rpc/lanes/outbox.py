@@ -47,6 +47,10 @@ class Outbox:
             await self._waiter
         return self._items.popleft()
 
+    def clear(self) -> None:
+        """Let go of everything: the stream is no more."""
+        self._items.clear()
+
     def __len__(self) -> int:
         return len(self._items)
 
@@ -60,14 +64,15 @@ async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
     """Every small frame that waits now, up to a limit, as one stream message; and whether the outbox was closed."""
     pieces: list[bytes] = []
     size = 0
-    frame = await outbox.get()
-    while frame is not None:
-        pieces += (LENGTH.pack(len(frame)), frame)
-        size += len(frame)
+    waiting = await outbox.get()
+    while waiting is not None:
+        if frame := waiting.take():
+            pieces += (LENGTH.pack(len(frame)), frame)
+            size += len(frame)
         if size > BATCH_BYTES or not len(outbox):
             break
-        frame = await outbox.get()
-    return b"".join(pieces), frame is None
+        waiting = await outbox.get()
+    return b"".join(pieces), waiting is None
 
 
 def split_batch(batch: bytes) -> Iterator[bytes]:
@@ -126,9 +131,12 @@ class Assembly:
         Raises:
             SerializationError: it does not fit what came before, or this machine.
         """
-        if len(message) <= CHUNK.size:
-            raise SerializationError("a chunk without content")
+        if len(message) < CHUNK.size:
+            raise SerializationError("a chunk without a header")
         transfer, total = CHUNK.unpack_from(message)
+        if len(message) == CHUNK.size:
+            self._cut(transfer, total)
+            return None
         frame, position = self._under_way.get(transfer) or (self._begin(total), 0)
         end = position + len(message) - CHUNK.size
         if total != len(frame) or end > total:
@@ -140,6 +148,13 @@ class Assembly:
         self._under_way.pop(transfer, None)
         self._room += total
         return frame
+
+    def _cut(self, transfer: int, total: int) -> None:
+        """The sender took the rest of a transfer back."""
+        frame, _ = self._under_way.pop(transfer, (b"", 0))
+        if total or not frame:
+            raise SerializationError("a chunk without content")
+        self._room += len(frame)
 
     def _begin(self, total: int) -> memoryview:
         if total > self._room:

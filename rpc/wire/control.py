@@ -1,4 +1,4 @@
-"""Frames of the control queue: a batch of numbered messages, or the numbers that arrived; and those that end a connection."""
+"""Small frames: batches of control messages, the numbers of those that arrived, credits, the last words of a connection."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..control import ControlMessage
+from ..credits import Amount
 from ..messages import Kind
 from .frames import HEAD, Parts
 
+AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
-RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:
@@ -33,23 +34,37 @@ def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
 
 def encode_acknowledgement(ids: list[int]) -> Parts:
     """The frame that tells the sender what arrived."""
-    return _frame(Kind.ACKNOWLEDGE, struct.pack(f"<{len(ids)}Q", *ids))
+    return _frame(Kind.ACKNOWLEDGE, encode_ids(ids))
 
 
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
     """The ids that the peer has."""
-    return struct.unpack_from(f"<{(len(frame) - HEAD.size) // 8}Q", frame, HEAD.size)
+    return decode_ids(memoryview(frame)[HEAD.size :])
 
 
-def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
-    """Return a frame that carries another control frame through third workers."""
-    return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
+def encode_ids(ids: list[int]) -> bytes:
+    """Numbers of messages, or ids of calls."""
+    return struct.pack(f"<{len(ids)}Q", *ids)
 
 
-def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
-    """Return author, receiver, hops left and the frame inside."""
-    author, receiver, hops = RELAY.unpack_from(frame, HEAD.size)
-    return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
+def decode_ids(data: Any) -> tuple[int, ...]:
+    """The reverse of ``encode_ids``."""
+    return struct.unpack_from(f"<{len(data) // 8}Q", data)
+
+
+def encode_credit(used: Amount) -> Parts:
+    """The frame that tells how much its sender has used."""
+    return _frame(Kind.CREDIT, AMOUNT.pack(*used))
+
+
+def encode_ask(goal: Amount) -> Parts:
+    """The frame that asks for a credit as soon as it has reached ``goal``."""
+    return _frame(Kind.ASK, AMOUNT.pack(*goal))
+
+
+def decode_amount(frame: Any) -> Amount:
+    """The amount in a credit, or in the request for one."""
+    return Amount(*AMOUNT.unpack_from(frame, HEAD.size))
 
 
 def goodbye(reason: str) -> Parts:
@@ -57,13 +72,8 @@ def goodbye(reason: str) -> Parts:
     return _frame(Kind.GOODBYE, reason.encode())
 
 
-def expelled(reason: str) -> Parts:
-    """The last frame of a connection whose receiver counts as lost."""
-    return _frame(Kind.EXPELLED, reason.encode())
-
-
-def read_reason(frame: Any) -> str:
-    """The reason in a frame that ends a connection."""
+def read_goodbye(frame: Any) -> str:
+    """Why the sender leaves."""
     return bytes(memoryview(frame)[HEAD.size :]).decode()
 
 

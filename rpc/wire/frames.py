@@ -76,6 +76,12 @@ def decode(frame: Any, owned: bool, sender: int) -> Incoming:
     return message
 
 
+def restamp(head: bytes, seconds: float) -> bytes:
+    """The header of a message that has so many seconds left now, if it has a deadline at all."""
+    kind, flags, method, call_id, timeout = HEAD.unpack(head)
+    return HEAD.pack(kind, flags, method, call_id, seconds) if timeout else head
+
+
 def _head(message: Outgoing, flags: int) -> bytes:
     return HEAD.pack(message.kind, flags, message.method, message.call_id, message.timeout)
 

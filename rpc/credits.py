@@ -1,0 +1,164 @@
+"""Credits: how many bytes and messages one direction of a connection may have under way. Two pure state machines.
+
+A message is *under way* from when it is sent until its receiver has used it: a request until it starts or is dropped, an
+answer until it is opened or dropped. ``Window``, at the sender, lets a message go while there is room, and otherwise
+keeps it in line. ``Ledger``, at the receiver, counts what was used. Both count from the connection's beginning, so credits
+and questions that are repeated or overtake one another do no harm.
+
+Credits cost nothing while there is room. A sender whose window is half full *asks* for a count to be reached, and the
+receiver tells when it is. So a steady stream never stops, and a call that nobody waits behind needs no message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Amount(NamedTuple):
+    """A number of bytes, and of messages."""
+
+    bytes: int
+    messages: int
+
+
+class Window:
+    """The sender's half. Keys name messages; ``ask`` must be called after each event."""
+
+    __slots__ = ("_asked", "_bytes", "_line", "_line_bytes", "_messages", "_returned", "limit")
+
+    def __init__(self, limit: Amount) -> None:
+        self.limit = limit
+        self._bytes = 0  # sent so far; what was withdrawn does not count
+        self._messages = 0
+        self._returned = Amount(0, 0)
+        self._asked: Amount | None = None  # the receiver will tell when it has used this much
+        self._line: dict[Any, int] = {}  # messages without room and their sizes, the first come first
+        self._line_bytes = 0
+
+    @property
+    def under_way(self) -> Amount:
+        """What was sent and, as far as is known here, not used."""
+        return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
+
+    @property
+    def line(self) -> Amount:
+        """What waits for room."""
+        return Amount(self._line_bytes, len(self._line))
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something stands in line."""
+        return bool(self._line)
+
+    def has_room(self, size: int) -> bool:
+        """Whether a message would go at once."""
+        return not self._line and self._fits(size)
+
+    def offer(self, key: Any, size: int) -> bool:
+        """Send a message, if True; otherwise it stands in line."""
+        if self.has_room(size):
+            self._bytes += size
+            self._messages += 1
+            return True
+        self._line[key] = size
+        self._line_bytes += size
+        return False
+
+    def returned(self, used: Amount) -> list[Any]:
+        """A credit arrived. Returns the messages to send now, in their order."""
+        known = self._returned
+        self._returned = Amount(max(known.bytes, used.bytes), max(known.messages, used.messages))
+        self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
+        return self._advance()
+
+    def withdraw(self, size: int) -> list[Any]:
+        """A message that was sent will not arrive after all. Returns the messages to send now."""
+        self._bytes -= size
+        self._messages -= 1
+        return self._advance()
+
+    def leave(self, key: Any) -> tuple[bool, list[Any]]:
+        """Give a message up that stands in line: whether it did, and the messages to send now."""
+        size = self._line.pop(key, None)
+        if size is None:
+            return False, []
+        self._line_bytes -= size
+        return True, self._advance()
+
+    def ask(self) -> Amount | None:
+        """The count to ask the receiver for, if there is something new to ask."""
+        sent, limit = (self._bytes, self._messages), self.limit
+        under_way = self.under_way
+        if not self._line and under_way.bytes <= limit.bytes // 2 and under_way.messages <= limit.messages // 2:
+            return None
+        first = next(iter(self._line.values()), 0)
+        room = max(0, min(limit.bytes // 2, limit.bytes - first))
+        goal = Amount(sent[0] - room, sent[1] - limit.messages // 2 if room else sent[1])
+        asked = self._asked
+        if asked is not None and asked.bytes <= goal.bytes and asked.messages <= goal.messages:
+            return None  # the answer to that comes first
+        self._asked = (
+            goal if asked is None else Amount(min(asked.bytes, goal.bytes), min(asked.messages, goal.messages))
+        )
+        return self._asked
+
+    def _fits(self, size: int) -> bool:
+        under_way = self._bytes - self._returned.bytes
+        if not under_way:
+            return True  # also for one that is larger than the window
+        room = under_way + size <= self.limit.bytes
+        return room and self._messages - self._returned.messages < self.limit.messages
+
+    def clear(self) -> list[Any]:
+        """The connection ended. Returns what stood in line."""
+        waiting = list(self._line)
+        self._line.clear()
+        self._line_bytes = 0
+        return waiting
+
+    def _advance(self) -> list[Any]:
+        going: list[Any] = []
+        while self._line:
+            key, size = next(iter(self._line.items()))
+            if not self._fits(size):
+                break
+            del self._line[key]
+            self._line_bytes -= size
+            self._bytes += size
+            self._messages += 1
+            going.append(key)
+        return going
+
+
+class Ledger:
+    """The receiver's half: each method returns the credit to send, if it is time for one."""
+
+    __slots__ = ("_bytes", "_messages", "_wanted")
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._messages = 0
+        self._wanted: Amount | None = None
+
+    def used(self, size: int) -> Amount | None:
+        """A message of that size was used, or dropped."""
+        self._bytes += size
+        self._messages += 1
+        return self._answer() if self._wanted is not None else None
+
+    def asked(self, goal: Amount) -> Amount | None:
+        """The sender wants to know when that much was used. Of several questions the lowest counts."""
+        wanted = self._wanted
+        self._wanted = goal if wanted is None else Amount(min(wanted[0], goal[0]), min(wanted[1], goal[1]))
+        return self._answer()
+
+    def _answer(self) -> Amount | None:
+        used = Amount(self._bytes, self._messages)
+        if self._wanted is None or not _reached(used, self._wanted):
+            return None
+        self._wanted = None
+        return used
+
+
+def _reached(count: Amount, goal: Amount) -> bool:
+    return count.bytes >= goal.bytes and count.messages >= goal.messages
