@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import PROGRAMS
 
 pytestmark = pytest.mark.processes
+
+PROGRAM = Path(__file__).parent / "programs" / "root_cause.py"
 
 
 @pytest.fixture
@@ -15,7 +17,7 @@ def judged(tmp_path, monkeypatch):
     monkeypatch.delenv("TELEGRAD_WORKER", raising=False)
 
     def judge(*arguments):
-        command = [sys.executable, str(PROGRAMS / "root_cause.py"), *arguments]
+        command = [sys.executable, str(PROGRAM), *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
 
