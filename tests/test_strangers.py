@@ -15,8 +15,9 @@ from pathlib import Path
 import grpc
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AuthenticationError, RendezvousError, SerializationError
+from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
 from telegrad.launcher.environment import job_environment, reserve_port
+from telegrad.proto.telegrad_pb2 import WorkerRecord
 from telegrad.rpc import notices
 from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
@@ -137,6 +138,30 @@ def test_wrong_proofs_are_counted_and_logged(port, caplog):
             stranger.close("its test ended")
     assert refused() == {"it does not know this job's secret": 1}
     assert "turned away a joiner at ipv4:127.0.0.1: it does not know this job's secret" in caplog.text
+
+
+def test_a_worker_that_is_reached_at_an_address_not_its_own_is_refused():
+    """As if someone in between passed everything on; ``localhost`` stands for its address."""
+    options = GrpcRpcBackendOptions(rpc_timeout=20, reconnect_timeout=1.0)
+    a, b = (
+        Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known to the workers") for rank, name in enumerate("ab")
+    )
+    try:
+        for agent in (a, b):
+            agent.listen()
+        false = WorkerRecord()
+        false.CopyFrom(b.record)
+        false.addresses[0] = false.addresses[0].replace("127.0.0.1", "localhost")
+        a.start([a.record, false])
+        b.start([a.record, b.record])
+        with a.use(), pytest.raises(RpcError):
+            rpc.rpc_sync("b", abs, (-1,))
+        assert set(b.debug_info()["joiners_refused"]) == {
+            "it dialed an address of another worker, and was passed on to this one"
+        }
+    finally:
+        for agent in (a, b):
+            agent.close("its test ended")
 
 
 @pytest.mark.processes
