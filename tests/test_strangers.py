@@ -186,10 +186,15 @@ def test_what_a_chunk_claims_is_checked_before_memory_is_taken():
         assembly.add(CHUNK.pack(1, 500) + b"x")
     with pytest.raises(SerializationError, match="ends at 602"):
         assembly.add(CHUNK.pack(1, 600) + b"x" * 601)
-    with pytest.raises(SerializationError, match="without content"):
-        assembly.add(CHUNK.pack(1, 600))
+    for unknown in (CHUNK.pack(5, 600), CHUNK.pack(5, 0)):
+        with pytest.raises(SerializationError, match="without content"):
+            assembly.add(unknown)
+    with pytest.raises(SerializationError, match="without a header"):
+        assembly.add(b"")
     assert bytes(assembly.add(CHUNK.pack(1, 600) + b"y" * 599)) == b"x" + b"y" * 599
     assert assembly.add(CHUNK.pack(3, 1000) + b"x") is None  # what is complete makes room
+    assert assembly.add(CHUNK.pack(3, 0)) is None
+    assert assembly.add(CHUNK.pack(4, 1000) + b"x") is None  # and so does what was taken back
 
 
 def test_a_batch_that_ends_too_early():
