@@ -126,10 +126,9 @@ class Caller:
             )
 
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
-        block = self._agent.may_block()
         for _ in range(ROUTES):
             connection = self._agent.membership.route(peer)
-            if self._agent.flow(connection).send(call, parts, block):
+            if self._agent.flow(connection).send(call, parts, self._agent.may_block):
                 return True
             peer.forget(connection)
             call.connection = None

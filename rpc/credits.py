@@ -24,13 +24,17 @@ class Amount(NamedTuple):
 class Window:
     """The sender's half. Keys name messages; ``ask`` must be called after each event."""
 
-    __slots__ = ("_asked", "_bytes", "_line", "_line_bytes", "_messages", "_returned", "limit")
+    __slots__ = ("_ask_above", "_asked", "_bytes", "_line", "_line_bytes", "_messages", "_returned", "limit")
 
     def __init__(self, limit: Amount) -> None:
         self.limit = limit
         self._bytes = 0  # sent so far; what was withdrawn does not count
         self._messages = 0
         self._returned = Amount(0, 0)
+        self._ask_above = (
+            limit.bytes // 2,
+            limit.messages // 2,
+        )  # counts of what was sent: then half of the window is full
         self._asked: Amount | None = None  # the receiver will tell when it has used this much
         self._line: dict[Any, int] = {}  # messages without room and their sizes, the first come first
         self._line_bytes = 0
@@ -68,6 +72,8 @@ class Window:
         """A credit arrived. Returns the messages to send now, in their order."""
         known = self._returned
         self._returned = Amount(max(known.bytes, used.bytes), max(known.messages, used.messages))
+        limit = self.limit
+        self._ask_above = (self._returned.bytes + limit.bytes // 2, self._returned.messages + limit.messages // 2)
         self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
         return self._advance()
 
@@ -88,8 +94,7 @@ class Window:
     def ask(self) -> Amount | None:
         """The count to ask the receiver for, if there is something new to ask."""
         sent, limit = (self._bytes, self._messages), self.limit
-        under_way = self.under_way
-        if not self._line and under_way.bytes <= limit.bytes // 2 and under_way.messages <= limit.messages // 2:
+        if not self._line and sent[0] <= self._ask_above[0] and sent[1] <= self._ask_above[1]:
             return None
         first = next(iter(self._line.values()), 0)
         room = max(0, min(limit.bytes // 2, limit.bytes - first))

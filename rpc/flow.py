@@ -84,8 +84,8 @@ class Flow:
 
     # -- sending
 
-    def send(self, departure: Departure, parts: list[Any], block: bool) -> bool:
-        """Send a message, or put it in line; ``block``: wait there with it.
+    def send(self, departure: Departure, parts: list[Any], may_block: Callable[[], bool]) -> bool:
+        """Send a message, or put it in line, and wait there with it if this thread may.
 
         Returns:
             False if the connection is closed, and it was not sent.
@@ -94,9 +94,14 @@ class Flow:
             RpcError: the line is full.
         """
         departure.size = sum(map(len, parts))
-        if not self._enter(departure, parts, block, block):
+        if self._enter(departure, parts, False, False):
+            return self._dispatch(departure)
+        block = may_block()
+        if block:
+            self._enter(departure, parts, True, True)
+        else:
             # This thread goes on, and its user may change the memory: a copy stands in line.
-            self._enter(departure, [b"".join(parts)], True, block)
+            self._enter(departure, [b"".join(parts)], True, False)
         if departure.state == State.IN_LINE and departure.over():
             self.give_up(departure)  # it ended before it stood in line, where whoever ended it would have found it
         if departure.gate is not None:
@@ -110,13 +115,14 @@ class Flow:
             departure.state, departure.gate = State.NEW, None
             if self.closed:
                 return True
-            if not queue and not self._window.has_room(departure.size):
+            room = self._window.has_room(departure.size)
+            if not room and not queue:
                 return False
-            if block or not departure.limited or self._window.has_room(departure.size) or self._queues(departure.size):
+            if room or block or not departure.limited or self._queues(departure.size):
                 departure.connection, departure.parts = self._connection, parts
-                going = self._window.offer(departure, departure.size)
-                departure.state = State.SENDING if going else State.IN_LINE
-                departure.gate = None if going or not block else Future()
+                self._window.offer(departure, departure.size)
+                departure.state = State.SENDING if room else State.IN_LINE
+                departure.gate = None if room or not block else Future()
             ask = self._window.ask()
         if ask is not None:
             self._connection.send(encode_ask(ask))

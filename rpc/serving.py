@@ -107,7 +107,7 @@ class Server:
         try:
             parts = encode(message)
             message.let_go()
-            sent = self._agent.flow(call.connection).send(answer, parts, False)
+            sent = self._agent.flow(call.connection).send(answer, parts, _never)
         finally:
             if not sent:
                 answer.unsent()
@@ -267,6 +267,10 @@ class ServerCall:
             self.agent.server.send(self, message)
         self._answered = True
         self.agent.server.served(self)
+
+
+def _never() -> bool:
+    return False
 
 
 def _too_large(kind: str) -> SerializationError:

@@ -1,0 +1,78 @@
+"""What waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
+
+import struct
+
+from telegrad.rpc.lanes import waiting
+from telegrad.rpc.lanes.base import HEAD_BYTES, Ticket
+from telegrad.rpc.lanes.outbox import CHUNK, CHUNK_BYTES, Assembly, chunks
+from telegrad.rpc.lanes.waiting import SmallFrame, Transfer
+from telegrad.rpc.messages import Outgoing
+from telegrad.rpc.wire.frames import HEAD, decode, encode, restamp
+
+
+class Stamp(Ticket):
+    def restamp(self, head):
+        return restamp(head, 0.25)
+
+
+def request(size):
+    made = Outgoing(1, 1, 7, 5.0, 1)
+    made.pickled = [bytes(size)]
+    return encode(made)
+
+
+def transfer(number, parts, ticket=None):
+    made = Transfer(number, sum(map(len, parts)), ticket)
+    assert all(made.add(chunk) for chunk in chunks(number, parts))
+    return made
+
+
+def test_a_header_has_the_length_that_lanes_know():
+    assert HEAD.size == HEAD_BYTES
+
+
+def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
+    for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
+        monkeypatch.setattr(waiting, "LATE_SECONDS", late)
+        small = SmallFrame(b"".join(request(10)), Stamp()).take()
+        assert decode(small, False, 0).timeout == seconds and len(small) == HEAD.size + 10
+        large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
+        while frame is None:
+            frame = assembly.add(large.take())
+        assert decode(frame, True, 0).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
+
+
+def test_no_deadline_stays_no_deadline():
+    head = HEAD.pack(1, 2, 3, 4, 0.0)
+    assert restamp(head, 7.0) == head
+    assert HEAD.unpack(restamp(HEAD.pack(1, 2, 3, 4, 9.0), 7.0)) == (1, 2, 3, 4, 7.0)
+
+
+def test_a_small_frame_is_taken_or_withdrawn():
+    first, second = SmallFrame(b"first", None), SmallFrame(b"second", None)
+    assert first.withdraw() and not first.withdraw() and first.take() == b""
+    assert second.take() == b"second" and not second.withdraw()
+
+
+def test_a_transfer_that_has_not_begun_leaves_nothing():
+    waits = transfer(1, [bytes(3 * CHUNK_BYTES)])
+    assert waits.withdraw() and not waits.withdraw()
+    assert waits.take() == b"" and not waits.add(b"more")
+
+
+def test_the_receiver_forgets_a_transfer_that_was_cut_short():
+    waits, assembly = transfer(1, [bytes(2 * CHUNK_BYTES)]), Assembly(2 * CHUNK_BYTES)
+    assert assembly.add(waits.take()) is None
+    assert waits.withdraw()
+    assert assembly.add(waits.take()) is None and not assembly._under_way
+    assert waits.take() == b""
+    whole = transfer(2, [bytes(2 * CHUNK_BYTES)])  # there is room again
+    assert assembly.add(whole.take()) is None and assembly.add(whole.take()) is not None
+
+
+def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
+    waits = transfer(1, [bytes(CHUNK_BYTES + 1)])
+    assert struct.calcsize("<QQ") == CHUNK.size
+    waits.take()
+    waits.take()
+    assert not waits.withdraw()
