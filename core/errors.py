@@ -45,18 +45,27 @@ class RpcTimeoutError(RpcError, TimeoutError):
     """The deadline passed before the answer came."""
 
 
-class WorkerLostError(RpcError, ConnectionError):
-    """The worker that should answer is gone for good: it died, fell silent, or was replaced.
-
-    ``worker`` is its name.
-    """
-
+class _WorkerConnectionError(RpcError, ConnectionError):
     def __init__(self, message: str, worker: str = "") -> None:
         super().__init__(message)
         self.worker = worker
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (WorkerLostError, (str(self), self.worker))
+        return (type(self), (str(self), self.worker))
+
+
+class WorkerLostError(_WorkerConnectionError):
+    """The worker that should answer is gone for good: it died, fell silent, or was replaced.
+
+    ``worker`` is its name.
+    """
+
+
+class LinkCutError(_WorkerConnectionError):
+    """The link to the worker that should answer is cut, and the worker stays in the job: calls work when the link is back.
+
+    ``worker`` is its name.
+    """
 
 
 class UnknownWorkerError(RpcError, LookupError):

@@ -32,8 +32,8 @@ else:
     TensorMethods = object
 
 
-# Held while a leaf's gradient changes: passes in several threads may reach the same leaf. Reentrant, because an
-# allocation inside may run a finalizer, and that may run a backward pass of its own.
+# Held while a leaf's gradient is replaced or added to in place: passes in several threads may reach the same leaf. No tensor
+# operation runs under it. Reentrant, because even NumPy may let a finalizer run, and that a backward pass of its own.
 grad_lock = threading.RLock()
 
 
@@ -166,14 +166,12 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         Warns:
             UserWarning: this is the result of an operation and does not retain its gradient, so it has none.
         """
-        if type(self._grad) is Lent:
+        while isinstance(lent := self._grad, Lent):
+            own = Tensor(lent.own())
             with grad_lock:
-                lent = self._grad
-                if isinstance(lent, Lent):
-                    own = Tensor(lent.own())
-                    if self._grad is lent:  # making it may have run a finalizer that ran a pass
-                        self._grad = own
-        elif self._grad is None and self._edge is not None and not self.retains_grad:
+                if self._grad is lent:  # else another thread, or a finalizer that ran a pass, was faster
+                    self._grad = own
+        if self._grad is None and self._edge is not None and not self.retains_grad:
             warnings.warn(
                 "you read .grad of a tensor that is not a leaf: a backward pass does not fill it; call retain_grad() on it "
                 "before, or read the .grad of the leaf that you meant",

@@ -93,15 +93,35 @@ class ContextMessage(_message.Message):
     since: int
     def __init__(self, kind: _Optional[int] = ..., context: _Optional[int] = ..., since: _Optional[int] = ...) -> None: ...
 
-class WorkerLost(_message.Message):
-    __slots__ = ("rank", "incarnation", "reason")
+class MembershipReport(_message.Message):
+    __slots__ = ("version", "notes", "lost")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    notes: _containers.RepeatedCompositeFieldContainer[LinkNote]
+    lost: _containers.RepeatedCompositeFieldContainer[LostWorker]
+    def __init__(self, version: _Optional[int] = ..., notes: _Optional[_Iterable[_Union[LinkNote, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ...) -> None: ...
+
+class LinkNote(_message.Message):
+    __slots__ = ("rank", "finding", "reason")
     RANK_FIELD_NUMBER: _ClassVar[int]
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    FINDING_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     rank: int
-    incarnation: int
+    finding: int
     reason: str
-    def __init__(self, rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, rank: _Optional[int] = ..., finding: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class LostWorker(_message.Message):
+    __slots__ = ("rank", "reason", "left")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    reason: str
+    left: bool
+    def __init__(self, rank: _Optional[int] = ..., reason: _Optional[str] = ..., left: bool = ...) -> None: ...
 
 class QuiescenceMessage(_message.Message):
     __slots__ = ("kind", "round", "counts", "open", "ranks")

@@ -41,7 +41,7 @@ from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
 from .ticker import Note, Ticker, Timers, Waker
-from .wire.control import decode_amount, goodbye, read_goodbye
+from .wire.control import decode_amount, goodbye, read_reason
 from .wire.frames import decode
 from .wire.functions import main_script
 
@@ -301,19 +301,28 @@ class Agent:
                 message.used()
                 return
             if kind == Kind.REQUEST:
-                self.server.accept(message, connection)
+                if self.peers.at(connection.rank).gone:
+                    message.used()
+                else:
+                    self.server.accept(message, connection)
             else:
                 self.caller.complete(message)
         elif kind == Kind.CONTROL:
-            self.courier.received(connection, frame)
+            self.courier.received(self.peers.at(connection.rank), frame)
         elif kind == Kind.ACKNOWLEDGE:
-            self.courier.acknowledged(connection, frame)
+            peer = self.peers.at(connection.rank)
+            self.courier.acknowledged(peer, frame)
+            self.membership.losses.answered(peer)
+        elif kind == Kind.RELAY:
+            self.membership.relayed(frame)
         elif kind == Kind.CREDIT:
             self.flow(connection).credited(decode_amount(frame))
         elif kind == Kind.ASK:
             self.flow(connection).asked(decode_amount(frame))
         elif kind == Kind.GOODBYE:
-            self.membership.left(connection, read_goodbye(frame))
+            self.membership.left(connection, read_reason(frame))
+        elif kind == Kind.EXPELLED:
+            self.membership.losses.expelled(self.peers.at(connection.rank), read_reason(frame))
         else:
             raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.futures import Future, complete_once
 from .control import ControlMessage
-from .lanes.base import Connection
 from .peers import Peer
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 
@@ -57,9 +56,8 @@ class Courier:
         times = [due for peer in self._agent.peers if (due := _next_due(peer)) is not None]
         return max(min(times), now + 0.01) if times else None
 
-    def received(self, connection: Connection, frame: Any) -> None:
-        """A batch of control messages arrived."""
-        peer = self._agent.peers.at(connection.rank)
+    def received(self, peer: Peer, frame: Any) -> None:
+        """A batch of control messages arrived; the acknowledgement goes back by any way that there is."""
         for number, topic, payload in decode_control(frame):
             with peer.lock:
                 fresh = peer.control.receive(number, topic)
@@ -68,11 +66,10 @@ class Courier:
         with peer.lock:
             acknowledgements = peer.control.take_acks()
         if acknowledgements:
-            connection.send(encode_acknowledgement(acknowledgements))
+            self._agent.membership.send_control(peer, encode_acknowledgement(acknowledgements))
 
-    def acknowledged(self, connection: Connection, frame: Any) -> None:
+    def acknowledged(self, peer: Peer, frame: Any) -> None:
         """The peer has received some of ours."""
-        peer = self._agent.peers.at(connection.rank)
         with peer.lock:
             peer.control.acknowledge(decode_acknowledgement(frame))
         self.flush_drained()
@@ -98,7 +95,7 @@ class Courier:
 
     def _transmit(self, peer: Peer, messages: list[ControlMessage]) -> None:
         if messages and not peer.gone:
-            self._agent.membership.any_route(peer).send(encode_control(messages))
+            self._agent.membership.send_control(peer, encode_control(messages))
             self._agent.wake_by(self._agent.now() + 1.0)
 
     def _deliver(self, peer: Peer, topic: int, payload: bytes) -> None:

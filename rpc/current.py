@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from ..core.errors import AgentClosedError
+from . import expulsion
+from .lanes.forking import keep_for_ever
 from .lanes.ioloop import abandon_loop
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def unregister(agent: Agent) -> None:
 
 def abandon() -> None:
     """In a forked child: the parent's agents, and the gRPC objects they hold, are neither used nor destroyed here."""
+    keep_for_ever(_agents)
     _inherited.extend(_agents)
     _agents.clear()
     agent_variable.set(None)
@@ -53,6 +56,9 @@ def current_agent() -> Agent:
         return _agents[0]
     if _inherited:
         _inherited[0].check_open()
+    if not _agents and (expelled := expulsion.reasons()):
+        worker, reason = expelled.popitem()
+        raise AgentClosedError(f"worker {worker!r} cannot be used: {reason}; end this process and start the job again")
     if not _agents:
         raise AgentClosedError(
             "RPC is not running in this process; call rpc.init_rpc(...) first (or again, after shutdown)"

@@ -1,23 +1,28 @@
-"""Who is there: admits visitors, dials and redials, and carries out the verdict that a worker is lost."""
+"""Connections of one agent to the others: admits joiners, dials and redials, and chooses how a frame travels.
+
+Requests travel on connections that this worker dialed. Control messages take any connection to their receiver; where the link
+is cut they pass through a third worker, which forwards them unread.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RpcError, RpcTimeoutError
-from ..proto.telegrad_pb2 import WorkerLost
 from .dispatch import PendingCall
 from .lanes.base import Connection
-from .messages import Topic
+from .losses import Losses
+from .messages import Kind
 from .peers import Peer
 from .security import AcceptorHandshake
+from .wire.control import decode_relay, encode_relay, expelled
+from .wire.frames import Parts
 
 if TYPE_CHECKING:
     from .agent import Agent
 
-logger = logging.getLogger("telegrad.rpc")
+HOPS = 8  # more workers than that pass no frame on
 
 
 class Membership:
@@ -25,32 +30,46 @@ class Membership:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self.on_lost: list[Callable[[Peer], None]] = []
+        self.losses = Losses(agent)
+        self.on_lost: list[Callable[[Peer], None]] = self.losses.on_lost
         self.on_broken: list[Callable[[Peer], None]] = []
-        agent.courier.on(Topic.MEMBERSHIP, self._told)
 
     # -- connections
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
-        """Whether a visitor who knows the secret is a worker of this job in its present life; why not, if not."""
-        visitor, me = handshake.peer, self._agent.record
+        """Return why a joiner that knows the secret is refused; empty if it is a worker of this job."""
+        joiner, me = handshake.peer, self._agent.record
         if handshake.expected_identity != me.identity:
-            return f"it dialed another life of a worker; this is {me.name!r} of process {me.process_id}"
-        peer = next((peer for peer in self._agent.peers if peer.record.identity == visitor.identity), None)
+            return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
+        peer = next((peer for peer in self._agent.peers if peer.record.identity == joiner.identity), None)
         if peer is None:
-            return f"worker {visitor.name!r} of process {visitor.process_id} is not in this job"
-        if peer.gone:
-            return f"worker {visitor.name!r} counts as lost here: {peer.gone}"
+            return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
         connection.rank = peer.info.id
+        if peer.gone:
+            # It is let in to be told: a refusal would look as if this address were another's.
+            connection.close(expelled(peer.gone))
+            return ""
         with peer.lock:
             peer.accepted.append(connection)
+        self.losses.link_changed(peer)
         return ""
 
     def route(self, peer: Peer) -> Connection:
-        """The connection for requests to ``peer``, dialed if need be."""
-        connection = peer.dialed
-        if connection is not None:
-            return connection
+        """Return the connection for requests to ``peer``, dialed if need be.
+
+        Raises:
+            LinkCutError: the link is cut.
+        """
+        if peer.cut:
+            raise peer.cut_error()
+        return peer.dialed or self._dial(peer)
+
+    def approach(self, peer: Peer) -> None:
+        """Dial ``peer`` unless a connection stands or is being made."""
+        if not peer.linked and peer.dialed is None:
+            self._dial(peer)
+
+    def _dial(self, peer: Peer) -> Connection:
         fresh = self._new_connection(peer)
         with peer.lock:
             if peer.dialed is not None:
@@ -58,12 +77,6 @@ class Membership:
             peer.dialed = fresh
         fresh.start()
         return fresh
-
-    def any_route(self, peer: Peer) -> Connection:
-        """Any connection to ``peer``: control messages may travel on one that the peer dialed."""
-        if not peer.open and (accepted := peer.accepted[-1:]):
-            return accepted[0]
-        return self.route(peer)
 
     def _new_connection(self, peer: Peer) -> Connection:
         if peer.info.id == self._agent.rank:
@@ -81,6 +94,7 @@ class Membership:
         """A dialed connection is open: the peer was only cut off, if anything."""
         peer = self._agent.peers.at(connection.rank)
         peer.connected()
+        self.losses.link_changed(peer)
         self._agent.caller.fail_where(
             lambda call: call.to == connection.rank and call.connection not in (None, connection),
             lambda call: RpcError(
@@ -92,11 +106,11 @@ class Membership:
     def disconnected(self, connection: Connection, error: Exception) -> None:
         """A connection ended: find out whether its peer is gone or only cut off."""
         peer = self._agent.peers.at(connection.rank)
-        verdict = peer.disconnected(connection, error, self._agent.now(), self._agent.options.reconnect_timeout)
         if peer.gone:
             return
-        if verdict:
-            self.lose(peer, verdict)
+        peer.disconnected(connection, error, self._agent.now(), self._agent.options.reconnect_timeout)
+        self.losses.link_changed(peer)
+        if peer.gone:
             return
         for handler in self.on_broken:
             handler(peer)
@@ -108,51 +122,50 @@ class Membership:
         for peer in self._agent.peers.others():
             if peer.redial_at is not None and peer.redial_at <= now:
                 peer.redial_at = None
-                self.route(peer)
+                self._dial(peer)
         times = [peer.redial_at for peer in self._agent.peers.others() if peer.redial_at is not None]
-        return min(times, default=None)
-
-    # -- verdicts
-
-    def lose(self, peer: Peer, reason: str, tell: bool = True) -> None:
-        """This life of the worker is over, whatever it may say later."""
-        if not peer.leave(reason):
-            return
-        if not self._agent.leaving:
-            logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, reason)
-            if tell:
-                self._tell_others(peer, reason)
-        self._bury(peer)
-
-    def _tell_others(self, peer: Peer, reason: str) -> None:
-        message = WorkerLost(rank=peer.info.id, incarnation=peer.record.incarnation, reason=reason)
-        for other in self._agent.peers.others():
-            self._agent.courier.post(other, Topic.MEMBERSHIP, message.SerializeToString())
+        return min([self.losses.tick(now), *times])
 
     def left(self, connection: Connection, reason: str) -> None:
         """The peer said goodbye."""
-        peer = self._agent.peers.at(connection.rank)
-        if peer.leave(reason):
-            self._bury(peer)
+        self.losses.left(self._agent.peers.at(connection.rank), reason)
 
-    def _bury(self, peer: Peer) -> None:
-        for connection in peer.connections():
-            connection.close()
-        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
-        for handler in self.on_lost:
-            handler(peer)
-        self._agent.courier.flush_drained()
+    # -- control frames
 
-    def _told(self, teller: Peer, payload: bytes) -> None:
-        message = WorkerLost.FromString(payload)
-        if message.rank == self._agent.rank:
-            reason = f"worker {teller.info.name!r} counts this worker as lost ({message.reason})"
-            logger.error("worker %r closes: %s", self._agent.name, reason)
-            self._agent.run_later(lambda: self._agent.close(reason, farewell=False))
+    def send_control(self, peer: Peer, frame: Parts) -> None:
+        """Send a control frame on any connection to ``peer``, or through another worker. It may be lost on the way."""
+        if (connection := self._control_connection(peer)) is not None:
+            connection.send(frame)
+        else:
+            self._pass_on(self._agent.rank, peer, HOPS, b"".join(frame))
+
+    def _control_connection(self, peer: Peer) -> Connection | None:
+        if not peer.open and (accepted := peer.accepted[-1:]):
+            return accepted[0]
+        if peer.trouble is None or peer.open:
+            return peer.dialed or self._dial(peer)
+        return None
+
+    def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:
+        hop = self.losses.next_hop(receiver.info.id)
+        if hop is None or hops == 0:
             return
-        peer = self._agent.peers.at(message.rank)
-        if peer.record.incarnation == message.incarnation:
-            self.lose(peer, f"{message.reason}, says worker {teller.info.name!r}", tell=False)
+        next_peer = self._agent.peers.at(hop)
+        connection = None if next_peer.gone else self._control_connection(next_peer)
+        if connection is not None:
+            connection.send(encode_relay(author, receiver.info.id, hops - 1, frame))
+
+    def relayed(self, frame: Any) -> None:
+        """A control frame came through another worker: it is for this one, or to be passed on."""
+        author, receiver, hops, inner = decode_relay(frame)
+        if receiver != self._agent.rank:
+            peer = self._agent.peers.at(receiver)
+            if not peer.gone:
+                self._pass_on(author, peer, hops, inner)
+        elif inner[0] == Kind.CONTROL:
+            self._agent.courier.received(self._agent.peers.at(author), inner)
+        elif inner[0] == Kind.ACKNOWLEDGE:
+            self._agent.courier.acknowledged(self._agent.peers.at(author), inner)
 
     # -- looking
 
@@ -167,6 +180,7 @@ class Membership:
 
     def describe(self, peer: Peer) -> dict[str, Any]:
         """One peer, for ``debug_info``."""
-        state = peer.gone or ("connected" if peer.open else "connecting" if peer.dialed else "not dialed")
+        cut = f"cut: {peer.cut}" if peer.cut else ""
+        state = peer.gone or cut or ("connected" if peer.open else "connecting" if peer.dialed else "not dialed")
         lane = peer.dialed.scheme if peer.dialed else None
         return {"rank": peer.info.id, "state": state, "lane": lane, "unacknowledged": peer.control.open}

@@ -25,6 +25,8 @@ class Kind:
     GOODBYE = 5
     CREDIT = 6
     ASK = 7
+    RELAY = 8  # a control frame on its way through a third worker
+    EXPELLED = 9  # the receiver is lost, as far as its job is concerned
 
 
 class Flag:

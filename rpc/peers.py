@@ -1,26 +1,41 @@
-"""The other workers: who they are, the connections to them, and the verdict that one is lost.
+"""The other workers: who they are, the connections to them, and what the failures of connections say about them.
 
-Gone is not the same as cut off. When a connection breaks, its dialer dials again: if the same life of the worker answers, it
-was only cut off. If nobody listens there, somebody else answers, or nothing answers within ``reconnect_timeout``, that
-life of the worker is *lost*: final, and told to everybody.
+When a connection breaks, its dialer dials again. If the same incarnation of the worker answers, it was only cut off. If not,
+the failure is evidence against it: that nobody listens at its address or somebody else does, or that nothing answered for as
+long as a connection may take to come back. A failure of this worker's own (no descriptors, no memory) is no evidence.
+What follows from the evidence is decided together with the others (``verdict.py``).
 """
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core.errors import AuthenticationError, UnknownWorkerError, WorkerLostError
+from ..core.errors import AuthenticationError, LinkCutError, UnknownWorkerError, WorkerLostError
 from ..proto.telegrad_pb2 import WorkerRecord
 from .control import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic
+from .verdict import Finding, Note
 
 REDIAL_SECONDS = 0.1
 REDIAL_CAP_SECONDS = 2.0
-# What a failed dial proves: nobody is there (refused), or somebody else is (a stranger, or another life that refuses us).
-FINAL = (ConnectionRefusedError, ConnectionAbortedError, AuthenticationError)
+# Nobody is there (refused), or somebody else is (a stranger, or another incarnation that refuses us).
+PROOF = (ConnectionRefusedError, ConnectionAbortedError, AuthenticationError)
+OWN_ERRORS = frozenset(
+    (
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOBUFS,
+        errno.EADDRNOTAVAIL,
+        errno.EAGAIN,
+        errno.EPERM,
+        errno.EACCES,
+    )
+)
 
 
 class WorkerInfo(NamedTuple):
@@ -30,8 +45,15 @@ class WorkerInfo(NamedTuple):
     id: int
 
 
+class Trouble(NamedTuple):
+    """Dialing a worker fails: what that says about it, and since when."""
+
+    note: Note
+    since: float
+
+
 class Peer:
-    """One life of one worker, as this worker sees it."""
+    """One incarnation of one worker, as this worker sees it."""
 
     def __init__(self, record: WorkerRecord, same_main: bool) -> None:
         self.record = record
@@ -45,6 +67,8 @@ class Peer:
         self.broken_since: float | None = None
         self.redial_at: float | None = None
         self.redials = 0
+        self.trouble: Trouble | None = None
+        self.cut = ""  # why calls to it fail although it stays in the job
         self.gone: str = ""  # why it is lost, or that it left
 
     def check_present(self) -> None:
@@ -64,6 +88,24 @@ class Peer:
             self.info.name,
         )
 
+    def cut_error(self) -> LinkCutError:
+        """The error that calls get while the link is cut."""
+        return LinkCutError(
+            f"the link to worker {self.info.name!r} (rank {self.info.id}) is cut: {self.cut}; calls to it work again when the "
+            f"link is back",
+            self.info.name,
+        )
+
+    @property
+    def linked(self) -> bool:
+        """Whether a connection stands, dialed by either side."""
+        return self.open or bool(self.accepted)
+
+    def evidence(self) -> Note | None:
+        """What speaks against the worker: nothing as long as a connection stands."""
+        trouble = self.trouble
+        return None if trouble is None or self.linked else trouble.note
+
     def forget(self, connection: Connection) -> None:
         """A connection turned out to be closed before we were told: the next call dials anew."""
         with self.lock:
@@ -74,27 +116,35 @@ class Peer:
         """The dialed connection is open."""
         with self.lock:
             self.open = True
-            self.broken_since = self.redial_at = None
+            self.broken_since = self.redial_at = self.trouble = None
+            self.cut = ""
             self.redials = 0
             self.control.reconnected()
 
-    def disconnected(self, connection: Connection, error: Exception, now: float, patience: float) -> str:
-        """A connection ended. Returns why the peer is lost, or empty while there is hope; then ``redial_at`` is set."""
+    def disconnected(self, connection: Connection, error: Exception, now: float, timeout: float) -> None:
+        """A connection ended. ``evidence`` and ``redial_at`` say what follows."""
         with self.lock:
             if connection in self.accepted:
                 self.accepted.remove(connection)
-            if connection is self.dialed:
+                dialing = False
+            else:
+                dialing = connection is self.dialed
+            if dialing:
                 self.dialed, self.open = None, False
-            elif self.dialed is not None:
-                return ""  # ours stands, or its dialing will tell
-            if isinstance(error, FINAL):
-                return _verdict(error)
-            if self.broken_since is None:
-                self.broken_since = now
-            if now - self.broken_since >= patience:
-                return f"no connection within {patience:g} s ({error})"
-            self.redial_at = now + self._pause()
-            return ""
+                self._note(error, now, timeout)
+            if self.dialed is None and (dialing or self.redial_at is None):
+                self.redial_at = now + self._pause()
+
+    def _note(self, error: Exception, now: float, timeout: float) -> None:
+        # lock held
+        if is_own(error):
+            self.broken_since = None
+        elif isinstance(error, PROOF):
+            self.trouble = Trouble(Note(Finding.DEAD, _proof(error)), self.trouble.since if self.trouble else now)
+        elif self.broken_since is None:
+            self.broken_since = now
+        elif now - self.broken_since >= timeout and self.trouble is None:
+            self.trouble = Trouble(Note(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
 
     def _pause(self) -> float:
         pause = 0.0 if self.redials == 0 else min(REDIAL_SECONDS * 2.0**self.redials, REDIAL_CAP_SECONDS)
@@ -107,7 +157,8 @@ class Peer:
             if self.gone:
                 return False
             self.gone = reason
-            self.redial_at = None
+            self.cut = ""
+            self.redial_at = self.trouble = None
             self.control.peer_lost()
             return True
 
@@ -117,7 +168,14 @@ class Peer:
             return ([self.dialed] if self.dialed else []) + self.accepted
 
 
-def _verdict(error: Exception) -> str:
+def is_own(error: Exception) -> bool:
+    """Return whether an error is this process's own trouble, and so says nothing about a peer."""
+    if isinstance(error, OSError):
+        return error.errno in OWN_ERRORS
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
+
+
+def _proof(error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "its process died or closed (connection refused)"
     return f"another process answers at its address ({error})"

@@ -50,8 +50,8 @@ class Shutdown:
         with self._lock:
             ranks = self._machine().missing()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
-            if not peer.gone and not peer.connections():
-                self.agent.membership.route(peer)
+            if not peer.gone:
+                self.agent.membership.approach(peer)
 
     def missing(self) -> str:
         """Whom we wait for, by name."""

@@ -51,5 +51,6 @@ def test_finalizers_at_the_end_say_nothing(job, how):
     """Whatever is in cycles, module globals, classes and thread locals when the interpreter ends, with a dead peer."""
     running = job("exiting", 2, [how])
     running.wait(40, codes=[0, -signal.SIGKILL])
-    first, *rest = running.output(0).splitlines()
+    words = running.output(0).splitlines()
+    first, *rest = [line for line in words if "waits for the others" not in line]  # it may, on a loaded machine
     assert first.startswith("worker 'w1' (rank 1) is lost") and rest == ["over"], running.outputs()

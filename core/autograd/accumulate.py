@@ -25,28 +25,37 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
     array = leaf._array
     if grad.shape != array.shape:
         raise AutogradError(f"a leaf of shape {array.shape} got a gradient of shape {tuple(grad.shape)}")
-    with grad_lock:
-        former = leaf._grad  # noqa: F841 - so that what is replaced dies, and its finalizer runs, outside the lock
+    if not isinstance(grad, Tensor) and grad.dtype is not array.dtype:
+        grad = grad.astype(array.dtype)
+    added = False
+    while not added:
+        # The sum may run a user's code, so it is made without the lock, and again if another thread was faster. What is
+        # replaced dies after the lock is released, for the same reason.
+        have = leaf._grad
         if isinstance(grad, Tensor):
-            have = leaf._grad if leaf._grad is None else leaf.grad
-            leaf._grad = grad if have is None else have + grad
-            return
-        if grad.dtype is not array.dtype:
-            grad = grad.astype(array.dtype)
-        _add(leaf, grad)
+            have = leaf.grad if isinstance(have, Lent) else have
+            added = _replace(leaf, have, grad if have is None else have + grad)
+        elif have is None:
+            added = _replace(leaf, None, Lent(grad))
+        elif isinstance(have, Lent) or have.is_sparse:
+            added = _replace(leaf, have, Tensor(np.asarray((have._array if isinstance(have, Lent) else have) + grad)))
+        else:
+            added = _add_in_place(leaf, have, grad)
 
 
-def _add(leaf: Tensor, grad: Any) -> None:
-    have = leaf._grad
-    if isinstance(have, Tensor) and not have.is_sparse:
+def _replace(leaf: Tensor, have: Tensor | Lent | None, new: Tensor | Lent) -> bool:
+    with grad_lock:
+        if leaf._grad is not have:
+            return False
+        leaf._grad = new
+    return True
+
+
+def _add_in_place(leaf: Tensor, have: Tensor, grad: Any) -> bool:
+    # Two threads must not add into the same memory: this is under the lock. It is NumPy on plain arrays, no tensor operation.
+    with grad_lock:
+        if leaf._grad is not have:
+            return False
         np.add(have._array, grad, out=have._array, casting="same_kind")
         have._counter[0] += 1
-        return
-    if have is None:
-        new: Tensor | Lent = Lent(grad)
-    else:
-        new = Tensor(np.asarray((have._array if isinstance(have, Lent) else have) + grad))
-    if leaf._grad is have:
-        leaf._grad = new
-    else:  # making an object ran a finalizer, and that a pass over this leaf
-        _add(leaf, grad)
+    return True

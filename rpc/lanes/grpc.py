@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import resource
+import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from ...proto.telegrad_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, Ticket, register_lane
+from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
 from .ioloop import acquire_loop, release_loop
@@ -176,6 +178,7 @@ class DialedConnection(GrpcConnection):
         self._identity = peer.identity
         self._address = address
         self._target = lane.target(peer, address)
+        remember(self._target)
 
     def start(self) -> None:
         self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
@@ -190,7 +193,7 @@ class DialedConnection(GrpcConnection):
         except asyncio.CancelledError:
             pass
         except Exception as problem:
-            error = translate(problem, self._target)
+            error = problem if isinstance(problem, OSError) else shortage() or translate(problem, self._target)
         finally:
             self._ended()
             await channel.close()
@@ -198,11 +201,9 @@ class DialedConnection(GrpcConnection):
 
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         handshake = self.host.dialer_handshake(self._identity, self._address)
-        seconds = 2 * self.host.keepalive
-        try:
-            stream = await asyncio.wait_for(introduce(channel, FRAMES, handshake), seconds)
-        except asyncio.TimeoutError:
-            raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
+        await connect(channel, 2 * self.host.keepalive)
+        # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
+        stream = await introduce(channel, FRAMES, handshake)
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
@@ -300,6 +301,7 @@ class GrpcLane(Lane):
                 f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
                 f"port, and give each worker its own rank"
             )
+        remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()
         return f"grpc://{address.rpartition(':')[0]}:{port}"
 
@@ -332,6 +334,34 @@ class GrpcLane(Lane):
             await asyncio.gather(*late, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(CLOSE_SECONDS)
+
+
+async def connect(channel: grpc.aio.Channel, seconds: float) -> None:
+    """Wait until the peer's transport answers, which needs no thread of its Python.
+
+    Raises:
+        ConnectionResetError: it does not.
+    """
+    try:
+        await asyncio.wait_for(_ready(channel), seconds)
+    except asyncio.TimeoutError:
+        raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
+
+
+async def _ready(channel: grpc.aio.Channel) -> None:
+    while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.READY:
+        if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+            raise ConnectionResetError("its transport did not connect")
+        await channel.wait_for_state_change(state)
+
+
+def shortage() -> OSError | None:
+    """Return the error with which the system denies this process a socket now: gRPC does not tell it from other failures."""
+    try:
+        socket.socket().close()
+    except OSError as error:
+        return error
+    return None
 
 
 async def _wait(future: asyncio.Future[None]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
 from ...core.futures import thread_role
+from . import forking
 
 T = TypeVar("T")
 
@@ -113,4 +114,7 @@ def abandon_loop() -> None:
     """In a forked child: the loop's thread does not exist here; forget it without touching it."""
     global _shared, _users, _lock
     _lock = threading.Lock()
+    if _shared is not None:
+        forking.keep_for_ever([_shared])
+        forking.abandon_sockets()
     _shared, _users = None, 0

@@ -13,6 +13,7 @@ from .frames import HEAD, Parts
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
+RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:
@@ -67,13 +68,29 @@ def decode_amount(frame: Any) -> Amount:
     return Amount(*AMOUNT.unpack_from(frame, HEAD.size))
 
 
+def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
+    """Return a frame that carries another control frame through third workers."""
+    return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
+
+
+def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
+    """Return author, receiver, hops left and the frame inside."""
+    author, receiver, hops = RELAY.unpack_from(frame, HEAD.size)
+    return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
+
+
 def goodbye(reason: str) -> Parts:
     """The last frame of a connection whose sender leaves."""
     return _frame(Kind.GOODBYE, reason.encode())
 
 
-def read_goodbye(frame: Any) -> str:
-    """Why the sender leaves."""
+def expelled(reason: str) -> Parts:
+    """The last frame of a connection whose receiver counts as lost."""
+    return _frame(Kind.EXPELLED, reason.encode())
+
+
+def read_reason(frame: Any) -> str:
+    """The reason in a frame that ends a connection."""
     return bytes(memoryview(frame)[HEAD.size :]).decode()
 
 

@@ -1,0 +1,74 @@
+"""A process with gRPC connections forks: the child neither crashes nor holds its parent's connections open.
+
+gRPC's own fork handlers expect that no thread is in gRPC at the moment of the fork. An event loop always is, and then they
+leave the child with locks that no thread will open: it dies. Without the handlers the child has gRPC's objects as dead memory,
+which is harmless as long as nobody uses or destroys them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any
+
+VARIABLE = "GRPC_ENABLE_FORK_SUPPORT"
+_addresses: set[tuple[str, int]] = set()  # where this process listens or has connected to
+
+
+def load_grpc() -> None:
+    """Import gRPC without its fork handlers, unless the user asked for them or has imported it already."""
+    if VARIABLE in os.environ:
+        return
+    os.environ[VARIABLE] = "0"  # read once, at the import
+    try:
+        importlib.import_module("grpc")
+    finally:
+        del os.environ[VARIABLE]  # programs that this process starts may want them
+
+
+def remember(target: str) -> None:
+    """A connection of this process has one end at ``target`` ("host:port")."""
+    host, _, port = target.rpartition(":")
+    _addresses.add((host.strip("[]"), int(port)))
+
+
+def keep_for_ever(things: Iterable[object]) -> None:
+    """In a forked child: these, and the gRPC objects that they hold, are not destroyed even when the interpreter ends."""
+    for thing in things:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def abandon_sockets() -> None:
+    """In a forked child: leave the connections to the parent alone. Else its peers would not see them end when it dies.
+
+    The descriptors stay, and lead nowhere: gRPC believes that it owns them.
+    """
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        for descriptor in map(int, os.listdir("/dev/fd")):
+            if _is_ours(descriptor):
+                os.dup2(null, descriptor, inheritable=False)
+    finally:
+        os.close(null)
+    _addresses.clear()
+
+
+def _is_ours(descriptor: int) -> bool:
+    try:
+        copy = socket.socket(fileno=os.dup(descriptor))
+    except OSError:
+        return False  # not a socket
+    with copy:
+        return bool(_addresses & {_address(copy.getsockname), _address(copy.getpeername)})
+
+
+def _address(look: Callable[[], Any]) -> tuple[str, int]:
+    with contextlib.suppress(OSError):
+        match look():
+            case (str(host), int(port), *_):
+                return host.removeprefix("::ffff:"), port
+    return "", 0

@@ -1,0 +1,195 @@
+"""Driver of the verdicts about lost workers: evidence in; reports, losses and the end of this worker out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..proto.telegrad_pb2 import MembershipReport
+from . import expulsion
+from .messages import Topic
+from .peers import Peer
+from .verdict import Close, Finding, Instruction, Lose, Loss, Note, Report, Tell, Verdicts
+from .wire.control import expelled
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+logger = logging.getLogger("telegrad.rpc")
+
+
+class Losses:
+    """Who is lost, as one agent sees it: feeds the machine under a lock, carries its instructions out outside of it."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._lock = threading.Lock()
+        self._made: Verdicts | None = None
+        self.on_lost: list[Callable[[Peer], None]] = []
+        self.quiet = True  # nobody is accused by anybody
+        agent.courier.on(Topic.MEMBERSHIP, self._told)
+
+    # -- events
+
+    def link_changed(self, peer: Peer) -> None:
+        """A connection to ``peer`` opened, ended, or could not be made."""
+        evidence = peer.evidence()
+        if evidence is not None:
+            if self._agent.leaving:
+                self._remove(peer, evidence.reason)
+                return
+            self._step(lambda machine, now: machine.failed(peer.info.id, evidence, now))
+        elif peer.linked:
+            self.answered(peer)
+        self._update_cut(peer)
+
+    def answered(self, peer: Peer) -> None:
+        """``peer`` gave a sign of life on a direct connection."""
+        if not self.quiet:
+            self._step(lambda machine, now: machine.reached(peer.info.id, now))
+
+    def left(self, peer: Peer, reason: str) -> None:
+        """``peer`` said goodbye."""
+        if self._agent.leaving:
+            self._remove(peer, reason)
+        else:
+            self._step(lambda machine, now: machine.left(peer.info.id, reason, now))
+
+    def tick(self, now: float) -> float:
+        """Conclude what follows from the time; returns when to come back."""
+        with self._lock:
+            due = self._machine().tick(now)
+            instructions = self._take()
+        self._carry_out(instructions)
+        return min(
+            [due, *(when for peer in self._agent.peers.others() if (when := self._update_cut(peer)) is not None)]
+        )
+
+    def next_hop(self, rank: int) -> int | None:
+        """Return the worker through which that one can be reached while the link to it is cut."""
+        with self._lock:
+            return self._machine().next_hop(rank)
+
+    def _told(self, teller: Peer, payload: bytes) -> None:
+        report = decode_report(payload)
+        self._step(lambda machine, now: machine.receive(teller.info.id, report, now))
+
+    # -- the machine
+
+    def _machine(self) -> Verdicts:
+        # lock held; made when first needed, because the workers are not known before
+        if self._made is None:
+            names = {peer.info.id: peer.info.name for peer in self._agent.peers}
+            self._made = Verdicts(self._agent.rank, names, self._agent.options.reconnect_timeout)
+        return self._made
+
+    def _step(self, event: Callable[[Verdicts, float], None]) -> None:
+        with self._lock:
+            machine = self._machine()
+            event(machine, self._agent.now())
+            instructions = self._take()
+        self._carry_out(instructions)
+        for peer in self._agent.peers.others():
+            if peer.trouble is not None:
+                self._update_cut(peer)
+
+    def _take(self) -> list[Instruction]:
+        # lock held
+        machine = self._machine()
+        self.quiet = machine.quiet
+        return machine.take()
+
+    def _carry_out(self, instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Lose):
+                self._lose(self._agent.peers.at(instruction.rank), instruction.loss)
+            elif isinstance(instruction, Close):
+                self._close(instruction.reason)
+            elif not self._agent.leaving:
+                self._tell(instruction)
+
+    def _tell(self, tell: Tell) -> None:
+        payload = encode_report(tell.report)
+        for rank in tell.to:
+            peer = self._agent.peers.at(rank)
+            if not peer.gone:
+                self._agent.courier.post(peer, Topic.MEMBERSHIP, payload)
+
+    # -- verdicts
+
+    def _lose(self, peer: Peer, loss: Loss) -> None:
+        if not loss.left and not self._agent.leaving:
+            logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, loss.reason)
+        self._remove(peer, loss.reason)
+
+    def _remove(self, peer: Peer, reason: str) -> None:
+        """This incarnation of the worker is over, whatever it may say later."""
+        if not peer.leave(reason):
+            return
+        for connection in peer.connections():
+            connection.close(expelled(reason))
+        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
+        for handler in self.on_lost:
+            handler(peer)
+        self._agent.courier.flush_drained()
+
+    def expelled(self, teller: Peer, reason: str) -> None:
+        """``teller`` says that this worker is lost."""
+        if not self._agent.leaving:
+            self._close(f"worker {teller.info.name!r} counts it as lost ({reason})")
+
+    def _close(self, reason: str) -> None:
+        if self._agent.closed:
+            return
+        reason = f"it was expelled from its job: {reason}"
+        logger.error("worker %r closes: %s", self._agent.name, reason)
+        expulsion.record(self._agent.name, reason)
+        self._agent.run_later(lambda: self._agent.close(reason, farewell=False))
+
+    # -- cut links
+
+    def _update_cut(self, peer: Peer) -> float | None:
+        """Fail the calls over a link that is known to be cut; returns when to look again."""
+        trouble = peer.trouble
+        if trouble is None or peer.gone or peer.cut:
+            return None
+        until = trouble.since + 2 * self._agent.options.keepalive + self._agent.options.reconnect_timeout
+        if peer.accepted:
+            alive = "it is connected to this worker"
+        elif (voucher := self._voucher(peer)) is not None:
+            alive = f"worker {voucher!r} reaches it"
+        elif self._agent.now() >= until:
+            alive = "nobody knows whether it is alive"
+        else:
+            return until
+        peer.cut = f"{trouble.note.reason}, but {alive}"
+        logger.warning("the link of worker %r to worker %r is cut: %s", self._agent.name, peer.info.name, peer.cut)
+        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
+        with peer.lock:
+            peer.control.reconnected()  # what could not be sent may pass through others
+        self._agent.courier.flush(peer)
+        return None
+
+    def _voucher(self, peer: Peer) -> str | None:
+        with self._lock:
+            rank = self._machine().voucher(peer.info.id)
+        return None if rank is None else self._agent.peers.at(rank).info.name
+
+
+def encode_report(report: Report) -> bytes:
+    """A report as protobuf."""
+    out = MembershipReport(version=report.version)
+    for rank, note in report.notes.items():
+        out.notes.add(rank=rank, finding=note.finding, reason=note.reason)
+    for rank, loss in report.lost.items():
+        out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
+    return out.SerializeToString()
+
+
+def decode_report(data: bytes) -> Report:
+    """The reverse of ``encode_report``."""
+    given = MembershipReport.FromString(data)
+    notes = {note.rank: Note(Finding(note.finding), note.reason) for note in given.notes}
+    return Report(given.version, notes, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})

@@ -1,0 +1,107 @@
+"""Adding to ``.grad``: nothing is lost when several threads do, and no lock is held while a tensor operation runs."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad.core.autograd.accumulate import accumulate_grad
+
+SOON = 60
+
+
+class Asks(tg.Tensor):
+    """Its operations let another thread do something, and wait for it."""
+
+    ask = staticmethod(lambda: None)
+
+    @classmethod
+    def __tensor_function__(cls, func, types, args, kwargs):
+        thread = threading.Thread(target=cls.ask)
+        thread.start()
+        thread.join(SOON)
+        assert not thread.is_alive(), "deadlock"
+        return super().__tensor_function__(func, types, args, kwargs)
+
+
+def asking(ask):
+    return type("Asking", (Asks,), {"ask": staticmethod(ask)})
+
+
+def backward_over(leaf):
+    (leaf * 1.0).sum().backward()
+
+
+def test_a_tensor_operation_that_adds_runs_without_a_lock():
+    """As in a recorded pass: gradients are tensors, maybe of a user's class."""
+    leaf, other = tg.ones(3, requires_grad=True), tg.ones(3, requires_grad=True)
+    kind = asking(lambda: (backward_over(other), other.grad))
+    for _ in range(3):
+        accumulate_grad(leaf, tg.ones(3).as_subclass(kind))
+    assert leaf.grad.tolist() == [3.0, 3.0, 3.0]
+    assert other.grad.tolist() == [2.0, 2.0, 2.0]  # once for each sum; the first gradient needs none
+
+
+def test_a_gradient_that_is_added_during_a_sum_is_not_lost():
+    leaf, late = tg.ones(3, requires_grad=True), [1]
+    kind = asking(lambda: late and late.pop() and backward_over(leaf))
+    accumulate_grad(leaf, tg.ones(3).as_subclass(kind))
+    accumulate_grad(leaf, tg.ones(3).as_subclass(kind))
+    assert not late
+    assert leaf.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_arrays_and_sparse_gradients_add_up():
+    leaf = tg.zeros(3, requires_grad=True)
+    accumulate_grad(leaf, np.ones(3, leaf._array.dtype))
+    accumulate_grad(leaf, tg.sparse_coo_tensor([[0]], [1.0], (3,)))
+    accumulate_grad(leaf, np.ones(3, leaf._array.dtype))
+    assert leaf.grad.tolist() == [3.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_passes_in_many_threads_add_up(looks):
+    leaf = tg.ones(1000, requires_grad=True)
+    go = threading.Barrier(4)
+
+    def work():
+        go.wait(SOON)
+        for _ in range(100):
+            backward_over(leaf)
+            assert not looks or leaf.grad is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(work) for _ in range(4)]:
+            each.result(SOON)
+    assert leaf.grad.tolist() == [400.0] * 1000
+
+
+def test_whoever_holds_grad_sees_it_change():
+    leaf = tg.ones(2, requires_grad=True)
+    backward_over(leaf)
+    grad = leaf.grad
+    backward_over(leaf)
+    assert leaf.grad is grad and grad.tolist() == [2.0, 2.0]
+
+
+class Dies:
+    """Runs a pass from another thread when it dies."""
+
+    def __init__(self, leaf):
+        self.leaf = leaf
+
+    def __del__(self):
+        thread = threading.Thread(target=backward_over, args=(self.leaf,))
+        thread.start()
+        thread.join(SOON)
+        assert not thread.is_alive(), "deadlock"
+
+
+def test_what_is_replaced_dies_without_a_lock():
+    leaf, other = tg.ones(2, requires_grad=True), tg.ones(2, requires_grad=True)
+    leaf.grad = tg.ones(2)
+    leaf.grad.note = Dies(other)
+    accumulate_grad(leaf, tg.ones(2))
+    assert leaf.grad.tolist() == [2.0, 2.0]
+    assert other.grad.tolist() == [1.0, 1.0]
