@@ -155,15 +155,17 @@ class Losses:
         trouble = peer.trouble
         if trouble is None or peer.gone or peer.cut:
             return None
-        until = trouble.since + 2 * self._agent.options.keepalive + self._agent.options.reconnect_timeout
-        if peer.accepted:
-            alive = "it is connected to this worker"
-        elif (voucher := self._voucher(peer)) is not None:
+        # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
+        answered = trouble.since + 2 * self._agent.options.keepalive
+        until = answered if peer.accepted else answered + self._agent.options.reconnect_timeout
+        if (voucher := self._voucher(peer)) is not None:
             alive = f"worker {voucher!r} reaches it"
-        elif self._agent.now() >= until:
-            alive = "nobody knows whether it is alive"
-        else:
+        elif self._agent.now() < until:
             return until
+        elif peer.accepted:
+            alive = "it is connected to this worker"
+        else:
+            alive = "nobody knows whether it is alive"
         peer.cut = f"{trouble.note.reason}, but {alive}"
         logger.warning("the link of worker %r to worker %r is cut: %s", self._agent.name, peer.info.name, peer.cut)
         self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
