@@ -147,7 +147,8 @@ class Peer:
             self.trouble = Trouble(Note(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
 
     def _pause(self) -> float:
-        pause = 0.0 if self.redials == 0 else min(REDIAL_SECONDS * 2.0**self.redials, REDIAL_CAP_SECONDS)
+        # The exponent is bounded: a link may be cut for days.
+        pause = 0.0 if self.redials == 0 else min(REDIAL_SECONDS * 2.0 ** min(self.redials, 10), REDIAL_CAP_SECONDS)
         self.redials += 1
         return pause
 

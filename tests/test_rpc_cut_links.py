@@ -1,0 +1,157 @@
+"""Links between agents of one process are cut: calls fail by name, control messages pass through others, workers stay."""
+
+import errno
+import time
+
+import pytest
+from telegrad import rpc
+from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
+from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
+from telegrad.rpc.shutdown import Shutdown
+
+SILENT = ConnectionResetError("no answer")
+REFUSED = ConnectionRefusedError("nobody listens")
+OWN = OSError(errno.EMFILE, "too many open files")
+
+
+class Links(InProcessNetwork):
+    """A network whose links can be cut: pairs of ranks, each with the error that dialing gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.cuts = {}
+        self.connections = []
+
+    def cut(self, one, other, error):
+        pair = frozenset((one, other))
+        self.cuts[pair] = error
+        for between, connection in list(self.connections):
+            if between == pair and connection.other is not None:
+                connection.other.fail(ConnectionResetError("cut"))
+                connection.fail(ConnectionResetError("cut"))
+
+    def mend(self):
+        self.cuts.clear()
+
+
+class CutLane(InProcessLane):
+    def dial(self, host, peer, address):
+        pair = frozenset((host.rank, peer.rank))
+        connection = super().dial(host, peer, address)
+        connect = connection.connect
+
+        def start():
+            if error := self.network.cuts.get(pair):
+                connection.fail(error)
+            else:
+                self.network.connections.append((pair, connection))
+                connect()
+
+        connection.connect = start
+        return connection
+
+
+@pytest.fixture
+def network():
+    return Links()
+
+
+@pytest.fixture
+def agents(network):
+    options = GrpcRpcBackendOptions(rpc_timeout=30, keepalive=0.5, reconnect_timeout=0.5)
+    made = [
+        Agent(name, rank, options, lanes=[CutLane(network)], secret=b"workers of one process")
+        for rank, name in enumerate("abc")
+    ]
+    try:
+        for agent in made:
+            agent.listen()
+        for agent in made:
+            agent.start([other.record for other in made])
+        yield made
+    finally:
+        for agent in made:
+            agent.close("its test ended")
+
+
+def call(agent, to):
+    with agent.use():
+        return rpc.rpc_sync(to, abs, (-3,))
+
+
+def slowly():
+    time.sleep(1)
+    return 3
+
+
+@pytest.mark.parametrize("error", [SILENT, REFUSED], ids=["silent", "refused"])
+def test_calls_over_a_cut_link_fail_by_name_and_work_again_when_it_is_back(agents, network, error, until):
+    a, b, c = agents
+    assert call(a, "b") == call(b, "a") == call(c, "a") == 3
+    network.cut(0, 1, error)
+    until(lambda: a.peers.at(1).cut and b.peers.at(0).cut)
+    with pytest.raises(LinkCutError, match=r"'b'.*worker 'c' reaches it") as caught:
+        call(a, "b")
+    assert caught.value.worker == "b"
+    with pytest.raises(LinkCutError, match="'a'"):
+        call(b, "a")
+    assert call(a, "c") == call(c, "a") == call(b, "c") == call(c, "b") == 3
+    assert "cut" in a.debug_info()["peers"]["b"]["state"]
+    network.mend()
+    until(lambda: not a.peers.at(1).cut and not b.peers.at(0).cut)
+    assert call(a, "b") == call(b, "a") == 3
+    assert not any(peer.gone for agent in agents for peer in agent.peers)
+
+
+def test_control_messages_pass_through_others(agents, network, until):
+    """A graceful shutdown, and references before it, need no call over the link that is cut."""
+    a, b, _ = agents
+    assert call(a, "b") == 3
+    with a.use():
+        reference = rpc.remote("b", list, ((1, 2),))
+        assert reference.to_here() == [1, 2]
+    network.cut(0, 1, SILENT)
+    until(lambda: a.peers.at(1).cut and b.peers.at(0).cut)
+    del reference
+    until(lambda: not any(b.debug_info()["references"].values()))
+    for agent in agents:
+        agent.part(Shutdown).begin()
+    for agent in agents:
+        agent.part(Shutdown).finished.wait(30)
+    assert not any(peer.gone for agent in agents for peer in agent.peers)
+
+
+def test_a_worker_that_nobody_reaches_is_expelled(agents, network, until):
+    a, b, c = agents
+    assert call(a, "b") == call(c, "b") == 3
+    with a.use():
+        pending = rpc.rpc_async("b", slowly)
+    network.cut(0, 1, SILENT)
+    network.cut(2, 1, SILENT)
+    with pytest.raises(WorkerLostError, match=r"'b'.*says worker .*confirmed by"):
+        pending.wait()
+    until(lambda: b.closed and c.peers.at(1).gone)
+    assert "expelled" in b.closed and a.peers.at(1).gone == c.peers.at(1).gone
+    with pytest.raises(AgentClosedError, match="expelled"):
+        call(b, "a")
+    assert call(a, "c") == 3
+
+
+def test_a_failure_of_ones_own_is_no_evidence(agents, network):
+    a, _, c = agents
+    network.cut(0, 1, OWN)
+    ends = time.monotonic() + 3  # three times as long as silence may last
+    while time.monotonic() < ends:
+        with pytest.raises(RpcError, match="not sent"):
+            call(a, "b")
+    assert not a.peers.at(1).trouble and not a.peers.at(1).gone
+    network.mend()
+    assert call(a, "b") == call(c, "b") == 3
+
+
+def test_a_goodbye_reaches_those_who_have_no_connection(agents, until):
+    a, b, c = agents
+    assert call(a, "b") == 3
+    b.close("it has shut down")
+    until(lambda: a.peers.at(1).gone and c.peers.at(1).gone)
+    assert "shut down" in c.peers.at(1).gone
