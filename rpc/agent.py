@@ -103,6 +103,9 @@ class Agent:
         self.reference_types: tuple[type, ...] = ()
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_close: list[Callable[[], None]] = []
+        self.on_expelled: list[
+            Callable[[str], None]
+        ] = []  # called with the reason, when the job counts this worker as lost
         self.record = self._make_record()
         self.peers = Peers([], self.record)
         self.secret = job_secret() if secret is None else check_secret(secret, "secret=")

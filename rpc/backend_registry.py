@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from . import expulsion
 from .agent import Agent
 from .lanes.base import Lane, make_lane
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
@@ -54,6 +56,7 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
     except BaseException:
         _close_lanes(lanes)
         raise
+    agent.on_expelled.append(partial(expulsion.record, name))  # the process is this worker's: it fails with it
     try:
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank))
         agent.start(plan.rendezvous.meet(agent, plan.world_size, options.init_timeout))

@@ -9,7 +9,7 @@ _expelled: dict[str, str] = {}  # name of the worker, and why
 
 
 def record(worker: str, reason: str) -> None:
-    """This process's worker was expelled: even if user code ends normally, the exit code tells its launcher."""
+    """This process is that worker's: even if user code ends normally, the exit code tells its launcher."""
     if not _expelled:
         _fail_at_exit()
     _expelled[worker] = reason

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..proto.telegrad_pb2 import MembershipReport
-from . import expulsion
 from .messages import Topic
 from .peers import Peer
 from .verdict import Close, Finding, Instruction, Lose, Loss, Note, Report, Tell, Verdicts
@@ -145,7 +144,8 @@ class Losses:
             return
         reason = f"it was expelled from its job: {reason}"
         logger.error("worker %r closes: %s", self._agent.name, reason)
-        expulsion.record(self._agent.name, reason)
+        for handler in self._agent.on_expelled:
+            handler(reason)
         self._agent.run_later(lambda: self._agent.close(reason, farewell=False))
 
     # -- cut links
