@@ -186,7 +186,7 @@ _LERP = Row(
     lambda xp, g, a, b, w: g * w,
     lambda xp, g, a, b, w: g * (b - a),
 )
-_NAN_TO_NUM = Row("nan_to_num", lambda xp, g, mask: g * mask)
+_NAN_TO_NUM = Row("nan_to_num", lambda xp, g, mask: xp.chosen(mask, g))
 IN_PLACE = {
     **{f"{each.__name__}_": inplace(each, keeps="never") for each in (addcdiv, addcmul, heaviside, nan_to_num)},
     **{f"{each.__name__}_": inplace(each) for each in (copysign, fmod, lerp, sgn)},

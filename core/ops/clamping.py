@@ -79,16 +79,16 @@ def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
 
 def _within(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
     if low is not None:
-        g = g * (a >= low)
-    return g if high is None else g * (a <= high)
+        g = xp.chosen(a >= low, g)
+    return g if high is None else xp.chosen(a <= high, g)
 
 
 def _at_low(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
-    return g * (a < low) if high is None else g * ((a < low) & (low < high))
+    return xp.chosen(a < low if high is None else (a < low) & (low < high), g)
 
 
 def _at_high(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
-    return g * (a > high) if low is None else g * ((a > high) | (high < low))
+    return xp.chosen(a > high if low is None else (a > high) | (high < low), g)
 
 
 _CLAMP = Row("clamp", _within)

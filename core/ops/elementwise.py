@@ -247,7 +247,7 @@ sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
 relu = exact(
     "relu",
     real_only(lambda x: np.maximum(x, 0)),
-    lambda xp, g, out: g * ~(out <= 0),  # nan too lets it pass, as in PyTorch
+    lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch
     saves="o",
     doc="``max(input, 0)``; its gradient at 0 is 0.",
 )

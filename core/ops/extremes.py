@@ -40,8 +40,8 @@ def _share_of_numbers(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -
 
 
 def _shared(xp: Any, g: Any, where: Any, dims: Any, kept: Any) -> Any:
-    chosen = xp.cast(where, g.dtype)
-    return xp.reshape(g, kept) * chosen / xp.sum_dims(chosen, dims, True)
+    count = xp.sum_dims(xp.cast(where, g.dtype), dims, True)
+    return xp.chosen(where, xp.reshape(g, kept) / count)
 
 
 _AMAX = Row("amax", _share_of_numbers)

@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from ..types import Array
 from .elementwise import abs as absolute
 from .elementwise import mul
+from .masking import where
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import log_softmax, peak
@@ -27,19 +28,24 @@ METHODS = ()
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
-    return xp.scatter(shape, index, -(g * weights))
+    return xp.scatter(shape, index, -_weighed(xp, g, weights))
+
+
+def _weighed(xp: Any, g: Any, weights: Any) -> Any:
+    return xp.chosen(weights != 0, g * weights)
 
 
 def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
-    share = xp.reshape(g * weights, (*weights.shape[:axis], 1, *weights.shape[axis:]))
+    g = _weighed(xp, g, weights)
+    share = xp.reshape(g, (*weights.shape[:axis], 1, *weights.shape[axis:]))
     if isinstance(a, np.ndarray):
         exponentials, sums = forward
         result = exponentials * (share / sums)
-        result[index] -= g * weights
+        result[index] -= g
         return result
     exponentials = xp.exp(a - Tensor(peak(a._array, axis)))
     softmax = exponentials / xp.sum_dims(exponentials, axis, True)
-    return softmax * share - xp.scatter(a.shape, index, g * weights)
+    return softmax * share - xp.scatter(a.shape, index, g)
 
 
 _NLL = Row("nll_loss", _nll_rule)
@@ -193,13 +199,13 @@ def _uniform_cross_entropy(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
 ) -> Tensor:
     classes = target._array
-    counted = (classes != ignore_index).astype(scores.dtype)
+    counted = classes != ignore_index
     per_class = np.ones(scores.shape[axis], scores.dtype) if weight is None else weight._array
     shaped = Tensor(per_class.reshape(-1, *(1,) * (scores.ndim - axis - 1)))
-    losses = total(scores * shaped, axis) * Tensor(-counted / scores.shape[axis])
+    losses = where(Tensor(counted), total(scores * shaped, axis), 0) / -scores.shape[axis]
     if reduction != "mean":
         return reduced(losses, reduction)
-    return total(losses) / float((counted * per_class[np.where(counted > 0, classes, 0)]).sum())
+    return total(losses) / float((counted * per_class[np.where(counted, classes, 0)]).sum())
 
 
 def _chosen(
@@ -238,9 +244,9 @@ def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bo
 
 
 def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
-    where: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
-    where.insert(axis, classes)
-    return tuple(where)
+    index: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
+    index.insert(axis, classes)
+    return tuple(index)
 
 
 def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:

@@ -21,8 +21,8 @@ METHODS = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzer
 
 _WHERE = Row(
     "where",
-    lambda xp, g, condition, a, b: xp.fit(xp.where(condition, g, 0), *a),
-    lambda xp, g, condition, a, b: xp.fit(xp.where(condition, 0, g), *b),
+    lambda xp, g, condition, a, b: xp.fit(xp.chosen(condition, g), *a),
+    lambda xp, g, condition, a, b: xp.fit(xp.chosen(~condition, g), *b),
     holomorphic=False,
 )
 
@@ -88,7 +88,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return result
 
 
-_FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.where(mask, 0, g), *target), holomorphic=False)
+_FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g), *target), holomorphic=False)
 
 
 @operation

@@ -10,6 +10,7 @@ import numpy as np
 from ..dtypes import complex_type, converted
 from ..types import Array, DType
 from .array_places import Flat, add_at, along, read_at, without
+from .choosing import chosen
 from .convolving import convolve, convolve_input, convolve_weight
 from .gamma_function import digamma, polygamma
 from .reducers import add_reduce
@@ -147,6 +148,7 @@ ARRAYS.__dict__.update(
         "adjoint": adjoint,
         "broadcast_to": broadcast_to,
         "cast": cast,
+        "chosen": chosen,
         "concatenate": np.concatenate,
         "conj": conj,
         "convolve": convolve,

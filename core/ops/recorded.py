@@ -70,6 +70,7 @@ TENSORS.__dict__.update(
         "add_rows": lambda shape, rows, grad: places.GET.transposed(grad, shape, (rows,)),
         "broadcast_to": expanding.broadcast_to,
         "cast": _cast,
+        "chosen": lambda mask, x: masking.where(mask, x, 0),
         "concatenate": joining.cat,
         "conj": complex_parts.conj,
         "convolve": convolved,

@@ -44,7 +44,7 @@ def _prod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None, kept: Any) ->
 
 _SUM = Row("sum", _spread)
 _MEAN = Row("mean", lambda xp, g, shape, kept, count: _spread(xp, g / count, shape, kept))
-_NANSUM = Row("nansum", lambda xp, g, mask, kept: xp.where(mask, xp.reshape(g, kept), 0.0))
+_NANSUM = Row("nansum", lambda xp, g, mask, kept: xp.chosen(mask, xp.reshape(g, kept)))
 _PROD = Row("prod", _prod_rule)
 
 

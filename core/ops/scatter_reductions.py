@@ -114,7 +114,7 @@ def _bounds(dtype: Any) -> tuple[Any, Any]:
 # Equal extremes share the gradient evenly.
 _EXTREME = Row(
     "scatter_extreme",
-    lambda xp, g, where, share, source_share: g * share,
-    lambda xp, g, where, share, source_share: xp.get(g, where) * source_share,
+    lambda xp, g, where, share, source_share: xp.chosen(share != 0, g * share),
+    lambda xp, g, where, share, source_share: xp.chosen(source_share != 0, xp.get(g, where) * source_share),
     holomorphic=False,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
+from .choosing import chosen as choose
 from .sliding import Sliding, cropped, padded
 
 
@@ -59,11 +60,11 @@ def place_back(grad: Array, chosen: Array, sliding: Sliding) -> Array:
         )
         result = np.empty(shape, grad.dtype) if tiled else np.zeros(shape, grad.dtype)
         for number, place in enumerate(sliding.places()):
-            np.multiply(grad, chosen == number, out=result[place])
+            choose(chosen == number, grad, out=result[place])
     else:
         result = np.zeros(shape, grad.dtype)
         for number, place in enumerate(sliding.places()):
-            result[place] += grad * (chosen == number)
+            result[place] += choose(chosen == number, grad)
     return cropped(result, sliding)
 
 

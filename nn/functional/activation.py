@@ -66,14 +66,14 @@ def _silu_rule(xp: Any, g: Any, a: Any, forward: Any) -> Any:
 
 
 def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
-    return g * xp.where(a < -3, 0.0, xp.where(a <= 3, a / 3 + 0.5, 1.0))
+    return xp.chosen(~(a < -3), g * xp.where(a <= 3, a / 3 + 0.5, 1.0))
 
 
 _LEAKY = Row("leaky_relu", _leaky_rule)
 _EXPONENTIAL = Row("elu", _exponential_rule)
 # The sigmoid; and 1 where the result is the input itself. The exponential may overflow: one over infinity is 0.
 _SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g / (1 + xp.exp(a * -beta) * (a != out)))
-_HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: g * ~((a <= low) | (a >= high)))  # nan lets it pass
+_HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: xp.chosen(~((a <= low) | (a >= high)), g))  # nan lets it pass
 _HARDSWISH = Row("hardswish", _hardswish_rule)
 _SILU = Row("silu", _silu_rule)
 

@@ -222,7 +222,7 @@ def multi_margin_loss(
     others[rows, classes] = 0
     if weight is not None:
         others *= weight.numpy(force=True)[classes][:, None]
-    losses = (short * Tensor(others)).sum(1)
+    losses = core.where(Tensor(others != 0), short * Tensor(others), 0).sum(1)
     return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
 
 
@@ -257,7 +257,7 @@ def multilabel_margin_loss(
     np.logical_or.at(is_target, (rows, chosen), counted)
     pairs = counted[:, :, None] & ~is_target[:, None, :]
     short = core.relu(scores.unsqueeze(1) - scores[rows, chosen].unsqueeze(2) + 1)
-    losses = (short * Tensor(pairs.astype(scores.dtype))).sum((1, 2)) / scores.shape[1]
+    losses = core.where(Tensor(pairs), short, 0).sum((1, 2)) / scores.shape[1]
     return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
 
 

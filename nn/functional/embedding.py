@@ -25,7 +25,9 @@ def _sparse_rows(xp: Any, g: Any, shape: tuple[int, ...], rows: Array, share: Ar
     )
 
 
-_EMBEDDING = Row("embedding", lambda xp, g, shape, rows, share: xp.add_rows(shape, rows, g * share))
+_EMBEDDING = Row(
+    "embedding", lambda xp, g, shape, rows, share: xp.add_rows(shape, rows, xp.chosen(share != 0, g * share))
+)
 _SPARSE_EMBEDDING = Row("embedding", _sparse_rows)
 
 

@@ -33,7 +33,7 @@ def hinge_embedding_loss(
     """Of distances ``input``: themselves where the target is 1, what they lack of ``margin`` where it is -1."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     similar, different = target != -1, target != 1
-    return reduced(input * similar + (margin - input).clamp(min=0) * different, reduction)
+    return reduced(core.where(similar, input, 0) + core.where(different, (margin - input).clamp(min=0), 0), reduction)
 
 
 @operation
@@ -88,7 +88,8 @@ def cosine_embedding_loss(
         )
     lengths = ((input1 * input1).sum(-1) + 1e-12) * ((input2 * input2).sum(-1) + 1e-12)
     cosine = (input1 * input2).sum(-1) / lengths.sqrt()
-    return reduced((1 - cosine) * (target == 1) + (cosine - margin).clamp(min=0) * (target == -1), reduction)
+    near, far = core.where(target == 1, 1 - cosine, 0), core.where(target == -1, (cosine - margin).clamp(min=0), 0)
+    return reduced(near + far, reduction)
 
 
 @operation
