@@ -7,7 +7,6 @@ later counts only when its category (bool < integer < floating point < complex) 
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -60,23 +59,27 @@ else:
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}  # NumPy has no kind for types from outside: V
 _FLOATING = "fV"
 _INEXACT = "fcV"
-_default: ContextVar[DType] = ContextVar("telegrad_default_dtype", default=float32)
+_default: DType = float32
 
-get_default_dtype = _default.get
+
+def get_default_dtype() -> DType:
+    """The floating-point type of new tensors."""
+    return _default
 
 
 def set_default_dtype(dtype: npt.DTypeLike) -> None:
-    """Choose the floating-point type of new tensors in this context (thread or task); it is ``float32`` at first.
+    """Choose the floating-point type of new tensors in this process, in every thread; it is ``float32`` at first.
 
     Raises:
         TypeError: ``dtype`` is not a floating-point type.
     """
+    global _default
     chosen = np.dtype(dtype)
     if not is_floating(chosen):
         raise TypeError(
             f"the default dtype must be a floating-point type, not {chosen}; use float16, float32 or float64"
         )
-    _default.set(chosen)
+    _default = chosen
 
 
 def is_floating(dtype: DType) -> bool:
@@ -91,7 +94,7 @@ def is_inexact(dtype: DType) -> bool:
 
 def to_float(array: Array) -> Array:
     """``array`` itself if it holds floating-point (or complex) numbers, else a copy in the default dtype."""
-    return array if array.dtype.kind in _INEXACT else array.astype(_default.get())
+    return array if array.dtype.kind in _INEXACT else array.astype(_default)
 
 
 def converted(array: Array, dtype: DType) -> Array:
@@ -178,9 +181,9 @@ def _classify(operand: Any) -> tuple[int, DType]:
     if isinstance(operand, int):
         return 2, int64
     if isinstance(operand, float):
-        return 2, _default.get()
+        return 2, _default
     if isinstance(operand, complex):
-        return 2, complex_type(_default.get())
+        return 2, complex_type(_default)
     array = getattr(operand, "_array", operand)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"only tensors and numbers have a result type, not {type(operand).__name__}")
@@ -198,7 +201,7 @@ class finfo:  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(self, dtype: npt.DTypeLike | None = None) -> None:
-        chosen = _default.get() if dtype is None else real_type(np.dtype(dtype))
+        chosen = _default if dtype is None else real_type(np.dtype(dtype))
         if not is_floating(chosen):
             raise TypeError(f"finfo() is about floating-point types, and you gave {chosen}; use iinfo()")
         about: Any

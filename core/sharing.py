@@ -50,7 +50,8 @@ def check_alone(tensor: Tensor) -> None:
     Raises:
         AutogradError: the tensor is a view of another, or has views.
     """
-    related = tensor._view is not None or any(view() is not None for view in tensor._views or ())
+    recorded = tensor._view is not None and tensor._view[1] is not None
+    related = recorded or any(view() is not None for view in tensor._views or ())
     if related:
         raise AutogradError(
             "share_memory_() moves a tensor to other memory, and this one shares its memory with others: it is a view, or "

@@ -35,7 +35,7 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    start, end, step = (_number(value) for value in (start, end, step))
+    start, end, step = _ends(dtype, start, end, step)
     if not all(math.isfinite(value) for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange() cannot go from {start} to {end} in steps of {step}")
     whole = all(isinstance(value, int) for value in (start, end, step))
@@ -88,10 +88,13 @@ def logspace(
 def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dtype: npt.DTypeLike | None) -> Array:
     if steps < 0:
         raise ValueError(f"{name}() needs a number of steps that is not negative, and you gave {steps}")
-    start, end = _number(start), _number(end)
+    start, end = _ends(dtype, start, end)
     usual = get_default_dtype()
     chosen = np.dtype(dtype or (complex_type(usual) if isinstance(start + end, complex) else usual))
     values = np.linspace(start, end, steps)
+    if chosen.kind in "iu" and steps > 1:  # from both ends, so that whole numbers stay whole
+        number, step = np.arange(steps), (end - start) / (steps - 1)
+        values = np.where(number < steps // 2, start + step * number, end - step * (steps - 1 - number))
     if base is not None:
         values = np.power(base, values)
     # Integers are cut off, towards 0.
@@ -128,6 +131,12 @@ def triu_indices(
 ) -> Tensor:
     """The rows and columns, shape ``(2, n)``, of what is on or above a diagonal of a ``row`` by ``col`` matrix."""
     return finish(np.stack(np.triu_indices(row, offset, col)).astype(dtype), False, device)
+
+
+def _ends(dtype: npt.DTypeLike | None, *values: Any) -> Any:
+    # Of integers, what is given is cut off first.
+    numbers = [_number(value) for value in values]
+    return [int(number) for number in numbers] if dtype is not None and np.dtype(dtype).kind in "iu" else numbers
 
 
 def _number(value: Any) -> Any:

@@ -69,7 +69,7 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
-    logarithm = powers.log1p(as_tensor(other, dtype))
-    silent = elementwise.eq(as_tensor(input), 0) & ~elementwise.isnan(logarithm)
+    other = as_tensor(other, dtype)
+    silent = elementwise.eq(as_tensor(input), 0) & ~elementwise.isnan(other)
     # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
-    return delivered("special.xlog1py", elementwise.mul(input, masking.where(silent, 0.0, logarithm)), out)
+    return delivered("special.xlog1py", elementwise.mul(input, masking.where(silent, 0.0, powers.log1p(other))), out)

@@ -236,7 +236,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     def detach_(self) -> Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
-        if self._view is not None:
+        if self._view is not None and self._view[1] is not None:
             raise AutogradError("a view cannot be detached in place; use detach()")
         self._edge, self._requires_grad = None, False
         return self

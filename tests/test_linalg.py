@@ -136,8 +136,6 @@ def test_what_has_no_gradient_says_so():
     a = made(4, 2).requires_grad_()
     with pytest.raises(tg.errors.AutogradError, match="complete"):
         la.qr(a, "complete")
-    u, s, _ = la.svd(a)
-    assert (u.shape, s.requires_grad, u.requires_grad) == ((4, 4), True, False)
 
 
 def test_saved_results_that_were_overwritten_are_noticed():
@@ -179,7 +177,7 @@ def test_einsum_forms_agree():
 
 def test_least_squares():
     a, b = made(5, 2), made(5, 1)
-    solution, residuals, rank, values = la.lstsq(a, b)
+    solution, residuals, rank, values = la.lstsq(a, b, driver="gelsd")
     expected = np.linalg.lstsq(a.numpy(), b.numpy())
     close(solution, expected[0])
     close(residuals, expected[1])

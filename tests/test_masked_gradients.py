@@ -37,7 +37,6 @@ CASES = {
     "upper bounds": (lambda high: tg.tensor(LINE, dtype=high.dtype).clamp(max=high), [0.0] * 7),
     "max": (lambda x: x.max(), LINE),
     "min": (lambda x: x.min(), LINE),
-    "amax": (lambda x: x.amax(), LINE),
     "median": (lambda x: x.median(), LINE),
     "nanmedian": (lambda x: x.nanmedian(), LINE),
     "where": (lambda x: tg.where(x > 0, x, 1.0), LINE),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import result_type
 from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Scalar
@@ -19,7 +20,7 @@ METHODS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 
 
 def _times(xp: Any, g: Any, factor: Any) -> Any:
-    return g if factor == 1 else xp.cast(g * factor, g.dtype)  # NumPy widens bfloat16 beside a number
+    return g if factor == 1 else xp.cast(g * factor.conjugate(), g.dtype)  # NumPy widens bfloat16 beside a number
 
 
 _ADDMM = Row(
@@ -81,8 +82,9 @@ def addr(
 
 
 def _sum(name: str, input: Tensor, value: Tensor, beta: Any, alpha: Any, out: Tensor | None) -> Tensor:
-    value = value if alpha == 1 else value * alpha
-    result = value if not beta else value + (input if beta == 1 else input * beta)
+    dtype = result_type(input, value)
+    value = value if alpha == 1 else value * dtype.type(alpha).item()  # of integers, whole
+    result = value if not beta else value + (input if beta == 1 else input * dtype.type(beta).item())
     _check_shape(name, input, value.shape)
     return result if out is None else delivered(name, result, out)
 

@@ -82,6 +82,8 @@ def to(
             check_device(argument)
         elif argument is not None and not isinstance(argument, builtins.bool):
             dtype = argument
+    flags = [argument for argument in args if isinstance(argument, builtins.bool)]  # non_blocking, copy
+    copy = copy or (len(flags) == 2 and flags[1])
     wanted = input.dtype if dtype is None else np.dtype(dtype)
     if wanted == input.dtype:
         return clone(input) if copy else input

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.edges import gradient_edge
+from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.node import Edge
 from ..errors import AutogradError
 from ..tensor import Tensor
@@ -43,9 +44,27 @@ def stopped() -> Edge:
 def changed(target: Tensor, edge: Edge | None = None) -> Tensor:
     """Note that the array of ``target`` was written to; ``edge`` is the new value's history, if it has one."""
     target._counter[0] += 1
+    if target._view is not None and is_grad_enabled():
+        _check_recorded(target)
     if edge is not None:
         set_history(target, edge)
     return target
+
+
+def _check_recorded(target: Tensor) -> None:
+    """Raise if ``target`` is a view that autograd did not see being made, of a tensor with a history.
+
+    Raises:
+        AutogradError: it is: the base's gradient would be wrong, for nothing says that it changed.
+    """
+    view = target._view
+    while view is not None:
+        if view[1] is None and view[0]._requires_grad:
+            raise AutogradError(
+                "a view that was made under no_grad() was changed in place while recording; "
+                "do both under no_grad(), or make the view while recording"
+            )
+        view = view[0]._view
 
 
 def set_history(target: Tensor, edge: Edge) -> None:

@@ -70,7 +70,7 @@ def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
     bounds = [None if bound is None else as_tensor(bound) for bound in (min, max)]
     x = converted(input._array, dtype)
     low, high = (None if bound is None else converted(bound._array, dtype) for bound in bounds)
-    result = Tensor(np.clip(x, low, high))
+    result = Tensor(np.clip(x, low, high).astype(dtype, copy=False))
     inputs = (input, *bounds)
     arrays = (x, low, high)
     saved = tuple(None if tensor is None else keep(tensor, array) for tensor, array in zip(inputs, arrays))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import result_type
+from ..dtypes import promote_types
 from ..operation import delivered, operation
 from ..tensor import Tensor
 from .axes import permute
@@ -180,7 +180,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of ``input`` replaced by its product with all of ``other``."""
     ndim = max(input.ndim, other.ndim)
     first, second = ((1,) * (ndim - x.ndim) + x.shape for x in (input, other))
-    dtype = result_type(input, other)
+    dtype = promote_types(input.dtype, other.dtype)  # a 0-d factor counts as much
     spread = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
     blocks = spread * reshape(to(other, dtype), [n for length in second for n in (1, length)])
     result = reshape(blocks, [n * m for n, m in zip(first, second)])

@@ -31,17 +31,14 @@ METHODS = __all__
 def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
     """The gradient of an element chosen by value: equal ones share it evenly, and so do nans."""
     found = xp.reshape(out, kept)
-    return _shared(xp, g, (a == found) | ((a != a) & (found != found)), dims, kept)
+    won = (a == found) | ((a != a) & (found != found))
+    return xp.chosen(won, xp.reshape(g, kept) / xp.sum_dims(xp.cast(won, g.dtype), dims, True))
 
 
 def _share_of_numbers(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
-    # PyTorch's amax and amin give nan where the result is nan, other than its max and min.
-    return _shared(xp, g, a == xp.reshape(out, kept), dims, kept)
-
-
-def _shared(xp: Any, g: Any, where: Any, dims: Any, kept: Any) -> Any:
-    count = xp.sum_dims(xp.cast(where, g.dtype), dims, True)
-    return xp.chosen(where, xp.reshape(g, kept) / count)
+    # PyTorch's amax and amin give nan where the result is nan, other than its max and min: they do multiply.
+    won = xp.cast(a == xp.reshape(out, kept), g.dtype)
+    return xp.reshape(g, kept) * won / xp.sum_dims(won, dims, True)
 
 
 _AMAX = Row("amax", _share_of_numbers)

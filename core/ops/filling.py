@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled
+from ..creation import as_tensor
 from ..dtypes import finfo, is_inexact
 from ..random import Generator, default_generator
 from ..random_tensors import floats
 from ..tensor import Tensor
-from ..types import Array
+from ..types import Array, Operand
 from . import casting, expanding
 from .changes import changed, check_writable
 from .indexing import setitem
@@ -33,8 +34,9 @@ METHODS = (
 )
 
 
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Copy ``src`` into this tensor, broadcast and converted; recorded."""
+def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
+    """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded."""
+    src = as_tensor(src)
     return _copy(input, expanding.broadcast_to(casting.to(src, input.dtype), input.shape))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..creation import number_as
-from ..dtypes import category
 from ..interception import active
 from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .array_places import Flat
+from .complex_parts import real
 from .index_forms import integers, out_of_range, split_index
 from .places import FULL, GET, PART, overwrite
 from .places import accumulate as accumulate_at
@@ -77,7 +77,7 @@ def setitem(input: Tensor, index: Any, value: Operand) -> None:
         AutogradError: ``input`` is a leaf that requires grad.
         IndexError: the index is out of range.
         ValueError: the shape of ``value`` cannot be broadcast to that of ``input[index]``.
-        TypeError: ``value`` is of a higher category of dtypes.
+        TypeError: ``value`` is a complex number, and ``input`` is not.
     """
     basic, advanced = split_index(index, input._array)
     if basic is None or advanced is None:
@@ -89,8 +89,8 @@ def setitem(input: Tensor, index: Any, value: Operand) -> None:
 def _assign(input: Tensor, where: Any, value: Any) -> None:
     x = input._array
     if isinstance(value, Tensor):
-        if value._array.dtype is not x.dtype:
-            _check_category(x, value._array)
+        if value._array.dtype.kind == "c" and x.dtype.kind not in "bc":
+            value = real(value)
         if value._array.ndim and value._array.shape[0] == 1:
             value = _without_leading(value, x, where)
     elif isinstance(value, (bool, int, float, complex)):
@@ -119,13 +119,6 @@ def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
     except IndexError as error:
         raise out_of_range(error, x) from None
     return part(value, (0,) * extra) if extra > 0 and value.shape[:extra] == (1,) * extra else value
-
-
-def _check_category(x: Array, source: Array) -> None:
-    if category(source.dtype) > max(category(x.dtype), 1):
-        raise TypeError(
-            f"you cannot assign {source.dtype} values into a tensor of {x.dtype}; convert one of them first"
-        )
 
 
 @operation

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..creation import as_tensor
+from ..dtypes import is_inexact
 from ..operation import operation
 from ..tensor import Tensor
 from ..types import Scalar
@@ -135,5 +136,5 @@ def _gaps(spacing: Any, count: int, y: Tensor, axis: int) -> Tensor:
             raise ValueError(f"gradient() needs {count} places along dim {axis}, and you gave shape {places.shape}")
         gaps = narrow(places, 0, 1, count - 1) - narrow(places, 0, 0, count - 1)
     else:
-        gaps = as_tensor(spacing, dtype=y.dtype).expand(count - 1)
+        gaps = as_tensor(spacing, dtype=y.dtype if is_inexact(y.dtype) else None).expand(count - 1)
     return gaps.reshape(-1, *(1,) * (y.ndim - axis - 1))

@@ -12,7 +12,7 @@ from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Operand
 from . import elementwise
-from .factories import comparison
+from .factories import binary, comparison
 from .inplace import inplace
 from .table import Row, record
 
@@ -35,7 +35,14 @@ def _nextafter(x: Any, y: Any) -> Any:
 
 gcd = comparison("gcd", np.gcd, "The greatest common divisor of integers.")
 lcm = comparison("lcm", np.lcm, "The least common multiple of integers.")
-nextafter = comparison("nextafter", _nextafter, "The next number of the dtype from ``input`` towards ``other``.")
+nextafter = binary(
+    "nextafter",
+    _nextafter,
+    lambda xp, g, a, b: xp.chosen(a != b, g),
+    lambda xp, g, a, b: xp.zeros_like(g),
+    saves=("ab", ""),
+    doc="The next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
+)
 _FREXP = Row("frexp", lambda xp, g, scale: g * scale)
 
 

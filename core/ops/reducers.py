@@ -12,3 +12,26 @@ add_reduce: Any = np.add.reduce
 multiply_reduce: Any = np.multiply.reduce
 maximum_reduce: Any = np.maximum.reduce
 minimum_reduce: Any = np.minimum.reduce
+
+BLOCK = 128
+
+
+def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
+    """The sum over ``dims``, along a long one in blocks of ``BLOCK``, so that errors do not grow with its length.
+
+    NumPy does so along the last dimension only: along others it adds row after row to one sum.
+    """
+    if dims is None or not x.ndim:
+        return add_reduce(x, None, keepdims=keepdims)
+    axis = max(dims, key=lambda dim: x.shape[dim], default=x.ndim - 1)
+    if axis >= x.ndim - 1 or x.shape[axis] < 2 * BLOCK or not x.flags.c_contiguous:
+        return add_reduce(x, dims, keepdims=keepdims)
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    whole = length - length % BLOCK
+    start = (slice(None),) * axis
+    blocks = x[(*start, slice(whole))].reshape(*before, -1, BLOCK, *after)
+    parts = add_reduce(blocks, axis + 1)
+    if whole < length:
+        rest = add_reduce(x[(*start, slice(whole, None))], axis, keepdims=True)
+        parts = np.concatenate([parts, rest], axis)
+    return pairwise_sum(parts, dims, keepdims)

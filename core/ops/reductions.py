@@ -17,7 +17,7 @@ from . import elementwise
 from .casting import to
 from .cumulative import product_rule
 from .dims import all_dims, kept_shape, one_dim
-from .reducers import add_reduce, multiply_reduce
+from .reducers import add_reduce, multiply_reduce, pairwise_sum
 from .table import Row, keep, keep_result, record, records
 
 __all__ = [
@@ -79,10 +79,15 @@ def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = Non
     """The sum; halves are added up in ``float32``, integers in ``int64``, which they stay unless ``dtype`` says otherwise."""
     if x.dtype.kind in "biu":
         return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
+    return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
+
+
+def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
+    """The sum of floating-point or complex numbers; of halves, in ``float32``."""
     # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
-        return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims)).astype(x.dtype)
-    return add_reduce(x, dims, keepdims=keepdims)
+        return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims))
+    return np.asarray(pairwise_sum(x, dims, keepdims))
 
 
 @operation
@@ -110,7 +115,9 @@ def mean(
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
     # A sum and a division: np.mean would warn of empty slices, and is slower.
-    result = Tensor(np.true_divide(total(x, dims, keepdim), x.dtype.type(count)))
+    # Halves are divided before they are rounded: their sum may be too large for them.
+    added = wide_total(x, dims, keepdim)
+    result = Tensor(np.true_divide(added, added.dtype.type(count)).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_MEAN, result, (input,), (), x.shape, kept_shape(x.shape, dims), count)
     return result if out is None else delivered("mean", result, out)

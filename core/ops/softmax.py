@@ -121,6 +121,9 @@ def _largest(x: Array, axis: Any) -> Any:
 
 
 def peak(x: Array, axis: Any) -> Any:
-    """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by."""
-    top = _largest(x, axis)
+    """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by.
+
+    Of complex numbers the largest real part: shifted by an imaginary part, a logarithm would leave its branch.
+    """
+    top = _largest(x.real, axis)
     return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

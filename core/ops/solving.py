@@ -247,6 +247,9 @@ class LeastSquares(NamedTuple):
     singular_values: Tensor
 
 
+_DRIVERS = "gels", "gelsy", "gelsd", "gelss"
+
+
 @operation
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
@@ -255,7 +258,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         A: matrices ``(..., m, n)``.
         B: ``(..., m, k)``, or vectors ``(..., m)`` if that is the shape of ``A`` without its last dimension.
         rcond: singular values below this share of the largest count as 0.
-        driver: accepted; there is one way.
+        driver: "gels", "gelsy" (the default), "gelsd" or "gelss": only which results are empty depends on it.
 
     Returns:
         ``solution`` ``(..., n, k)``; ``residuals``, squared, if ``m > n`` and all matrices have full rank, else empty;
@@ -274,9 +277,15 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution = matmul(pinv(A, rtol=rcond), right)
     s = np.linalg.svd(x, compute_uv=False)
     rank = np.asarray((s > tolerance(x, s, None, rcond)[..., None]).sum(-1))
-    if x.shape[-2] > x.shape[-1] and (rank == x.shape[-1]).all():
+    driver = "gelsy" if driver is None else driver
+    if driver not in _DRIVERS:
+        raise ValueError(f"linalg.lstsq() takes driver {', '.join(_DRIVERS)}, and you gave {driver!r}")
+    if driver != "gelsy" and x.shape[-2] > x.shape[-1] and (rank == x.shape[-1]).all():
         difference = matmul(A, solution) - right
-        residuals = (difference * difference).sum(-2)
+        residuals = (difference * difference.conj()).sum(-2)
     else:
         residuals = Tensor(np.zeros(0, x.dtype))
-    return LeastSquares(solution.squeeze(-1) if vector else solution, residuals, Tensor(rank), Tensor(s))
+    empty = np.zeros(0, s.dtype)
+    ranks = np.zeros(0, rank.dtype) if driver == "gels" else rank
+    values = s if driver in ("gelsd", "gelss") else empty
+    return LeastSquares(solution.squeeze(-1) if vector else solution, residuals, Tensor(ranks), Tensor(values))

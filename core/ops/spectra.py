@@ -9,6 +9,7 @@ import numpy as np
 from ..operation import operation
 from ..tensor import Tensor
 from .decompositions import identity
+from .joining import cat
 from .linalg_errors import attempt, matrices, square
 from .several import record_several
 from .table import records
@@ -171,7 +172,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
         full_matrices: ``U`` and ``Vh`` square, ``(..., m, m)`` and ``(..., n, n)``, instead of ``(..., m, k)`` and
-            ``(..., k, n)``; then only ``S`` is differentiable, unless ``m`` is ``n``.
+            ``(..., k, n)``; the gradient is that of the first ``k`` vectors.
         driver: accepted; LAPACK's gesdd it is.
 
     Raises:
@@ -180,18 +181,18 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         ValueError: fewer than 2 dimensions.
     """
     x = matrices("linalg.svd", A)
-    recorded, whole = records(A), full_matrices and x.shape[-1] != x.shape[-2]
-    u, s, vh = (
-        Tensor(part) for part in attempt("linalg.svd", _UNCONVERGED, np.linalg.svd, x, full_matrices and not recorded)
-    )
-    if not recorded:
-        return SVD(u, s, vh)
-    record_several("LinalgSvdBackward", _svd_rule, (u, s, vh), A)
-    if not whole:
-        return SVD(u, s, vh)
+    u, s, vh = attempt("linalg.svd", _UNCONVERGED, np.linalg.svd, x, full_matrices)
+    if not records(A):
+        return SVD(Tensor(u), Tensor(s), Tensor(vh))
+    k = s.shape[-1]
+    parts = Tensor(u[..., :k]), Tensor(s), Tensor(vh[..., :k, :])
+    record_several("LinalgSvdBackward", _svd_rule, parts, A)
     # The vectors beyond the k first are arbitrary, so these have no gradient.
-    u_whole, _, vh_whole = np.linalg.svd(x, True)
-    return SVD(Tensor(u_whole), s, Tensor(vh_whole))
+    return SVD(_with(parts[0], u[..., k:], -1), parts[1], _with(parts[2], vh[..., k:, :], -2))
+
+
+def _with(vectors: Tensor, others: Any, dim: int) -> Tensor:
+    return cat([vectors, Tensor(others)], dim) if others.shape[dim] else vectors
 
 
 @operation

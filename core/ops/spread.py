@@ -177,7 +177,7 @@ def cov(
     divisor = as_tensor(divisor) if isinstance(divisor, Tensor) else as_tensor(float(divisor), rows.dtype)
     product = matrix_products.matmul(scaled, conj(axes.t(centred)))
     result = elementwise.div(product, clamp(divisor, min=0))
-    return shaping.reshape(result, ()) if input._array.ndim < 2 else result
+    return shaping.reshape(result, ()) if rows.shape[0] == 1 else result
 
 
 @operation

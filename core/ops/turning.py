@@ -88,7 +88,7 @@ def _turn(target: Tensor, array: Any, row: Row, arguments: tuple[Any, ...], para
         if child is not None and child._view is not None:
             child._view = (former, *child._view[1:])
     if former._view is not None:
-        siblings = former._view[0]._views
+        siblings = former._view[0]._views or []
         siblings[:] = [weakref.ref(former) if each() is target else each for each in siblings]
     with GradMode(True):  # what was recorded stays so, also under no_grad()
         result = view_of(former, array, row, arguments, params)

@@ -28,6 +28,8 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
             result._requires_grad = True
         result._view = (parent, row, arguments, params)
         register(parent, result)
+    elif parent._requires_grad or parent._view is not None:
+        result._view = (parent, None, (), ())  # not recorded: changes.changed() refuses to write to it while recording
     return result
 
 

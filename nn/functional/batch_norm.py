@@ -57,8 +57,9 @@ def batch_norm(
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {input.dtype}")
     result, mean, var = _standardized(input, weight, bias, count, eps)
-    updated(running_mean, mean, momentum)
-    updated(running_var, var * (count / max(count - 1, 1)), momentum)
+    if count:  # of no samples there are no statistics to follow
+        updated(running_mean, mean, momentum)
+        updated(running_var, var * (count / max(count - 1, 1)), momentum)
     return result
 
 

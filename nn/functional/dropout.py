@@ -43,6 +43,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.ndim == 3:
         warnings.warn("dropout2d() takes a 3-d input as (N, C, L); use dropout1d() for that", stacklevel=3)
         return _channels(input, 1, p, training, inplace)
+    if input.ndim == 2:
+        warnings.warn("dropout2d() has no channels in a 2-d input; use dropout() for that", stacklevel=3)
+        return _channels(input, 0, p, training, inplace)
     return _channels(input, 2, p, training, inplace)
 
 
@@ -81,7 +84,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 def _channels(input: Tensor, dims: int, p: float, training: bool, inplace: bool) -> Tensor:
     if input.ndim not in (dims + 1, dims + 2):
         raise ValueError(f"the input must have {dims + 1} or {dims + 2} dimensions, and has shape {input.shape}")
-    whole = core.ones(*input.shape[:-dims], *(1,) * dims, dtype=input.dtype)
+    whole = core.ones(*input.shape[: input.ndim - dims], *(1,) * dims, dtype=input.dtype)
     kept = core.dropout(whole, p, training)
     return input if kept is whole else _into(input, input * kept, inplace)
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ...core.extend import TENSORS, Array, Tensor
@@ -46,6 +48,14 @@ def embedding_bag(
         ValueError: the mode is unknown, or offsets or weights do not fit the input.
         NotImplementedError: ``per_sample_weights`` with another mode.
     """
+    if weight.dtype.kind in "iu" and input.is_floating_point():
+        warnings.warn(
+            "embedding_bag() takes the input first and the table second; give them in that order", stacklevel=2
+        )
+        return embedding_bag(
+            weight, input, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+            include_last_offset, padding_idx,
+        )  # fmt: skip
     _check(input, offsets, mode, sparse, scale_grad_by_freq, per_sample_weights)
     rows, bags, count = _bags(input, offsets, include_last_offset)
     kept = np.arange(len(rows)) if padding_idx is None else np.flatnonzero(rows != row_number(padding_idx, len(weight)))

@@ -113,7 +113,7 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
     If not ``centred``, the mean is left out, and the variance is the mean of the squares.
     """
     given = input.numpy(force=True)
-    if given.dtype.kind != "f":
+    if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
     x = given if given.dtype.itemsize >= 4 else given.astype(np.float32)
     count = math.prod(x.shape[dim] for dim in dims)
@@ -160,7 +160,7 @@ def rms_norm(
         ValueError: the input's last dimensions are others.
     """
     shape, dims = last_dims(input, normalized_shape, weight, None)
-    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    eps = core.finfo(input.dtype).eps if eps is None else eps
     return affine(standardized(input, dims, eps, centred=False)[0], weight, None, shape)
 
 

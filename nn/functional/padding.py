@@ -83,7 +83,18 @@ def _replicated(length: int, before: int, after: int) -> Array:
 def _wrapped(length: int, before: int, after: int) -> Array:
     if max(before, after) > length:
         raise ValueError(f"circular padding {(before, after)} must not be more than the length {length}")
-    return np.arange(-before, length + after) % length
+    # Where one side is cut off, the other repeats what is left.
+    first, last = max(-before, 0), length - max(-after, 0)
+    return (
+        np.arange(-before, length + after) % length
+        if first == 0 and last == length
+        else _cut(first, last, before, after)
+    )
+
+
+def _cut(first: int, last: int, before: int, after: int) -> Array:
+    length = last - first
+    return first + np.arange(-max(before, 0), length + max(after, 0)) % length
 
 
 _PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}

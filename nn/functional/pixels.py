@@ -30,7 +30,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     parts = input.reshape(*before, channels // (r * r), r, r, height, width)
     n = len(before)
     mixed = parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return mixed.reshape(*before, channels // (r * r), height * r, width * r)
+    result = mixed.reshape(*before, channels // (r * r), height * r, width * r)
+    return result.clone() if r == 1 else result  # never a view
 
 
 @operation
@@ -47,7 +48,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     parts = input.reshape(*before, channels, height // r, r, width // r, r)
     n = len(before)
     mixed = parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return mixed.reshape(*before, channels * r * r, height // r, width // r)
+    result = mixed.reshape(*before, channels * r * r, height // r, width // r)
+    return result.clone() if r == 1 else result
 
 
 @operation

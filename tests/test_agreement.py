@@ -1,0 +1,206 @@
+"""Results that once differed from PyTorch's; the values here are what PyTorch 2.13 gave."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad.core.errors import AutogradError
+from telegrad.nn import functional as F
+
+
+def test_the_default_dtype_is_that_of_the_process():
+    tg.set_default_dtype(tg.float64)
+    try:
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(tg.zeros(1).dtype))
+        thread.start()
+        thread.join(30)
+        assert seen == [tg.float64]
+    finally:
+        tg.set_default_dtype(tg.float32)
+
+
+# -- sums and means
+
+
+def test_a_mean_of_halves_does_not_overflow():
+    assert tg.full((70_000,), 1.0, dtype=tg.float16).mean().item() == 1
+    assert tg.full((70_000, 2), 1.0, dtype=tg.float16).mean(0).tolist() == [1, 1]
+
+
+def test_a_sum_over_rows_is_pairwise():
+    x = np.random.default_rng(0).random((100_003, 3), np.float32)
+    for found in (tg.tensor(x).sum(0).numpy(), tg.tensor(x.T.copy().T).sum(0).numpy()):
+        np.testing.assert_allclose(found, x.astype(np.float64).sum(0), rtol=1e-6)
+    kept = tg.tensor(x.reshape(1, 100_003, 3)).sum((0, 1), keepdim=True)
+    assert kept.shape == (1, 1, 3)
+    np.testing.assert_allclose(kept.numpy().reshape(3), x.astype(np.float64).sum(0), rtol=1e-6)
+
+
+def test_logsumexp_of_complex_numbers_stays_on_its_branch():
+    assert np.isclose(tg.logsumexp(tg.tensor([1 + 3j]), 0).item(), 1 + 3j)
+    assert np.isclose(tg.logsumexp(tg.tensor([1 + 3j, 2 - 5j, 100 + 2j]), 0).item(), 100 + 2j)
+
+
+def test_sums_of_weighted_products_with_complex_factors():
+    a, b, c = (tg.tensor(np.ones((2, 2)) * number, requires_grad=True) for number in (1 + 2j, 3 - 1j, 2j))
+    result = tg.addmm(a, b, c, beta=2 + 1j, alpha=1 - 1j)
+    grads = tg.autograd.grad(result, (a, b, c), tg.ones(2, 2, dtype=tg.complex128))
+    plain = tg.autograd.grad((2 + 1j) * a + (1 - 1j) * (b @ c), (a, b, c), tg.ones(2, 2, dtype=tg.complex128))
+    for one, other in zip(grads, plain):
+        np.testing.assert_allclose(one.numpy(), other.numpy())
+
+
+# -- dtypes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("float32", "float16", "float32"), ("int64", "float16", "float16"), ("bool", "uint8", "uint8")],
+)
+def test_a_scalar_factor_of_kron_counts_as_much(first, second, expected):
+    for shape in ((), (2,)):
+        assert str(tg.kron(tg.ones(shape, dtype=first), tg.ones(2, dtype=second)).dtype) == expected
+
+
+def test_bfloat16_stays():
+    pytest.importorskip("ml_dtypes")
+    x = tg.ones(2, 4, 3, dtype=tg.bfloat16)
+    low = tg.zeros(3, dtype=tg.bfloat16)
+    assert x.clamp(low, low + 2).dtype == tg.bfloat16
+    assert F.layer_norm(x, (3,)).dtype == tg.bfloat16
+    assert F.group_norm(x, 2).dtype == tg.bfloat16
+    assert F.instance_norm(x).dtype == tg.bfloat16
+    assert F.rms_norm(x, (3,)).dtype == tg.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [((-1.5, 3.7, 1), [-1, 0, 1, 2]), ((5.5, 1, -2), [5, 3]), ((0, 5, 1.5), [0, 1, 2, 3, 4])]
+)
+def test_arange_of_integers_cuts_its_arguments_off(given, expected):
+    assert tg.arange(*given, dtype=tg.int64).tolist() == expected
+
+
+def test_integers_between_fractions():
+    assert tg.linspace(-3.7, 4.2, 5, dtype=tg.int64).tolist() == [-3, -1, 0, 2, 4]
+    assert tg.logspace(0.5, 9.9, 4, base=2, dtype=tg.int64).tolist() == [1, 8, 64, 512]
+
+
+def test_gradient_of_integers_keeps_its_spacing():
+    (slopes,) = tg.gradient(tg.tensor([1, 4, 9, 16]), spacing=1.5)
+    np.testing.assert_allclose(slopes.numpy(), [2, 8 / 3, 4, 14 / 3], rtol=1e-6)
+
+
+# -- copies, views, assignments
+
+
+def test_to_copies_where_its_last_argument_says_so():
+    x = tg.zeros(3)
+    assert x.to("cpu", tg.float32, False, True) is not x
+    assert x.to(tg.float32, False, False) is x
+
+
+@pytest.mark.parametrize("function", [F.pixel_shuffle, F.pixel_unshuffle])
+def test_shuffling_single_pixels_copies(function):
+    x = tg.arange(4.0).reshape(1, 1, 2, 2)
+    result = function(x, 1)
+    result.zero_()
+    assert x.sum().item() == 6
+
+
+def test_floats_in_integer_tensors_are_cut_off():
+    x = tg.zeros(3, dtype=tg.int64)
+    x[0] = 2.7
+    x[1:] = tg.tensor([1.9, -1.9])
+    assert x.tolist() == [2, 1, -1]
+    assert tg.zeros(2).copy_(5).tolist() == [5, 5]
+
+
+def test_a_view_made_unrecorded_is_not_written_to_while_recording():
+    x = tg.ones(3, requires_grad=True)
+    y = x * 2
+    with tg.no_grad():
+        view = y[0:2]
+        view.mul_(3)
+    with pytest.raises(AutogradError, match="no_grad"):
+        view.mul_(3)
+    with pytest.raises(AutogradError, match="no_grad"):
+        view[0:1].mul_(tg.ones(1, requires_grad=True))
+
+
+# -- single functions
+
+
+def test_nextafter_has_a_gradient():
+    x, y = (tg.tensor(values, dtype=tg.float64, requires_grad=True) for values in ([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]))
+    grads = tg.autograd.grad(tg.nextafter(x, y).sum(), (x, y))
+    assert [grad.tolist() for grad in grads] == [[1, 0, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 4, 3)])
+def test_svd_of_whole_matrices_passes_gradients_to_their_first_vectors(shape):
+    x = tg.tensor(np.random.default_rng(1).standard_normal(shape), requires_grad=True)
+    k = min(shape[-2:])
+    grads = []
+    for full in (True, False):
+        u, s, vh = tg.linalg.svd(x, full_matrices=full)
+        product = (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :]
+        grads.append(tg.autograd.grad(product.sin().sum(), x)[0].numpy())
+    np.testing.assert_allclose(*grads, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(grads[0], np.cos(x.detach().numpy()), rtol=1e-9, atol=1e-9)
+
+
+def test_circular_padding_repeats_what_a_negative_one_leaves():
+    padded = F.pad(tg.arange(16.0).reshape(1, 1, 4, 4), (-1, 2, 0, -1), mode="circular")
+    assert padded[0, 0].tolist() == [[1, 2, 3, 1, 2], [5, 6, 7, 5, 6], [9, 10, 11, 9, 10]]
+
+
+def test_no_differences_look_at_nothing_else():
+    assert tg.diff(tg.arange(3), n=0, prepend=tg.tensor([5])).tolist() == [0, 1, 2]
+
+
+def test_the_covariance_of_one_row_is_a_number():
+    row = tg.tensor([[1.0, 2.0, 3.0]])
+    assert tg.cov(row).shape == tg.corrcoef(row).shape == () and tg.cov(row).item() == 1
+
+
+def test_xlog1py_is_silent_where_its_input_is_zero():
+    assert tg.special.xlog1py(tg.tensor(0.0), tg.tensor(-2.0)).item() == 0
+    assert np.isnan(tg.special.xlog1py(tg.tensor(0.0), tg.tensor(float("nan"))).item())
+
+
+@pytest.mark.parametrize(
+    ("driver", "shapes"),
+    [
+        ("gels", [(3, 2), (2,), (0,), (0,)]),
+        ("gelsy", [(3, 2), (0,), (), (0,)]),
+        (None, [(3, 2), (0,), (), (0,)]),
+        ("gelsd", [(3, 2), (2,), (), (3,)]),
+        ("gelss", [(3, 2), (2,), (), (3,)]),
+    ],
+)
+def test_results_of_least_squares_by_driver(driver, shapes):
+    rng = np.random.default_rng(2)
+    a, b = tg.tensor(rng.standard_normal((5, 3))), tg.tensor(rng.standard_normal((5, 2)))
+    assert [part.shape for part in tg.linalg.lstsq(a, b, driver=driver)] == shapes
+
+
+def test_an_empty_batch_leaves_the_running_statistics():
+    norm = tg.nn.BatchNorm1d(2)
+    assert norm(tg.zeros(0, 2, 4)).shape == (0, 2, 4)
+    assert (norm.running_mean.tolist(), norm.running_var.tolist()) == ([0, 0], [1, 1])
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_old_uses_warn_and_go_on():
+    with pytest.warns(UserWarning, match="2-d"):
+        assert set(tg.nn.Dropout2d()(tg.ones(20, 30)).reshape(-1).tolist()) == {0, 2}
+    with pytest.warns(UserWarning, match="first"):
+        assert F.embedding_bag(tg.ones(4, 2), tg.tensor([[0, 1]])).tolist() == [[1, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.embedding_bag(tg.tensor([[0, 1]]), tg.ones(4, 2))
