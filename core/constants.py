@@ -2,11 +2,29 @@
 
 import math
 
-__all__ = ["Size", "e", "inf", "nan", "newaxis", "pi"]
+__all__ = [
+    "Size",
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "e",
+    "inf",
+    "nan",
+    "newaxis",
+    "pi",
+    "preserve_format",
+]
 
 e = math.e
 inf = math.inf
 nan = math.nan
 pi = math.pi
 newaxis = None
+
+# Memory formats are accepted, and every tensor is in row-major order.
+channels_last = "channels_last"
+channels_last_3d = "channels_last_3d"
+contiguous_format = "contiguous_format"
+preserve_format = "preserve_format"
+
 Size: type[tuple[int, ...]] = tuple  # shapes are tuples

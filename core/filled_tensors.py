@@ -75,7 +75,12 @@ def full(
 
 @operation
 def zeros_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
     return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
@@ -83,7 +88,12 @@ def zeros_like(
 
 @operation
 def ones_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
     return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
@@ -91,7 +101,12 @@ def ones_like(
 
 @operation
 def empty_like(
-    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Uninitialised, of the shape and dtype of ``input``."""
     return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)

@@ -7,6 +7,7 @@ and what it was given.
 from __future__ import annotations
 
 import functools
+import inspect
 import reprlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -35,6 +36,9 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     NumPy's ``axis`` and ``keepdims`` then stand for ``dim`` and ``keepdim``.
     """
     name = function.__name__
+    parameters = inspect.signature(function).parameters.values()
+    # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter that takes any number of values has a name as well.
+    gathered = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -42,6 +46,8 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
             return taken
         if kwargs and not kwargs.keys().isdisjoint(_NUMPYS_NAMES):
             kwargs = {_NUMPYS_NAMES.get(key, key): value for key, value in kwargs.items()}  # type: ignore[assignment]
+        if gathered in kwargs:
+            args = (*args, kwargs.pop(gathered))  # type: ignore[assignment,index]
         try:
             return function(*args, **kwargs)
         except FAILURES as error:

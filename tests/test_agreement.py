@@ -204,3 +204,25 @@ def test_old_uses_warn_and_go_on():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         F.embedding_bag(tg.tensor([[0, 1]]), tg.ones(4, 2))
+
+
+def test_parameters_that_take_any_number_of_values_have_names():
+    x = tg.arange(6).reshape(shape=(2, 3))
+    assert x.flip(dims=(0, 1)).tolist() == x.flip(0, 1).tolist()
+    assert x.permute(dims=(1, 0)).shape == (3, 2)
+    assert tg.ones(1, 3).expand(size=(2, 3)).shape == (2, 3)
+    assert x.repeat(repeats=(1, 2)).shape == (2, 6)
+    assert tg.tile(x, dims=(2,)).shape == (2, 6)
+
+
+def test_memory_formats_are_accepted():
+    x = tg.ones(1, 2, 3, 4)
+    for kept in (tg.channels_last, tg.contiguous_format, tg.preserve_format):
+        assert x.clone(memory_format=kept).tolist() == x.contiguous(memory_format=kept).tolist() == x.tolist()
+        assert x.to(tg.float64, memory_format=kept).dtype == x.double(memory_format=kept).dtype == tg.float64
+        assert tg.zeros_like(x, memory_format=kept).shape == x.shape
+
+
+def test_unbind_of_a_number_is_an_index_error():
+    with pytest.raises(IndexError):
+        tg.tensor(1).unbind()

@@ -216,7 +216,7 @@ A = tg.zeros(2, 3)
         (lambda: A.split(0), ValueError, "positive size"),
         (lambda: A.split([1, 2], 0), ValueError, "do not add up to 2"),
         (lambda: A.chunk(0), ValueError, "positive number"),
-        (lambda: tg.tensor(1).unbind(), ValueError, "0-d"),
+        (lambda: tg.tensor(1).unbind(), IndexError, "0-d"),
         (lambda: A.hsplit(2), ValueError, "length 3 into 2 equal parts"),
         (lambda: A.narrow(1, 2, 2), ValueError, "cannot take 2 from 2 on in dimension 1 of size 3"),
         (lambda: A.select(0, 5), IndexError, "index 5 is out of range for dimension 0 of size 2: it takes -2 to 1"),

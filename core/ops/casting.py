@@ -55,8 +55,8 @@ _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
 
 
 @operation
-def clone(input: Tensor) -> Tensor:
-    """A copy, through which gradients flow."""
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
     result = Tensor(np.array(input._array, order="C"))
     return record(_CLONE, result, (input,), ()) if records(input) else result
 
@@ -69,6 +69,7 @@ def to(
     device: str | None = None,
     non_blocking: builtins.bool = False,
     copy: builtins.bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
 
@@ -110,7 +111,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _converter(name: str, dtype: Any) -> Any:
-    def convert(input: Tensor) -> Tensor:
+    def convert(input: Tensor, memory_format: Any = None) -> Tensor:
         return to(input, dtype)
 
     convert.__name__ = convert.__qualname__ = name

@@ -41,14 +41,14 @@ _EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=str
 
 
 @operation
-def expand(input: Tensor, *sizes: Any) -> Tensor:
-    """A view of shape ``sizes`` in which dimensions of length 1 are repeated; -1 keeps a length.
+def expand(input: Tensor, *size: Any) -> Tensor:
+    """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length.
 
     Raises:
         ValueError: a dimension of another length would have to be repeated.
     """
     shape = input._array.shape
-    wanted = list(listed(sizes))
+    wanted = list(listed(size))
     extra = len(wanted) - len(shape)
     for axis, length in enumerate(wanted):
         if length == -1 and axis >= extra:

@@ -94,6 +94,7 @@ def gradient(
     dims = all_dims(dim, input.ndim)
     if edge_order not in (1, 2):
         raise ValueError(f"gradient() takes edge_order 1 or 2, and you gave {edge_order}")
+    spacing = 1 if spacing is None else spacing
     single = isinstance(spacing, (int, float)) or (isinstance(spacing, Tensor) and not spacing.ndim)
     spacings = [spacing] * len(dims) if single else list(spacing)
     if len(spacings) != len(dims):

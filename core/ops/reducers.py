@@ -28,10 +28,10 @@ def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
         return add_reduce(x, dims, keepdims=keepdims)
     before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     whole = length - length % BLOCK
-    start = (slice(None),) * axis
-    blocks = x[(*start, slice(whole))].reshape(*before, -1, BLOCK, *after)
+    along = np.moveaxis(x, axis, 0)
+    blocks = np.moveaxis(along[:whole], 0, axis).reshape(*before, -1, BLOCK, *after)
     parts = add_reduce(blocks, axis + 1)
     if whole < length:
-        rest = add_reduce(x[(*start, slice(whole, None))], axis, keepdims=True)
+        rest = np.expand_dims(add_reduce(along[whole:], 0), axis)
         parts = np.concatenate([parts, rest], axis)
     return pairwise_sum(parts, dims, keepdims)

@@ -239,6 +239,6 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 
 @operation
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
     return input if input._array.flags.c_contiguous else clone(input)

@@ -10,6 +10,7 @@ from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array
 from .axes import adjoint, transpose
+from .complex_parts import real
 from .linalg_errors import attempt, matrices, replaced, square, unfit
 from .matrix_products import factors, matmul
 from .shaping import unsqueeze
@@ -282,9 +283,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         raise ValueError(f"linalg.lstsq() takes driver {', '.join(_DRIVERS)}, and you gave {driver!r}")
     if driver != "gelsy" and x.shape[-2] > x.shape[-1] and (rank == x.shape[-1]).all():
         difference = matmul(A, solution) - right
-        residuals = (difference * difference.conj()).sum(-2)
+        residuals = real(difference * difference.conj()).sum(-2)
     else:
-        residuals = Tensor(np.zeros(0, x.dtype))
+        residuals = Tensor(np.zeros(0, s.dtype))
     empty = np.zeros(0, s.dtype)
     ranks = np.zeros(0, rank.dtype) if driver == "gels" else rank
     values = s if driver in ("gelsd", "gelss") else empty

@@ -207,6 +207,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     Raises:
         IndexError: there is no such dimension.
     """
+    if not input._array.ndim:
+        raise IndexError("a 0-d tensor has nothing to unbind")
     axis, length = _length("unbind", input, dim)
     before = (FULL,) * axis
     return _parts("UnbindBackward", input, [(*before, index) for index in range(length)])
