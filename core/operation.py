@@ -46,8 +46,8 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
             return taken
         if kwargs and not kwargs.keys().isdisjoint(_NUMPYS_NAMES):
             kwargs = {_NUMPYS_NAMES.get(key, key): value for key, value in kwargs.items()}  # type: ignore[assignment]
-        if gathered in kwargs:
-            args = (*args, kwargs.pop(gathered))  # type: ignore[assignment,index]
+        if gathered and gathered in kwargs:
+            args = (*args, kwargs.pop(gathered))  # type: ignore[assignment]
         try:
             return function(*args, **kwargs)
         except FAILURES as error:

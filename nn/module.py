@@ -145,8 +145,8 @@ class Module(Hooked):
 
         def convert(tensor: Tensor) -> Tensor:
             converted = tensor.to(*args, dtype=dtype, **kwargs)
-            if not converted.is_floating_point():
-                raise TypeError(f"a module can be converted to floating-point types only, not to {converted.dtype}")
+            if not (converted.is_floating_point() or converted.is_complex()):
+                raise TypeError(f"a module holds floating-point or complex numbers, not {converted.dtype}")
             return converted
 
         return self._convert(convert)

@@ -82,7 +82,7 @@ def test_attributes_change_their_kind():
         (lambda net: net.register_module("x", 3), TypeError, "must be an nn.Module, not int"),
         (lambda net: net.train("yes"), TypeError, r"train\(\) takes a bool"),
         (lambda net: net.get_submodule("inner.7"), AttributeError, "Sequential has no module '7'"),
-        (lambda net: net.to(np.int64), TypeError, "floating-point types only, not to int64"),
+        (lambda net: net.to(np.int64), TypeError, "floating-point or complex numbers, not int64"),
         (lambda net: net.to("cuda"), ValueError, "cpu"),
         (lambda net: nn.Parameter(tensor([1, 2])), AutogradError, "only floating-point tensors"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..creation import number_as
-from ..operation import operation
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .dims import one_dim
@@ -32,7 +32,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 @operation
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the slices along ``dim`` that the integers ``index``, a vector, name.
 
     Raises:
@@ -42,8 +42,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if not input._array.ndim:
         if index.numel() != 1:
             raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {index.shape}")
-        return GET(input, _of_scalar("index_select", dim, index))
-    return GET(input, _where("index_select", input._array, dim, index))
+        return delivered("index_select", GET(input, _of_scalar("index_select", dim, index)), out)
+    return delivered("index_select", GET(input, _where("index_select", input._array, dim, index)), out)
 
 
 @operation

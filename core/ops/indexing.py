@@ -9,7 +9,7 @@ import numpy as np
 
 from ..creation import number_as
 from ..interception import active
-from ..operation import operation
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .array_places import Flat
@@ -152,14 +152,14 @@ def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulat
 
 
 @operation
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened tensor at the places ``index``, in its shape.
 
     Raises:
         IndexError: a place is out of range.
         TypeError: ``index`` does not hold integers.
     """
-    return GET(input, _flat("take", input._array, index))
+    return delivered("take", GET(input, _flat("take", input._array, index)), out)
 
 
 @operation

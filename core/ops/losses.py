@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_floating
 from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
@@ -144,7 +145,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be within 0 and 1, and you gave {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
-    soft = target.dtype.kind == "f"
+    soft = is_floating(target.dtype)
     if not soft and not label_smoothing and input.dtype.kind == "f":
         return _hard_cross_entropy(input, target, weight, ignore_index, reduction, axis)
     scores = log_softmax(input, axis)

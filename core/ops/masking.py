@@ -8,7 +8,7 @@ import numpy as np
 
 from ..creation import as_tensor
 from ..dtypes import result_type
-from ..operation import operation
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand
 from .inplace import inplace
@@ -92,7 +92,7 @@ _FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g
 
 
 @operation
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
 
     Raises:
@@ -103,7 +103,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = np.broadcast_shapes(chosen.shape, input.shape)
     if input.shape != shape:
         input = input.broadcast_to(shape)
-    return reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1)
+    return delivered("masked_select", reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1), out)
 
 
 @operation

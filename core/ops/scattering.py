@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..operation import operation
+from ..operation import delivered, operation
 from ..tensor import Tensor
 from ..types import Array, Operand, Scalar
 from .array_places import Flat, along
@@ -25,7 +25,7 @@ METHODS = ("gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim
 
 
 @operation
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
 
     Args:
@@ -39,7 +39,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         TypeError: ``index`` does not hold integers.
         ValueError: ``index`` has another number of dimensions, or is too long.
     """
-    return GET(input, _where("gather", input._array, dim, index))
+    return delivered("gather", GET(input, _where("gather", input._array, dim, index)), out)
 
 
 @operation

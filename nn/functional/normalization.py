@@ -69,6 +69,8 @@ def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
             return g.reshape(rows).sum(axis=0)
+        if g.dtype.kind == "V":  # bfloat16, which einsum does not know
+            return np.asarray((g.astype(np.float32) * a).reshape(rows).sum(axis=0))
         return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
     return _total((0, *range(2, g.ndim)), g, a)
 

@@ -42,7 +42,8 @@ def _case(name: str, note: str, cls: Any, sample: Any, dtype: torch.dtype, train
     message["constructor"] = pickled((f"torch.{name}", constructor.args, constructor.kwargs))
     torch.manual_seed(1)
     module = cls(*constructor.args, **constructor.kwargs).to(dtype).train(training)
-    inputs = tensors((forward.args, forward.kwargs))
+    # Some give one tensor twice.
+    inputs = list({id(leaf): leaf for leaf in tensors((forward.args, forward.kwargs))}.values())
     places = {id(leaf): ("leaf", number) for number, leaf in enumerate(inputs)}
     message["leaves"] = packed_all(inputs)
     message["forward"] = pickled((forward.args, forward.kwargs), places)
