@@ -112,7 +112,9 @@ class Caller:
             sent = self._transmit(call, encode(message), peer)
         except Exception as error:
             if self.table.take(call.id):
-                self.fail(call, error)
+                # Its traceback holds the frames of who called, and the references in them: one that keeps the error
+                # would keep itself.
+                self.fail(call, error.with_traceback(None))
             return
         finally:
             message.let_go()

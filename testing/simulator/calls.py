@@ -1,0 +1,109 @@
+"""Calls of a simulated workload: plain, with arrays, async functions, nested, failing, with short time-outs, to oneself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.futures import Future
+from ...rpc import functions, rpc_async
+from .journal import Journal, PlannedError, call
+from .worker import Worker, current_worker
+
+if TYPE_CHECKING:
+    from .mixed import Mixed
+
+SLOW_SECONDS = 2.0
+SHORT_SECONDS = 0.5
+
+
+def journal() -> Journal:
+    """The journal of the simulation that this function runs in."""
+    workload: Mixed = current_worker().simulation.workload  # type: ignore[assignment]
+    return workload.journal
+
+
+def echo(number: int, value: Any) -> Any:
+    """Return what came."""
+    journal().ran(number)
+    return value
+
+
+def fail(number: int) -> None:
+    """Raise."""
+    journal().ran(number)
+    raise PlannedError(f"call {number} was to fail")
+
+
+async def doze(number: int, seconds: float) -> int:
+    """Take a while."""
+    journal().ran(number)
+    await asyncio.sleep(seconds)
+    return number
+
+
+async def nest(number: int, hops: list[int]) -> int:
+    """Call the next worker of a list, which does the same."""
+    journal().ran(number)
+    if hops:
+        await call(current_worker(), journal(), hops[0], nest, hops[1:])
+    return number
+
+
+@functions.async_execution
+def hand_on(number: int, to: int) -> Future[Any]:
+    """Answer with what another worker answers."""
+    journal().ran(number)
+    return rpc_async(to, int.bit_length, (number,))
+
+
+async def plain(worker: Worker) -> None:
+    """A call with a small value."""
+    value = worker.random.random()
+    if await call(worker, journal(), worker.anyone(), echo, value) != value:
+        worker.simulation.violation("a call returned another value than it was given")
+
+
+async def arrays(worker: Worker) -> None:
+    """A call with an array, which the answer brings back."""
+    value = np.arange(worker.random.randrange(5000), dtype=np.float64)
+    answer = await call(worker, journal(), worker.anyone(), echo, value)
+    if not np.array_equal(answer, value):
+        worker.simulation.violation("a call returned another array than it was given")
+
+
+async def failing(worker: Worker) -> None:
+    """A call of a function that raises."""
+    try:
+        await call(worker, journal(), worker.anyone(), fail)
+    except PlannedError:
+        return
+    worker.simulation.violation("a function raised, and its caller got an answer")
+
+
+async def impatient(worker: Worker) -> None:
+    """A call that may take longer than its caller waits."""
+    seconds = worker.random.random() * SLOW_SECONDS
+    await call(worker, journal(), worker.anyone(), doze, seconds, timeout=SHORT_SECONDS)
+
+
+async def nested(worker: Worker) -> None:
+    """A chain of calls."""
+    hops = [worker.anyone() for _ in range(worker.random.randint(1, 4))]
+    await call(worker, journal(), hops[0], nest, hops[1:])
+
+
+async def handed_on(worker: Worker) -> None:
+    """A call whose callee answers with a future of another call."""
+    number = await call(worker, journal(), worker.anyone(), hand_on, worker.anyone())
+    if not isinstance(number, int):
+        worker.simulation.violation("a future that was handed on gave another value")
+
+
+async def many(worker: Worker) -> None:
+    """Several calls at a time."""
+    to = worker.anyone()
+    calls = [call(worker, journal(), to, echo, index) for index in range(worker.random.randint(2, 6))]
+    await asyncio.gather(*calls, return_exceptions=True)

@@ -1,0 +1,78 @@
+"""What must hold of the agents, whatever their users do: references are right, tables are empty, verdicts agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...rref import RRefContext
+from ...rref.forks import Fork, State
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+    from .worker import Worker
+
+
+def audit(simulation: Simulation) -> Iterator[str]:
+    """G2, at any moment: what a worker knows to be confirmed is in its owner's table, and has a value there."""
+    for worker in simulation.living():
+        for fork_id, fork in worker.agent.part(RRefContext)._ownership._forks.items():
+            owner = simulation.workers[fork.owner.rank]
+            if fork.state is State.CONFIRMED and owner.alive and not _estranged(worker, owner):
+                yield from _check_fork(worker, owner, fork_id, fork)
+
+
+def _check_fork(worker: Worker, owner: Worker, fork_id: Any, fork: Fork) -> Iterator[str]:
+    ownership = owner.agent.part(RRefContext)._ownership
+    if ownership.owned(fork.rref_id) is None:
+        yield f"G2: {owner.name} freed the value of RRef {fork.rref_id}, which {worker.name} holds"
+    elif fork_id not in ownership.forks_of(fork.rref_id):
+        yield f"G2: {owner.name} does not know fork {fork_id} of RRef {fork.rref_id}, which {worker.name} holds"
+
+
+def _estranged(one: Worker, other: Worker) -> bool:
+    return bool(one.agent.peers.at(other.rank).gone or other.agent.peers.at(one.rank).gone)
+
+
+def tables(worker: Worker) -> dict[str, int]:
+    """What a worker holds, without what is empty."""
+    info = worker.agent.debug_info()
+    held = {key: info[key] for key in ("pending_calls", "control_unacknowledged", "contexts")}
+    # A parked call that nobody waits for any more holds nothing up; it ends with the future that it waits for.
+    held["serving"] = sum(not call.abandoned for call in list(worker.agent.server.serving))
+    held.update(info["references"])
+    return {key: count for key, count in held.items() if count}
+
+
+def unsettled(simulation: Simulation) -> bool:
+    """Whether something is left to do somewhere."""
+    return any(tables(worker) for worker in simulation.living())
+
+
+def check_settled(simulation: Simulation) -> Iterator[str]:
+    """G1 and G5: when every handle is gone, nothing is left in any table of any worker."""
+    for worker in simulation.living():
+        if rest := tables(worker):
+            pending = worker.agent.debug_info()["pending"]
+            yield f"{worker.name} still holds {rest}{f' ({pending})' if pending else ''}"
+
+
+def check_closed(simulation: Simulation) -> Iterator[str]:
+    """After shutdown nothing is left, neither in the tables nor to do."""
+    for worker in simulation.workers:
+        if worker.agent.leaving and worker.agent.closed and (rest := tables(worker)):
+            yield f"{worker.name} is closed and still holds {rest}"
+    if len(simulation.queue):
+        yield f"{len(simulation.queue)} events are left after everyone has shut down"
+
+
+def check_verdicts(simulation: Simulation) -> Iterator[str]:
+    """One verdict about each worker among those that stay, and none of those that stay is lost."""
+    living = simulation.living()
+    for subject in simulation.workers:
+        gone = {judge.name for judge in living if judge is not subject and judge.agent.peers.at(subject.rank).gone}
+        if subject.alive and gone:
+            yield f"{subject.name} stays in the job, and is lost for {', '.join(sorted(gone))}"
+        elif gone and len(gone) < len(living):
+            stays = sorted({judge.name for judge in living} - gone)
+            yield f"{subject.name} is lost for {', '.join(sorted(gone))}, and not for {', '.join(stays)}"

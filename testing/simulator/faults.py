@@ -1,0 +1,136 @@
+"""Which faults happen, how often and for how long: drawn anew for each seed, so that seeds differ in character."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .events import State
+from .network import Rates
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+    from .worker import Worker
+
+KINDS = ("delay", "reorder", "repeat", "drop", "break", "cut", "stop", "kill", "slow")
+ON_FRAMES = KINDS[:4]
+CALM = 0.25  # how often a kind of fault is left out of a seed
+
+
+@dataclass
+class FaultPlan:
+    """Faults of one run.
+
+    Attributes:
+        rates: probability for one frame: delay, reorder, repeat, drop.
+        pauses: mean seconds between two faults of a kind: break, cut, stop, kill, slow.
+        longest: seconds that a cut, a stop or slowness lasts, at most.
+        mortality: share of the workers that may be killed, at most.
+    """
+
+    rates: dict[str, float] = field(default_factory=dict)
+    pauses: dict[str, float] = field(default_factory=dict)
+    longest: float = 10.0
+    mortality: float = 0.25
+
+    @classmethod
+    def drawn(cls, seed: int, longest: float) -> FaultPlan:
+        """The plan of a seed: some kinds of faults are left out, others are rare or frequent."""
+        rng = random.Random(f"{seed}/plan")
+        kinds = [kind for kind in KINDS if rng.random() >= CALM]
+        rates = {kind: 0.02 * rng.random() for kind in kinds if kind in ON_FRAMES}
+        pauses = {kind: rng.uniform(2.0, 20.0) for kind in kinds if kind not in ON_FRAMES}
+        return cls(rates, pauses, longest)
+
+
+class Faults:
+    """Makes the faults of a plan happen."""
+
+    def __init__(self, simulation: Simulation, plan: FaultPlan) -> None:
+        self._simulation = simulation
+        self._plan = plan
+        self._rng = random.Random(f"{simulation.seed}/faults")
+        self._over = False
+        self.counts: Counter[str] = simulation.network.counts
+
+    def start(self) -> None:
+        """Begin."""
+        self._simulation.network.rates = Rates(**self._plan.rates)
+        kinds: dict[str, Callable[[], bool]] = {
+            "break": self._simulation.network.break_one,
+            "cut": self._cut,
+            "stop": self._stop,
+            "kill": self._kill,
+            "slow": self._slow,
+        }
+        for kind, pause in self._plan.pauses.items():
+            self._next(kind, pause, kinds[kind])
+
+    def end(self) -> None:
+        """No more faults: links are healed, stopped processes go on. The dead stay dead."""
+        self._over = True
+        self._simulation.network.rates = Rates()
+        self._simulation.network.heal_all()
+        for worker in self._simulation.workers:
+            self._resume(worker)
+            worker.scheduler.slow = False
+
+    def _next(self, kind: str, pause: float, happen: Callable[[], bool]) -> None:
+        def event() -> None:
+            if not self._over:
+                self.counts[kind] += happen()
+                self._next(kind, pause, happen)
+
+        self._simulation.queue.after(self._rng.expovariate(1.0 / pause), None, kind, event)
+
+    def _later(self, kind: str, action: Callable[[], object]) -> None:
+        # Short ones and long ones are equally likely: most of what they meet is of the order of one of the time-outs.
+        seconds = self._plan.longest * 10.0 ** self._rng.uniform(-2.0, 0.0)
+        self._simulation.queue.after(seconds, None, f"end-of-{kind}", action)
+
+    def _one(self) -> Worker | None:
+        living = [w for w in self._simulation.workers if w.alive and w.state is State.RUNNING]
+        return self._rng.choice(living) if living else None
+
+    def _cut(self) -> bool:
+        network = self._simulation.network
+        one, other = self._rng.sample(range(len(self._simulation.workers)), 2)
+        if network.is_cut(one, other):
+            return False
+        network.cut(one, other)
+        self._later("cut", lambda: network.heal(one, other))
+        return True
+
+    def _stop(self) -> bool:
+        worker = self._one()
+        if worker is None:
+            return False
+        worker.state = State.STOPPED
+        self._simulation.network.silence(worker)
+        self._later("stop", lambda: self._resume(worker))
+        return True
+
+    def _resume(self, worker: Worker) -> None:
+        if worker.state is State.STOPPED:
+            self._simulation.queue.resume(worker)
+
+    def _kill(self) -> bool:
+        workers = self._simulation.workers
+        dead = sum(worker.state is State.DEAD for worker in workers)
+        worker = self._one()
+        if worker is None or dead + 1 > self._plan.mortality * len(workers):
+            return False
+        worker.state = State.DEAD
+        self._simulation.network.kill(worker)
+        return True
+
+    def _slow(self) -> bool:
+        worker = self._one()
+        if worker is None:
+            return False
+        worker.scheduler.slow = True
+        self._later("slow", lambda: setattr(worker.scheduler, "slow", False))
+        return True

@@ -1,0 +1,43 @@
+"""Gatherings of a simulated workload: fixed groups of workers exchange objects, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import RpcError, RpcTimeoutError
+from ...rpc.extend import call_function
+from ...rpc.gathering import Gathering, _offer, _withdraw
+
+if TYPE_CHECKING:
+    from .mixed import Mixed
+    from .worker import Worker
+
+GROUP = 3
+SECONDS = 4.0
+
+
+async def gather(worker: Worker, number: int) -> None:
+    """Give an object, get those of the group: all its members get the same ones."""
+    agent = worker.agent
+    first = worker.rank - worker.rank % GROUP
+    group = tuple(sorted(other.name for other in worker.simulation.workers[first : first + GROUP]))
+    ticket = next(agent.part(Gathering).tickets)
+    try:
+        offered = (group, agent.name, ticket, (agent.name, number), SECONDS)
+        objects = await call_function(agent, group[0], _offer, offered, None, SECONDS)
+    except RpcTimeoutError:
+        with contextlib.suppress(RpcError):
+            await call_function(agent, group[0], _withdraw, (group, agent.name, ticket), None, SECONDS)
+        raise
+    worker.simulation.workload.counts["gathered"] += 1
+    _compare(worker, group, number, objects)
+
+
+def _compare(worker: Worker, group: tuple[str, ...], number: int, objects: dict[str, Any]) -> None:
+    workload: Mixed = worker.simulation.workload  # type: ignore[assignment]
+    if objects.get(worker.name) != (worker.name, number) or objects.keys() != set(group):
+        worker.simulation.violation(f"{worker.name} gave object {number} and gathered {objects}")
+    for given in objects.values():
+        if workload.rounds.setdefault(given, objects) != objects:
+            worker.simulation.violation(f"{worker.name} gathered {objects}, another worker {workload.rounds[given]}")

@@ -1,0 +1,74 @@
+"""Distributed autograd in a simulated workload: a forward over several workers, a backward, and the same in one process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...autograd_dist import context, get_gradients
+from ...autograd_dist.backward import backward_async
+from ...core.extend import Tensor
+from ...rpc import rpc_async
+from .calls import journal
+from .journal import call
+from .worker import Worker, current_worker
+
+SIZE = 5
+TOLERANCE = 1e-9
+
+
+def weight_of(rank: int) -> Tensor:
+    """The parameter of a worker: everybody can make an equal one."""
+    return Tensor(np.linspace(0.5, 1.5, SIZE) + 0.01 * rank, requires_grad=True)
+
+
+def layer(values: Tensor, weight: Tensor) -> Tensor:
+    """The computation of one worker."""
+    return (values * weight).tanh() + values * values * weight
+
+
+async def forward(number: int, values: Tensor, hops: list[int]) -> Tensor:
+    """Compute this worker's layer and those of the workers in the list."""
+    journal().ran(number)
+    worker = current_worker()
+    result = layer(values, parameter(worker))
+    if hops:
+        result = await call(worker, journal(), hops[0], forward, result, hops[1:])
+    return result
+
+
+def gradient(context_id: int) -> Any:
+    """The gradient of this worker's parameter in a context."""
+    return get_gradients(context_id)[parameter(current_worker())].numpy()
+
+
+def parameter(worker: Worker) -> Tensor:
+    """The parameter of a simulated worker."""
+    return worker.simulation.workload.parameters[worker.rank]  # type: ignore[attr-defined]
+
+
+async def train(worker: Worker) -> None:
+    """One forward over a few workers, some of them twice, and one or two backwards."""
+    hops = [worker.anyone() for _ in range(worker.random.randint(1, 4))]
+    start = np.linspace(-1.0, 1.0, SIZE)
+    with context() as context_id:
+        result = await call(worker, journal(), hops[0], forward, Tensor(start), hops[1:])
+        loss, passes = result.sum(), worker.random.randint(1, 2)
+        for done in range(1, passes + 1):
+            await backward_async(worker.agent, context_id, [loss], retain_graph=done < passes)
+        found = {rank: await rpc_async(rank, gradient, (context_id,)) for rank in dict.fromkeys(hops)}
+    worker.simulation.workload.counts["backwards"] += 1
+    for rank, expected in in_one_process(start, hops).items():
+        if not np.allclose(found[rank], passes * expected, rtol=TOLERANCE, atol=TOLERANCE):
+            worker.simulation.violation(f"the gradient at w{rank} is {found[rank]}, in one process {passes * expected}")
+
+
+def in_one_process(start: Any, hops: list[int]) -> dict[int, Any]:
+    """The gradients of the same computation without other workers, by rank."""
+    weights = {rank: weight_of(rank) for rank in hops}
+    values = Tensor(start)
+    for rank in hops:
+        values = layer(values, weights[rank])
+    values.sum().backward()
+    return {rank: weight.grad.numpy() for rank, weight in weights.items() if weight.grad is not None}

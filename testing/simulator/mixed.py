@@ -1,0 +1,83 @@
+"""The usual workload: everything that the package offers, in random order, on every worker."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ...core.errors import AgentClosedError, RpcError
+from ...core.extend import Tensor
+from . import calls, gradients, references
+from .gatherings import gather
+from .journal import Journal, check_error
+from .worker import Worker
+from .workload import Workload
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+AT_A_TIME = 3  # activities of one worker
+THINK_SECONDS = 3.0  # mean pause before each
+Activity = Callable[[Worker], Awaitable[None]]
+ACTIVITIES: dict[Activity, float] = {
+    calls.plain: 3,
+    calls.arrays: 1,
+    calls.failing: 1,
+    calls.impatient: 1,
+    calls.nested: 2,
+    calls.handed_on: 1,
+    calls.many: 1,
+    references.create: 4,
+    references.create_failing: 0.5,
+    references.own: 1,
+    references.fetch: 3,
+    references.give: 4,
+    references.borrow: 2,
+    references.drop: 2,
+    gradients.train: 1.5,
+}
+
+
+class Mixed(Workload):
+    """Calls, references, gradients and gatherings, mixed by chance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.journal = Journal(self.counts)
+        self.shelves: dict[int, list[references.Kept]] = {}
+        self.parameters: dict[int, Tensor] = {}
+        self.rounds: dict[tuple[str, int], dict[str, tuple[str, int]]] = {}
+
+    async def main(self, worker: Worker) -> None:
+        self.shelves[worker.rank] = []
+        self.parameters[worker.rank] = gradients.weight_of(worker.rank)
+        await asyncio.gather(self._gather(worker), *(self._act(worker) for _ in range(AT_A_TIME)))
+        self.shelves[worker.rank].clear()
+
+    def check(self, simulation: Simulation) -> Iterator[str]:
+        return self.journal.check()
+
+    async def _gather(self, worker: Worker) -> None:
+        for number in itertools.count():
+            await asyncio.sleep(worker.random.expovariate(1.0 / THINK_SECONDS))
+            if not worker.simulation.busy or worker.agent.closed:
+                return
+            try:
+                await gather(worker, number)
+            except RpcError as error:
+                check_error(worker.simulation, f"a gathering at {worker.name}", error)
+
+    async def _act(self, worker: Worker) -> None:
+        while True:
+            await asyncio.sleep(worker.random.expovariate(1.0 / THINK_SECONDS))
+            if not worker.simulation.busy:
+                return
+            activity = worker.random.choices(list(ACTIVITIES), list(ACTIVITIES.values()))[0]
+            try:
+                await activity(worker)
+            except AgentClosedError:
+                return  # it was expelled
+            except RpcError as error:
+                check_error(worker.simulation, f"{activity.__module__}.{activity.__qualname__} at {worker.name}", error)

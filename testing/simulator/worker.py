@@ -1,0 +1,121 @@
+"""One simulated worker: an agent, the process that it runs in, and what its user code needs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from contextvars import Context
+from typing import TYPE_CHECKING, Any
+
+from ...rpc.extend import Agent, GrpcRpcBackendOptions, current_agent
+from ...rpc.shutdown import Shutdown
+from .events import Action, Process, State
+from .network import SimulatedLane
+from .threads import Scheduler, SimulatedExecutor, SimulatedLoop, SimulatedWaker
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+APPROACH_SECONDS = 1.0
+_workers: dict[Agent, Worker] = {}
+
+
+class Worker(Process):
+    """A worker of a simulation.
+
+    Attributes:
+        agent: its agent, a real one.
+        name: ``w0``, ``w1``, ...
+        rank: its rank.
+        random: a source of random numbers for its user code.
+        simulation: the simulation that it belongs to.
+        state: whether its process runs, is stopped or is dead.
+    """
+
+    def __init__(self, simulation: Simulation, rank: int, options: GrpcRpcBackendOptions, secret: bytes) -> None:
+        super().__init__(rank)
+        self.simulation = simulation
+        self.name = f"w{rank}"
+        self.random = random.Random(f"{simulation.seed}/worker {rank}")
+        queue = simulation.queue
+        self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
+        self.executor = SimulatedExecutor(queue, self, self.scheduler)
+        self.loop = SimulatedLoop(queue, self, self.scheduler, self._report)
+        self.agent = Agent(
+            self.name,
+            rank,
+            options,
+            lanes=[SimulatedLane(simulation.network, self)],
+            executor=self.executor,
+            loop=self.loop.as_asyncio,
+            now=lambda: queue.now,
+            secret=secret,
+        )
+        self.agent.record.identity = self.random.randbytes(16)
+        self._context = self.agent.new_context()
+        self._drains = False
+        _workers[self.agent] = self
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes part in the job: its process lives, and it was not expelled."""
+        return self.state is not State.DEAD and not self.agent.closed
+
+    def start(self, workers: list[Worker]) -> None:
+        """Make its agent begin to work, and start its part of the workload."""
+        waker = SimulatedWaker(self.simulation.queue, self, self.agent.tick)
+        self.agent.start([worker.agent.record for worker in workers], waker)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run user code of this worker."""
+        return self.loop.create_task(coroutine, context=self._fresh_context())
+
+    def run(self, action: Action) -> None:
+        """Run an event of this worker, as a thread of its process would."""
+        self._fresh_context().run(action)
+        self.drain_soon()
+
+    def drain_soon(self) -> None:
+        """Let the agent do what waits for a thread: drop references, of which finalizers only left a note."""
+        if not (self._drains or self.agent.soon.empty()):
+            self._drains = True
+            self.simulation.queue.after(self.scheduler.pause(), self, "soon", self._drain)
+
+    def anyone(self) -> int:
+        """Rank of some worker: this one too, and now and then one that is gone."""
+        ranks = range(len(self.simulation.workers))
+        rank = self.random.choice(ranks)
+        return self.random.choice(ranks) if self.agent.peers.at(rank).gone else rank
+
+    async def shut_down(self) -> None:
+        """Do what ``rpc.shutdown()`` does, without a thread that blocks."""
+        shutdown = self.agent.part(Shutdown)
+        shutdown.begin()
+        while not shutdown.finished.done() and not self.agent.closed:
+            shutdown.approach()
+            await asyncio.sleep(APPROACH_SECONDS)
+        if not self.agent.closed:
+            await self.agent.courier.drain()
+        self.agent.close()
+
+    def forget(self) -> None:
+        """The simulation is over."""
+        del _workers[self.agent]
+
+    def _drain(self) -> None:
+        self._drains = False
+        self.agent.run_soon()
+
+    def _fresh_context(self) -> Context:
+        return self._context.copy()
+
+    def _report(self, context: dict[str, Any]) -> None:
+        if self.state is not State.DEAD:
+            problem = context.get("exception") or context.get("message")
+            self.simulation.violation(f"a coroutine of {self.name} raised {problem!r}")
+
+
+def current_worker() -> Worker:
+    """The simulated worker whose agent a function runs for."""
+    return _workers[current_agent()]

@@ -1,0 +1,29 @@
+"""``Workload``: what the workers of a simulation do. Write one for a protocol of your own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+    from .worker import Worker
+
+
+class Workload:
+    """User code of a simulation. Functions that run remotely find their worker with ``current_worker()``.
+
+    ``counts`` is shown in the table of results.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    async def main(self, worker: Worker) -> None:
+        """The program of one worker: goes on while ``worker.simulation.busy``, and then gives back all that it holds."""
+        raise NotImplementedError
+
+    def check(self, simulation: Simulation) -> Iterator[str]:
+        """Yield what is wrong, when everything has settled."""
+        return iter(())

@@ -1,0 +1,278 @@
+"""The simulator: real agents on one thread. A small run of it, and proof that it finds guarantees broken on purpose."""
+
+import gc
+import os
+import subprocess
+import sys
+
+import pytest
+from telegrad.autograd_dist.contexts import Context
+from telegrad.autograd_dist.termination import Termination
+from telegrad.core.errors import RpcError
+from telegrad.rpc import rpc_async, rpc_sync
+from telegrad.rpc.caller import Caller
+from telegrad.rpc.control import ControlQueue
+from telegrad.rpc.courier import Courier
+from telegrad.rpc.dispatch import CallTable
+from telegrad.rpc.intervals import IntervalSet
+from telegrad.rpc.losses import Losses
+from telegrad.rpc.membership import Membership
+from telegrad.rpc.serving import Server, ServerCall
+from telegrad.rref import RRefContext, remote
+from telegrad.rref import protocol as p
+from telegrad.rref.owner_table import OwnerTable
+from telegrad.testing.cluster import in_process_cluster
+from telegrad.testing.simulator import FaultPlan, Simulation, Workload, current_worker
+from telegrad.testing.simulator.command import main
+from telegrad.testing.simulator.faults import KINDS
+
+SEEDS = range(6)
+HOSTILE = FaultPlan(
+    rates={"delay": 0.01, "reorder": 0.02, "repeat": 0.02, "drop": 0.02},
+    pauses={"break": 3.0, "cut": 5.0, "stop": 10.0, "kill": 30.0, "slow": 10.0},
+    longest=12.0,
+)
+
+
+def run(seed, events=3000, **options):
+    return Simulation(seed, agents=6, events=events, plan=HOSTILE, **options).run()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_guarantee_holds_under_every_kind_of_fault(seed):
+    result = run(seed)
+    assert not result.violations, "\n".join([f"seed {seed}:", *result.violations, *result.last])
+    assert result.events > 3000 and result.work["answered"] > 0
+
+
+def test_every_kind_of_fault_happens():
+    happened = {kind for seed in SEEDS for kind, count in run(seed, events=1500).faults.items() if count}
+    assert happened == set(KINDS)
+
+
+def test_the_same_seed_gives_the_same_run_in_every_process():
+    script = (
+        "from telegrad.testing.simulator import Simulation;"
+        "result = Simulation(5, agents=4, events=1500).run();"
+        "print(result.digest, result.events, sorted(result.work.items()))"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    here = Simulation(5, agents=4, events=1500).run()
+    assert outputs[0] == outputs[1] == f"{here.digest} {here.events} {sorted(here.work.items())}\n"
+
+
+def test_another_seed_gives_another_run():
+    assert run(0, events=500).digest != run(1, events=500).digest
+
+
+# -- guarantees broken on purpose
+
+
+def serves_twice(monkeypatch):
+    accept = Server.accept
+
+    def twice(self, message, connection):
+        accept(self, message, connection)
+        if message.call_id % 50 == 0:
+            accept(self, message, connection)
+
+    monkeypatch.setattr(Server, "accept", twice)
+
+
+def takes_repetitions(monkeypatch):
+    add = IntervalSet.add
+    monkeypatch.setattr(IntervalSet, "add", lambda self, number: add(self, number) or True)
+
+
+def acknowledges_what_it_loses(monkeypatch):
+    deliver = Courier._deliver
+
+    def forgetful(self, peer, topic, payload):
+        if peer.control.received % 7:
+            deliver(self, peer, topic, payload)
+
+    monkeypatch.setattr(Courier, "_deliver", forgetful)
+
+
+def never_resends(monkeypatch):
+    monkeypatch.setattr(ControlQueue, "_schedule", lambda self, message, now: None)
+
+
+def forgets_deletes(monkeypatch):
+    carry_out = RRefContext._carry_out
+
+    def without_deletes(self, instruction):
+        if not (isinstance(instruction, p.Send) and isinstance(instruction.message, p.Delete)):
+            carry_out(self, instruction)
+
+    monkeypatch.setattr(RRefContext, "_carry_out", without_deletes)
+
+
+def frees_too_early(monkeypatch):
+    monkeypatch.setattr(OwnerTable, "register", lambda *args: None)
+
+
+def forgets_the_references_of_the_lost(monkeypatch):
+    monkeypatch.setattr(OwnerTable, "worker_lost", lambda self, key: iter(()))
+
+
+def hangs_on_lost_answers(monkeypatch):
+    monkeypatch.setattr(CallTable, "expired", lambda self, now: iter(()))
+    monkeypatch.setattr(Caller, "fail_where", lambda self, condition, error: None)
+
+
+def answers_with_the_wrong_error(monkeypatch):
+    monkeypatch.setattr(Membership, "timeout_error", lambda self, call: RpcError("something went wrong"))
+
+
+def never_answers_failures(monkeypatch):
+    monkeypatch.setattr(ServerCall, "fail", lambda self, error: None)
+
+
+def keeps_the_last_gradient_only(monkeypatch):
+    def overwrite(self, leaf, gradient):
+        self._gradients.pop(id(leaf), None)
+        accumulate(self, leaf, gradient)
+
+    accumulate = Context.accumulate
+    monkeypatch.setattr(Context, "accumulate", overwrite)
+
+
+def ends_backwards_too_early(monkeypatch):
+    settle = Termination.settle
+
+    def at_once(self):
+        awaited, self.awaited = self.awaited, 0
+        try:
+            return settle(self)
+        finally:
+            self.awaited = awaited
+
+    monkeypatch.setattr(Termination, "settle", at_once)
+
+
+def disagrees_about_losses(monkeypatch):
+    lose = Losses._lose
+
+    def doubtful(self, peer, loss):
+        if self._agent.rank:
+            lose(self, peer, loss)
+
+    monkeypatch.setattr(Losses, "_lose", doubtful)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        serves_twice,
+        takes_repetitions,
+        acknowledges_what_it_loses,
+        never_resends,
+        forgets_deletes,
+        frees_too_early,
+        forgets_the_references_of_the_lost,
+        hangs_on_lost_answers,
+        answers_with_the_wrong_error,
+        never_answers_failures,
+        keeps_the_last_gradient_only,
+        ends_backwards_too_early,
+        disagrees_about_losses,
+    ],
+)
+def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
+    mutation(monkeypatch)
+    assert any(run(seed, events=2000).violations for seed in SEEDS)
+
+
+# -- for users
+
+
+class Pinging(Workload):
+    """Each worker calls the next one a few times."""
+
+    async def main(self, worker):
+        for _ in range(3):
+            to = (worker.rank + 1) % len(worker.simulation.workers)
+            self.counts[await rpc_async(to, who_are_you)] += 1
+
+
+def who_are_you():
+    return current_worker().name
+
+
+def test_a_workload_of_ones_own():
+    result = Simulation(0, agents=3, events=10, workload=Pinging(), plan=FaultPlan()).run()
+    assert result.violations == [] and result.work == {"w0": 3, "w1": 3, "w2": 3}
+
+
+class Blocking(Workload):
+    """Waits where nothing may."""
+
+    async def main(self, worker):
+        try:
+            rpc_sync(worker.rank, who_are_you)
+        except RuntimeError as error:
+            self.counts[str(error)] += 1
+
+
+def test_waiting_is_refused():
+    result = Simulation(0, agents=2, events=10, workload=Blocking(), plan=FaultPlan()).run()
+    assert "make the function `async def` and await the future" in next(iter(result.work))
+
+
+class Failing(Workload):
+    """Its program raises."""
+
+    async def main(self, worker):
+        raise ZeroDivisionError(worker.name)
+
+
+def test_a_workload_that_raises_is_a_violation():
+    result = Simulation(0, agents=2, events=10, workload=Failing(), plan=FaultPlan()).run()
+    assert any("ZeroDivisionError" in violation for violation in result.violations)
+
+
+def test_the_command_says_how_to_replay_a_violation(capsys):
+    name = f"{__name__}:Failing"
+    sys.modules.setdefault(__name__, sys.modules[Failing.__module__])
+    assert main(["--seed", "3", "--agents", "2", "--events", "10", "--workload", name]) == 1
+    output = capsys.readouterr().out
+    assert "--seed 3 --agents 2 --events 10" in output and "1 of 1 seeds found a violation: [3]" in output
+
+
+def test_the_command_prints_a_table(capsys):
+    assert main(["--seeds", "2", "--agents", "3", "--events", "300"]) == 0
+    output = capsys.readouterr().out
+    assert "0 of 2 seeds found a violation" in output
+    assert all(kind in output for kind in KINDS)
+
+
+def test_a_reference_that_could_not_be_created_is_collected(monkeypatch, until):
+    """Found by the simulator: the error that the reference kept had a traceback, and in it the frame with the reference."""
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        with monkeypatch.context() as cut:
+            cut.setattr(a.membership, "route", refuse_to_route)
+            cut.setattr(a.membership, "send_control", lambda peer, frame: None)
+            create_and_forget()
+        gc.collect()
+        until(lambda: not any(a.debug_info()["references"].values()))
+
+
+def refuse_to_route(peer):
+    raise RpcError(f"there is no way to worker {peer.info.name!r}")
+
+
+def create_and_forget():
+    reference = remote("b", int)
+    with pytest.raises(RpcError, match="no way"):
+        reference.to_here()
