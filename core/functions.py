@@ -11,6 +11,7 @@ from .ops.along import *  # noqa: F403
 from .ops.arithmetic import *  # noqa: F403
 from .ops.average_pooling import *  # noqa: F403
 from .ops.axes import *  # noqa: F403
+from .ops.bessel import *  # noqa: F403
 from .ops.casting import *  # noqa: F403
 from .ops.clamping import *  # noqa: F403
 from .ops.complex_parts import *  # noqa: F403
@@ -25,6 +26,7 @@ from .ops.elementwise import *  # noqa: F403
 from .ops.expanding import *  # noqa: F403
 from .ops.extremes import *  # noqa: F403
 from .ops.flipping import *  # noqa: F403
+from .ops.gamma_and_zeta import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.integrals import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403

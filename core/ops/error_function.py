@@ -96,6 +96,16 @@ def erfc(x: Array) -> Array:
     return in_double(_erfc, x)
 
 
+def erfcx(x: Array) -> Array:
+    """``exp(x**2) * erfc(x)``, which neither overflows nor vanishes to the right."""
+    return in_double(_erfcx, x)
+
+
+def log_ndtr(x: Array) -> Array:
+    """The logarithm of ``erfc(-x / sqrt(2)) / 2``, where that is 0, too."""
+    return in_double(_log_ndtr, x)
+
+
 def erfinv(x: Array) -> Array:
     """The number whose ``erf`` is ``x``: infinite at -1 and 1, nan beyond."""
     return in_double(_erfinv, x)
@@ -158,20 +168,40 @@ def _centre(x: Array) -> Array:
     return x * polynomial(square, _SMALL_ABOVE) / polynomial(square, _SMALL_BELOW)
 
 
+def _erfcx(x: Array) -> Array:
+    y = np.abs(x)
+    small = y <= 0.5
+    scaled = _scaled_tail(np.where(small, 1.0, y))
+    scaled[small] = np.exp(x[small] ** 2) * (1.0 - _centre(y[small]))
+    return np.where(x < 0, 2 * np.exp(x * x) - scaled, scaled)
+
+
+def _log_ndtr(x: Array) -> Array:
+    scaled = x * 0.5**0.5
+    left = np.log(_erfcx(np.maximum(-scaled, 0.5)) / 2) - scaled * scaled
+    return np.where(x < -1, left, np.log1p(-_erfc(scaled) / 2))
+
+
 def _tail(y: Array) -> Array:
     """``erfc`` of ``y >= 0.5``; elements below are not used."""
     y = np.minimum(y, 30.0)  # where it is 0
-    scaled = polynomial(y, _MIDDLE_ABOVE) / polynomial(y, _MIDDLE_BELOW)
+    # exp(-y*y) with y*y split, so that its rounding is not magnified.
+    rough = np.trunc(y * 16) / 16
+    result: Array = np.exp(-rough * rough) * np.exp(-(y - rough) * (y + rough)) * _scaled_tail(y)
+    return result
+
+
+def _scaled_tail(y: Array) -> Array:
+    """``erfcx`` of ``y >= 0.5``; elements below are not used."""
+    near = np.minimum(y, 4.0)
+    scaled = polynomial(near, _MIDDLE_ABOVE) / polynomial(near, _MIDDLE_BELOW)
     large = y > 4
     far = y[large]
     square = 1 / (far * far)
     scaled[large] = (
         1 / np.sqrt(np.pi) - square * polynomial(square, _LARGE_ABOVE) / polynomial(square, _LARGE_BELOW)
     ) / far
-    # exp(-y*y) with y*y split, so that its rounding is not magnified.
-    rough = np.trunc(y * 16) / 16
-    result: Array = np.exp(-rough * rough) * np.exp(-(y - rough) * (y + rough)) * scaled
-    return result
+    return scaled
 
 
 def _erfinv(x: Array) -> Array:

@@ -43,10 +43,19 @@ _NUMBERS = (float, int, bool)
 _CONSTANT: Counter = [0]  # the version counter of operands that cannot change
 
 
-def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str, doc: str) -> Unary:
+def unary(
+    name: str,
+    forward: Callable[[Array], Any],
+    rule: Rule,
+    *,
+    saves: str,
+    doc: str,
+    module: str | None = None,
+) -> Unary:
     """An operation on one tensor that computes in floating point.
 
-    ``saves`` is ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither.
+    ``saves`` is ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither. ``module`` is the
+    one that has the operation under its name, if the package itself has not.
     """
     row = Row(name, rule)
     saves_input, saves_result = "a" in saves, "o" in saves
@@ -80,7 +89,7 @@ def unary(name: str, forward: Callable[[Array], Any], rule: Rule, *, saves: str,
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)
+    return named(operation, name, doc, module)
 
 
 def binary(
@@ -92,12 +101,13 @@ def binary(
     saves: tuple[str, str],
     doc: str,
     floats: bool = False,
+    module: str | None = None,
 ) -> Binary:
     """An operation on two operands that are broadcast together; at least one is a tensor.
 
     ``saves`` says for each rule which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all
     that either takes, in this order, and ``None`` for what only the other one needs. ``floats``: it computes in
-    floating point.
+    floating point. ``module``: as for ``unary``.
     """
     row = Row(name, rule_a, rule_b)
     letters = [letter for letter in "abo" if letter in saves[0] + saves[1]]
@@ -142,7 +152,7 @@ def binary(
             result._requires_grad = True
         return result if out is None else delivered(name, result, out)
 
-    return named(operation, name, doc)
+    return named(operation, name, doc, module)
 
 
 def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any) -> tuple[Saved, ...]:
@@ -288,13 +298,13 @@ def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor
 PACKAGE = __name__.partition(".")[0]
 
 
-def named(operation: Any, name: str, doc: str) -> Any:
+def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any:
     """Give a closure the name and docstring that users see.
 
-    The name includes the place, the package itself: another worker finds the function by it, and so does pickle.
+    The name includes the place, by default the package itself: another worker finds the function by it, and so does pickle.
     """
     operation.__name__ = operation.__qualname__ = name
-    operation.__module__ = PACKAGE
+    operation.__module__ = PACKAGE if module is None else module
     operation.__doc__ = doc
     OPERATIONS[name] = operation
     return operation

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..types import Array
 from .error_function import in_double, polynomial
+from .zeta_function import BERNOULLI, zeta
 
-# Bernoulli numbers B2, B4, ...
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 _FAR = 10  # from here on the series are used
 _EULER = 0.5772156649015328606
 
@@ -35,7 +34,7 @@ def polygamma(n: int, x: Array) -> Array:
     """The derivative of order ``n`` of ``digamma``."""
     if n == 0:
         return digamma(x)
-    return in_double(lambda wide: (-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(n + 1, wide), x)
+    return in_double(lambda wide: (-1.0) ** (n + 1) * math.gamma(n + 1) * zeta(n + 1.0, wide), x)
 
 
 def _lgamma(x: Array) -> Array:
@@ -60,7 +59,7 @@ def _stirling(y: Array) -> Array:
         product *= np.where(step < steps, y + step, 1.0)
     far = y + steps
     square = 1 / (far * far)
-    terms = [_BERNOULLI[k] / ((2 * k + 2) * (2 * k + 1)) for k in range(8)]
+    terms = [BERNOULLI[k] / ((2 * k + 2) * (2 * k + 1)) for k in range(8)]
     with np.errstate(all="ignore"):
         result = (far - 0.5) * np.log(far) - far + math.log(2 * math.pi) / 2
         result = result + polynomial(square, terms[::-1]) / far - np.log(product)
@@ -70,13 +69,14 @@ def _stirling(y: Array) -> Array:
 def _taylor(y: Array) -> Array:
     # lgamma(1 + z) for |z| <= 0.25 or so; around 2 by lgamma(2 + z) = lgamma(1 + z) + log(1 + z); between, by both.
     z = np.clip(y - np.where(y < 1.5, 1.0, 2.0), -0.5, 0.5)
-    series: Array = z * polynomial(z, _taylor_terms())
+    series: Array = z * polynomial(z, taylor_terms())
     return np.where(y < 1.5, series, series + np.log1p(z))
 
 
 @cache
-def _taylor_terms() -> tuple[float, ...]:
-    terms = [(-1.0) ** k * float(_zeta(k, np.ones(1))[0]) / k for k in range(2, 54)]
+def taylor_terms() -> tuple[float, ...]:
+    """Return the coefficients, from the highest down, of the Taylor series of ``lgamma(1 + z) / z``."""
+    terms = [(-1.0) ** k * float(zeta(float(k), np.ones(1))[0]) / k for k in range(2, 54)]
     return (*terms[::-1], -_EULER)
 
 
@@ -88,7 +88,7 @@ def _digamma(x: Array) -> Array:
         result -= np.where(step < steps, 1 / (y + step), 0.0)
     far = y + steps
     square = 1 / (far * far)
-    terms = [_BERNOULLI[k] / (2 * k + 2) for k in range(8)]
+    terms = [BERNOULLI[k] / (2 * k + 2) for k in range(8)]
     with np.errstate(all="ignore"):
         result += np.log(far) - 1 / (2 * far) - square * polynomial(square, terms[::-1])
         result = np.where(x < 0.5, result - np.pi / np.tan(np.pi * _offset(x)), result)
@@ -99,32 +99,3 @@ def _digamma(x: Array) -> Array:
 def _offset(x: Array) -> Array:
     # From the nearest whole number: sine and tangent of a small angle lose nothing to rounding.
     return x - np.round(x)
-
-
-def _zeta(s: int, q: Array) -> Array:
-    """The Hurwitz zeta function, the sum of ``(q + k)**-s`` over ``k >= 0``, for whole ``s >= 2``; infinite at poles."""
-    negative = q < 0
-    if not negative.any():
-        return _zeta_positive(s, q)
-    # The terms of a negative q are those of two positive ones, of which one is cut off.
-    with np.errstate(all="ignore"):
-        fraction = q - np.floor(q)
-        sign = (-1.0) ** s
-        folded = _zeta_positive(s, fraction) + sign * (_zeta_positive(s, 1 - fraction) - _zeta_positive(s, 1 - q))
-    result = np.where(negative, folded, _zeta_positive(s, np.abs(q)))
-    return np.where(negative & (fraction == 0), np.inf, result)
-
-
-def _zeta_positive(s: int, q: Array) -> Array:
-    result = np.zeros_like(q)
-    with np.errstate(all="ignore"):
-        for step in range(_FAR):
-            result += np.where(q < _FAR, (q + step) ** float(-s), 0.0)
-        far = np.where(q < _FAR, q + _FAR, q)
-        power = far ** float(-s)
-        result += far * power / (s - 1) + power / 2
-        factor = s * power / far
-        for k, bernoulli in enumerate(_BERNOULLI):
-            result += bernoulli * factor / math.factorial(2 * k + 2)
-            factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2) / (far * far)
-    return np.where(q == 0, np.inf, np.where(np.isinf(q), 0.0, result))

@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from . import error_function, gamma_function
 from .factories import unary
 from .inplace import inplace
-from .table import Row, keep, record
+from .table import ARRAYS, TENSORS, Row, keep, record
 
 __all__ = [
     "digamma",
@@ -66,6 +66,23 @@ erfinv = unary(
     saves="o",
     doc="The inverse of ``erf``: infinite at -1 and 1, nan beyond.",
 )
+erfcx = unary(
+    "erfcx",
+    _real(error_function.erfcx),
+    lambda xp, g, a: g * (2 * a * xp.erfcx(a) - 2 / np.pi**0.5),
+    saves="a",
+    doc="``exp(input**2) * erfc(input)``, which does not vanish to the right.",
+    module=__name__,
+)
+log_ndtr = unary(
+    "log_ndtr",
+    _real(error_function.log_ndtr),
+    lambda xp, g, a: g * ((2 / np.pi) ** 0.5 / xp.erfcx(a * -(0.5**0.5))),
+    saves="a",
+    doc="The logarithm of the share of a standard normal distribution below ``input``, precise where that is tiny.",
+    module=__name__,
+)
+ARRAYS.erfcx, TENSORS.erfcx = error_function.erfcx, erfcx
 lgamma = unary(
     "lgamma",
     _real(gamma_function.lgamma),

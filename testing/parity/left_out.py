@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PRIVATE = "not a public name of PyTorch"
+IMPRECISE = "PyTorch's own values are wrong from the seventh digit on where x is above 5 (held against 40 digits)"
 GPU = "there is no GPU here: torch computes it on GPUs only"
 
 LEFT_OUT = {
@@ -22,6 +23,8 @@ LEFT_OUT = {
     "_segment_reduce.offsets": PRIVATE,
     "slice": PRIVATE,
     "max_pool2d_with_indices_backward": PRIVATE,
+    "special.bessel_j0": IMPRECISE,
+    "special.bessel_y1": IMPRECISE,
     "jiterator_unary": GPU,
     "jiterator_binary": GPU,
     "jiterator_4inputs_with_extra_args": GPU,

@@ -64,7 +64,15 @@ def _samples(name: str, entry: Any, dtype: torch.dtype, count: int) -> Iterator[
         if entry.method_variant is not None and entry.method_variant is not entry.op:
             yield _case(name, f"form: method {number}", entry, entry.method_variant, sample, 0, f"Tensor.{entry.name}")
         for alias in entry.aliases:
-            yield _case(name, f"form: alias {alias.name} {number}", entry, alias.op, sample, 0, alias.name)
+            yield _case(
+                name,
+                f"form: alias {alias.name} {number}",
+                entry,
+                alias.op,
+                sample,
+                0,
+                alias.name.removeprefix("torch."),
+            )
         if entry.inplace_variant is not None:
             inplace = entry.inplace_variant
             yield _case(name, f"form: in place {number}", entry, inplace, sample, 0, f"Tensor.{inplace.__name__}")
