@@ -1,15 +1,18 @@
 """The workers that have come to a rendezvous: a pure state machine, whatever carries the messages (gRPC, a file).
 
 The first contradiction (two workers of one name or rank, two world sizes) fails the whole rendezvous, because it can never
-be complete: everyone who waits is told why, at once.
+be complete: everyone who waits is told why, at once. A joiner whose connection broke comes again and is still the same one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from ..core.errors import RendezvousError
 from ..proto.telegrad_pb2 import WorkerRecord
+
+SHOWN = 16  # missing ranks that a message names
 
 
 class MemberList:
@@ -21,11 +24,13 @@ class MemberList:
         self._by_rank: dict[int, WorkerRecord] = {}
 
     def join(self, worker: WorkerRecord, world_size: int) -> None:
-        """A worker came.
+        """A worker came, or came again because it lost its connection.
 
         Raises:
             RendezvousError: it contradicts the others; from now on everybody gets this error.
         """
+        if self._is_member(worker):
+            return
         self.failure = self.failure or self._contradiction(worker, world_size)
         if self.failure:
             raise RendezvousError(self.failure)
@@ -42,9 +47,13 @@ class MemberList:
 
     def missing(self) -> str:
         """Return who is not there yet, for people."""
-        absent = [str(rank) for rank in range(self.world_size) if rank not in self._by_rank]
-        shown = ", ".join(absent[:16]) + (", ..." if len(absent) > 16 else "")
+        absent = list(islice((rank for rank in range(self.world_size) if rank not in self._by_rank), SHOWN + 1))
+        shown = ", ".join(map(str, absent[:SHOWN])) + (", ..." if len(absent) > SHOWN else "")
         return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"
+
+    def _is_member(self, worker: WorkerRecord) -> bool:
+        present = self._by_rank.get(worker.rank)
+        return present is not None and present.identity == worker.identity
 
     def _contradiction(self, worker: WorkerRecord, world_size: int) -> str:
         who = f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id})"

@@ -25,6 +25,8 @@ from .rendezvous_file import meet_in_file
 from .rendezvous_tcp import RendezvousHost, join
 from .security import SECRET_VARIABLE
 
+MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
+
 
 class Rendezvous(Protocol):
     """One way to meet."""
@@ -98,12 +100,17 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
 
     Raises:
         RendezvousError: something is missing or makes no sense.
-        TypeError: a rank or world size that is no whole number.
+        TypeError: a rank or world size that is no whole number, or an ``init_method`` that is no text.
     """
-    for argument, given in (("rank", rank), ("world_size", world_size)):
-        if given is not None and not isinstance(given, int):
+    if not isinstance(init_method, str):
+        raise TypeError(f"init_method must be a text such as 'tcp://127.0.0.1:4711'; you gave {init_method!r}")
+    for argument, given in (("rank", rank), ("world_size", -1 if world_size is None else world_size)):
+        if not isinstance(given, int):
             raise TypeError(f"{argument} must be a whole number; you gave {given!r}")
-    url = urlsplit(init_method)
+    try:
+        url = urlsplit(init_method)
+    except ValueError as error:
+        raise RendezvousError(f"init_method={init_method!r} is no URL: {error}") from error
     if url.scheme == "env":
         _check_not_a_workers_child()
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
@@ -114,6 +121,8 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
         raise RendezvousError(
             f"rank={rank} with world_size={world_size} makes no sense; ranks go from 0 to world_size - 1"
         )
+    if world_size > MOST_WORKERS:
+        raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
     rendezvous = _rendezvous(init_method, url.scheme, url.netloc, url.path)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
 
@@ -162,6 +171,7 @@ def _number(argument: str, given: str | None, variable: str) -> int:
         raise RendezvousError(
             f"{argument} is missing: pass {argument}= to init_rpc, or set {variable} (`telegrad run` does)"
         )
-    if not text.lstrip("-").isdigit():
-        raise RendezvousError(f"{argument} must be a number; {variable} or the URL says {text!r}")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:
+        raise RendezvousError(f"{argument} must be a number; {variable} or the URL says {text!r}") from None

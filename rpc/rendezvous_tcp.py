@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 
 from ..core.errors import AuthenticationError, RendezvousError
-from ..core.futures import Future
+from ..core.futures import Future, complete_once
 from ..proto.telegrad_pb2 import JoinReply, JoinRequest, WorkerRecord
 from .agent import Agent
 from .lanes.grpc import GrpcLane, options_for
@@ -51,8 +51,8 @@ class RendezvousHost:
         return self._closed.wait(0)
 
     async def _serve(self, _: Any, context: Any) -> None:
-        members = await self._opened
         handshake = await self._lane.authenticate(context)
+        members = await self._opened
         await context.send_initial_metadata(((WELCOME_KEY, handshake.welcome()),))
         if (request := await context.read()) is grpc.aio.EOF:
             return
@@ -88,12 +88,11 @@ class RendezvousHost:
             self._close(members, str(error))
             raise
         if members.complete:
-            self._closed.set_result(members.workers())
+            complete_once(self._closed, members.workers())
 
     def _close(self, members: MemberList, failure: str) -> None:
         members.failure = members.failure or failure
-        if not self._closed.done():
-            self._closed.set_exception(RendezvousError(failure))
+        complete_once(self._closed, error=RendezvousError(failure))  # a joiner may have completed it this instant
 
 
 def join(agent: Agent, address: str, world_size: int, timeout: float) -> list[WorkerRecord]:

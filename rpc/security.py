@@ -43,12 +43,12 @@ def job_secret() -> bytes:
     """Return the job's secret: ``TELEGRAD_SECRET`` if it is set, else the user's own, made on first use (mode 0600).
 
     Raises:
-        AuthenticationError: it is too short, or the user's secret file belongs to, or can be read by, others.
+        AuthenticationError: it is too short, or the user's secret file cannot be used, or others can read it.
     """
     given = os.environ.get(SECRET_VARIABLE)
     if given is None:
         return check_secret(_user_secret(_secret_path()), str(_secret_path()))
-    return check_secret(given.encode(), SECRET_VARIABLE)
+    return check_secret(os.fsencode(given), SECRET_VARIABLE)  # any bytes will do, not only text
 
 
 def check_secret(secret: bytes, source: str) -> bytes:
@@ -71,6 +71,20 @@ def _secret_path() -> Path:
 
 
 def _user_secret(path: Path) -> bytes:
+    try:
+        if not os.path.lexists(path):
+            _make_secret(path)
+        descriptor = open_private(str(path), os.O_RDONLY, stat.S_IRWXG | stat.S_IRWXO)
+    except OSError as error:
+        raise AuthenticationError(
+            f"the file of your secret, {path}, cannot be used ({error.strerror}); it must be yours alone: delete it, or set "
+            f"{SECRET_VARIABLE} to the same text for every worker"
+        ) from error
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+def _make_secret(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
@@ -81,15 +95,6 @@ def _user_secret(path: Path) -> bytes:
         pass
     finally:
         draft.unlink(missing_ok=True)
-    try:
-        descriptor = open_private(str(path), os.O_RDONLY, stat.S_IRWXG | stat.S_IRWXO)
-    except OSError as error:
-        raise AuthenticationError(
-            f"the secret in {path} is not yours alone ({error.strerror}); delete the file, or set {SECRET_VARIABLE} to the "
-            f"same text for every worker"
-        ) from error
-    with open(descriptor, "rb") as file:
-        return file.read()
 
 
 def sign(secret: bytes, purpose: bytes, *parts: bytes) -> bytes:

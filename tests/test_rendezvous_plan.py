@@ -2,12 +2,16 @@
 
 import pytest
 from telegrad.core.errors import RendezvousError
+from telegrad.proto.telegrad_pb2 import WorkerRecord
+from telegrad.rpc.members import MemberList
 from telegrad.rpc.rendezvous import plan_rendezvous
 
 
-@pytest.mark.parametrize("given", [{"rank": "0", "world_size": 2}, {"rank": 0, "world_size": "2"}])
+@pytest.mark.parametrize(
+    "given", [{"rank": "0", "world_size": 2}, {"rank": 0, "world_size": "2"}, {"rank": None, "world_size": 2}]
+)
 def test_ranks_and_sizes_are_numbers(given):
-    with pytest.raises(TypeError, match="must be a whole number; you gave '"):
+    with pytest.raises(TypeError, match="must be a whole number; you gave "):
         plan_rendezvous("tcp://127.0.0.1:4711", **given)
 
 
@@ -20,3 +24,51 @@ def test_addresses_of_the_loopback(host):
 def test_other_addresses_are_refused(host):
     with pytest.raises(RendezvousError, match="not an address of this machine alone"):
         plan_rendezvous(f"tcp://{host}:4711", 0, 1)
+
+
+@pytest.mark.parametrize("given", [None, 5, b"env://"])
+def test_an_init_method_is_a_text(given):
+    with pytest.raises(TypeError, match=r"init_method must be a text such as 'tcp://127.0.0.1:4711'; you gave "):
+        plan_rendezvous(given, 0, 1)
+
+
+def test_an_init_method_is_a_url():
+    with pytest.raises(RendezvousError, match=r"init_method='tcp://\[::1:80' is no URL"):
+        plan_rendezvous("tcp://[::1:80", 0, 1)
+
+
+@pytest.mark.parametrize("text", ["first", "--5", "\u00b2", "1.0", ""])
+def test_a_rank_of_the_environment_is_a_number(text, monkeypatch):
+    monkeypatch.setenv("RANK", text)
+    with pytest.raises(RendezvousError, match="rank must be a number; RANK or the URL says"):
+        plan_rendezvous("tcp://127.0.0.1:4711", -1, 1)
+
+
+def test_a_job_has_few_enough_workers_for_its_ids():
+    assert plan_rendezvous("tcp://127.0.0.1:4711", 65535, 65536).rank == 65535
+    with pytest.raises(RendezvousError, match="world_size=65537 is too many workers; a job has at most 65536"):
+        plan_rendezvous("tcp://127.0.0.1:4711", 0, 65537)
+
+
+# -- the members
+
+
+def member(rank, identity):
+    return WorkerRecord(name=f"w{rank}", rank=rank, identity=identity * 16)
+
+
+def test_a_joiner_may_come_again():
+    """Its connection broke, before or after all had come."""
+    members = MemberList(2)
+    for record in (member(1, b"x"), member(1, b"x"), member(0, b"y"), member(1, b"x")):
+        members.join(record, 2)
+    assert members.complete and not members.failure
+    with pytest.raises(RendezvousError, match="both have rank 1"):
+        members.join(member(1, b"z"), 2)
+    members.join(member(1, b"x"), 2)  # whatever others did since
+
+
+def test_missing_ranks_are_told_in_few_words():
+    assert (
+        MemberList(10**12).missing().endswith("ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ... did not")
+    )

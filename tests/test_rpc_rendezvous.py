@@ -135,6 +135,13 @@ def test_variables_that_make_no_sense(monkeypatch, port):
     refused(RendezvousError, "rank must be a number; RANK or the URL says 'first'", rank=-1)
 
 
+@pytest.mark.parametrize("keepalive", [1e9, float("inf")])
+def test_a_lane_may_never_ask_whether_a_peer_is_there(keepalive, port):
+    start(keepalive=keepalive, init_method=f"tcp://127.0.0.1:{port}")
+    assert rpc.rpc_sync("w", abs, (-1,)) == 1
+    rpc.shutdown()
+
+
 @pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 129, None, 3])
 def test_names(name, port):
     refused(ValueError, "a worker's name is 1 to 128 letters", name, init_method=f"tcp://127.0.0.1:{port}")
@@ -243,7 +250,7 @@ def test_a_secret_that_others_can_read(tmp_path, port):
     (folder / "secret").chmod(0o644)
     refused(
         AuthenticationError,
-        "is not yours alone .others may use it: mode 644.*delete the file",
+        r"cannot be used \(others may use it: mode 644\).*delete it",
         init_method=f"tcp://127.0.0.1:{port}",
     )
 

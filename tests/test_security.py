@@ -154,6 +154,27 @@ def test_the_users_secret(tmp_path, monkeypatch):
         job_secret()
 
 
+def test_a_secret_may_be_any_bytes(monkeypatch):
+    monkeypatch.setenv("TELEGRAD_SECRET", os.fsdecode(bytes(range(224, 256))))
+    assert job_secret() == bytes(range(224, 256))
+
+
+@pytest.mark.parametrize("folder", ["/dev/null", "/proc/nowhere"])
+def test_a_users_secret_that_cannot_be_kept(folder, monkeypatch):
+    monkeypatch.delenv("TELEGRAD_SECRET", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", folder)
+    with pytest.raises(AuthenticationError, match=f"the file of your secret, {folder}.*set TELEGRAD_SECRET"):
+        job_secret()
+
+
+def test_a_users_secret_in_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.delenv("TELEGRAD_SECRET", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    secret = job_secret()
+    monkeypatch.setattr(security, "_make_secret", lambda path: pytest.fail("it is there already"))
+    assert job_secret() == secret
+
+
 # -- files
 
 

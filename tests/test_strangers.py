@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -273,6 +274,25 @@ def test_a_wait_says_for_whom(monkeypatch, tmp_path, caplog):
     assert f"'w1' waits for rank 0 at {address}: it does not answer" in caplog.text
     assert "'w0' waits for the others: " in caplog.text
     assert f"'w1' waits for rank 0 at {address}: 2 of 3 workers came; rank 2 did not" in caplog.text
+
+
+def test_a_joiner_whose_connection_broke_joins_again():
+    with closing(reserve_port()) as reserved:
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+        lanes = [GrpcLane()]
+        host = Agent("w0", 0, lanes=lanes, secret=b"known to the workers")
+        joiner = Agent("w1", 1, lanes=[GrpcLane()], secret=b"known to the workers")
+        try:
+            rendezvous = TcpRendezvous(address)
+            host.listen(rendezvous.prepare(lanes, 0))
+            joiner.listen()
+            with ThreadPoolExecutor(1) as pool:
+                meeting = pool.submit(rendezvous.meet, host, 2, 60.0)
+                first, again = (join(joiner, address, 2, 60.0) for _ in range(2))
+                assert first == again == meeting.result(60)
+        finally:
+            for agent in (host, joiner):
+                agent.close("its test ended")
 
 
 def wait_in_vain(rank, address, seconds):

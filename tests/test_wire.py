@@ -3,6 +3,7 @@
 import functools
 import inspect
 import operator
+import os
 import pickle
 import struct
 import sys
@@ -309,6 +310,8 @@ def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkey
     assert main_script() == ""
     main.__file__ = "x.py"
     assert main_script().endswith("/x.py")
+    main.__file__ = os.fsdecode(b"\xff.py")
+    assert main_script().encode().endswith(rb"/\udcff.py")  # a message can carry it
     main.__spec__ = types.SimpleNamespace(name="package.__main__")
     assert main_module_name() == "package"
     assert resolve("package:f") is main.f

@@ -38,6 +38,7 @@ TOKEN = "telegrad-session"
 CLOSE_SECONDS = 2.0
 MESSAGE_BYTES = 4 * 1024 * 1024  # the largest message is a chunk or a batch of small frames
 METADATA_BYTES = 16 * 1024
+LONGEST_MILLISECONDS = 2**31 - 1  # of an option; gRPC takes it for "never"
 STREAMS = 4  # of a connection: frames, bulk, and the challenge before them
 OPTIONS = [
     ("grpc.so_reuseport", 0),  # with it, two servers would share a port and neither would notice
@@ -59,7 +60,7 @@ Finish = Callable[[], Awaitable[Any]]
 
 def options_for(keepalive: float) -> list[tuple[str, int]]:
     """gRPC's options for a host that asks for a sign of life after ``keepalive`` seconds of silence."""
-    milliseconds = max(int(keepalive * 1000), 1)
+    milliseconds = max(int(min(keepalive * 1000, LONGEST_MILLISECONDS)), 1)
     return [
         *OPTIONS,
         ("grpc.keepalive_time_ms", milliseconds),

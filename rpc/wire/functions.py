@@ -21,13 +21,14 @@ MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
 
 
 def main_script() -> str:
-    """What identifies this process's ``__main__``: the same text on every worker that runs the same script.
+    """Return what identifies this process's ``__main__``: the same text on every worker that runs the same script.
 
     Empty for an interactive interpreter or ``python -c``, whose functions travel by value.
     """
     main = sys.modules.get(MAIN)
     path = getattr(main, "__file__", None)
-    return f"{main_module_name() or ''}:{os.path.realpath(path)}" if path else ""
+    text = f"{main_module_name() or ''}:{os.path.realpath(path)}" if path else ""
+    return text.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
 
 
 def main_module_name() -> str | None:
