@@ -66,7 +66,7 @@ async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
     size = 0
     waiting = await outbox.get()
     while waiting is not None:
-        if frame := waiting.take():
+        if (frame := waiting.take()) is not None:
             pieces += (LENGTH.pack(len(frame)), frame)
             size += len(frame)
         if size > BATCH_BYTES or not len(outbox):

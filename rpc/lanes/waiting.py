@@ -33,12 +33,12 @@ class SmallFrame:
         if ticket is not None:
             ticket.place = self
 
-    def take(self) -> bytes:
-        """The frame, which leaves now; empty if it was withdrawn."""
+    def take(self) -> bytes | None:
+        """The frame, which leaves now; ``None`` if it was withdrawn."""
         try:
             data = self._data.pop()
         except IndexError:
-            return b""
+            return None
         ticket, self._ticket = self._ticket, None  # else the two would be a cycle
         if ticket is not None and time.monotonic() - self._since > LATE_SECONDS:
             return ticket.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]

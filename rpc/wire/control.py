@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...core.errors import SerializationError
 from ..control import ControlMessage
 from ..credits import Amount
 from ..messages import Kind
@@ -40,7 +41,7 @@ def encode_acknowledgement(ids: list[int]) -> Parts:
 
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
     """The ids that the peer has."""
-    return decode_ids(memoryview(frame)[HEAD.size :])
+    return decode_ids(_body(frame))
 
 
 def encode_ids(ids: list[int]) -> bytes:
@@ -50,7 +51,7 @@ def encode_ids(ids: list[int]) -> bytes:
 
 def decode_ids(data: Any) -> tuple[int, ...]:
     """The reverse of ``encode_ids``."""
-    return struct.unpack_from(f"<{len(data) // 8}Q", data)
+    return struct.unpack(f"<{len(data) // 8}Q", data)  # which raises for half a number
 
 
 def encode_credit(used: Amount) -> Parts:
@@ -91,7 +92,13 @@ def expelled(reason: str) -> Parts:
 
 def read_reason(frame: Any) -> str:
     """The reason in a frame that ends a connection."""
-    return bytes(memoryview(frame)[HEAD.size :]).decode()
+    return bytes(_body(frame)).decode()
+
+
+def _body(frame: Any) -> memoryview:
+    if len(frame) < HEAD.size:
+        raise SerializationError(f"a frame of {len(frame)} bytes ends in its header")
+    return memoryview(frame)[HEAD.size :]
 
 
 def _frame(kind: int, body: bytes) -> Parts:
