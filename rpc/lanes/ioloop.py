@@ -35,19 +35,6 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run a coroutine as a task of the loop, from another thread; waits only until the task exists."""
-        made: list[asyncio.Task[T]] = []
-        ready = threading.Event()
-
-        def start() -> None:
-            made.append(self.loop.create_task(coroutine))
-            ready.set()
-
-        self.loop.call_soon_threadsafe(start)
-        ready.wait()
-        return made[0]
-
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run a coroutine to its end, from another thread."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
