@@ -182,11 +182,17 @@ class Future(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
-            self._check_process()
             loop = asyncio.get_running_loop()
             waiter: asyncio.Future[None] = loop.create_future()
-            self._when_done(lambda: _wake(loop, waiter))
-            yield from waiter
+
+            def wake() -> None:
+                _wake(loop, waiter)
+
+            self._when_done(wake)
+            try:
+                yield from waiter
+            finally:
+                self._forget_callback(wake)  # the task may have been cancelled, and this may live long
         return self.value()
 
     def __repr__(self) -> str:
@@ -194,6 +200,8 @@ class Future(Generic[T]):
         return f"<Future {state}>"
 
     def _when_done(self, callback: Callback) -> None:
+        if not self._done:
+            self._check_process()
         with self._lock:
             if not self._done:
                 self._callbacks.append(callback)
@@ -222,6 +230,11 @@ class Future(Generic[T]):
         finally:
             self._forget(gate)
         return opened or self._done
+
+    def _forget_callback(self, callback: Callback) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
 
     def _forget(self, gate: Any) -> None:
         with self._lock:

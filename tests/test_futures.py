@@ -9,7 +9,8 @@ import time
 import weakref
 
 import pytest
-from telegrad.core.errors import TelegradError
+from telegrad.core import futures
+from telegrad.core.errors import AgentClosedError, TelegradError
 from telegrad.core.futures import Future, collect_all, complete_once, copy_outcome, wait_all
 
 variable = contextvars.ContextVar("variable", default="nothing")
@@ -454,3 +455,38 @@ def test_errors_share_one_root_and_are_what_careful_programs_catch():
     }.items():
         assert issubclass(kind, (caught,))
         assert issubclass(kind, TelegradError)
+
+
+# -- waiting that ends otherwise
+
+
+def test_a_task_that_was_cancelled_leaves_nothing_behind():
+    future = Future()
+
+    async def wait():
+        await future
+
+    async def wait_again_and_again():
+        for _ in range(20):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(wait(), 0.001)
+
+    asyncio.run(wait_again_and_again())
+    assert not future._callbacks
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda future: future.wait(),
+        lambda future: future.then(print),
+        lambda future: future.add_done_callback(print),
+        lambda future: collect_all([future]),
+        lambda future: wait_all([future]),
+    ],
+)
+def test_a_forked_child_does_not_wait_for_a_future_of_its_parent(use, monkeypatch):
+    future = Future()
+    monkeypatch.setattr(futures, "_forks", futures._forks + 1)  # as after a fork
+    with pytest.raises(AgentClosedError, match="made before this process was forked off"):
+        use(future)
