@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
-from ..core.futures import Future
+from ..core.futures import Future, thread_role
 from ..core.worker_reports import reporter
 from ..proto.telegrad_pb2 import WorkerRecord
 from . import current
@@ -32,6 +32,7 @@ from .credits import Amount
 from .flow import Flow, may_block
 from .lanes.base import Connection, Lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
+from .lanes.ioloop import RefusesToBlock
 from .membership import Membership
 from .messages import Interceptor, Kind, run_arrived
 from .options import GrpcRpcBackendOptions
@@ -244,6 +245,11 @@ class Agent:
             self._completions.submit(task)
         except RpcError:
             task()  # closing: no thread is left, and whoever waits must not hang
+
+    def works_here(self) -> bool:
+        """Return whether this thread runs user functions or callbacks of this agent, or a loop, which must not block."""
+        blocker: object = thread_role.blocker
+        return isinstance(blocker, RefusesToBlock) or blocker is self._executor or blocker is self._completions
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
         """Run a user's coroutine on this agent's event loop; the future holds its outcome."""

@@ -76,8 +76,7 @@ class Courier:
 
     def drain(self) -> Future[None]:
         """Completes when everything that was posted is acknowledged, or its receiver gone."""
-        self._drained = Future()
-        drained = self._drained
+        drained = self._drained = self._drained or Future()  # another thread may be waiting in shutdown too
         self.flush_drained()
         return drained
 

@@ -1,7 +1,8 @@
 """Small collective waits over RPC: ``_all_gather``, ``_barrier`` and ``_wait_all`` (PyTorch's names, underscores included).
 
 The first worker of a group leads it. Each member's objects wait there in a queue, and a round takes the first of every queue.
-An object leaves its queue when its sender withdraws it after a time-out, or its deadline has passed at the leader, too.
+An object leaves its queue when its sender withdraws it after a time-out, or its deadline has passed at the leader, too. A
+withdrawal may overtake its object: a ticket counts once, for the one or the other.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..core.futures import Future, complete_once, wait_all
 from .agent import Agent, register_part
 from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
+from .intervals import IntervalSet
 from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer
 
@@ -45,16 +47,20 @@ class Rounds:
 
     def __init__(self, group: Group) -> None:
         self._queues: dict[str, deque[Offer]] = {name: deque() for name in group}
+        self._used = {name: IntervalSet() for name in group}  # tickets of offers and withdrawals
 
     def offer(self, name: str, offer: Offer, now: float) -> tuple[dict[str, Offer], list[Offer]]:
-        """An offer came. Returns the round that it completes, if any, and the offers whose deadline has passed."""
+        """An offer came. Returns the round that it completes, if any, and the offers that were given up."""
+        if not self._used[name].add(offer.ticket):
+            return {}, [offer]  # its withdrawal was faster
         self._queues[name].append(offer)
         late = self._remove(lambda each: each.deadline < now)
         full = all(self._queues.values())
         return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}, late
 
     def withdraw(self, name: str, ticket: int) -> list[Offer]:
-        """The sender of an offer gave up; returns the offer, unless its round was complete before."""
+        """The sender of an offer gave up; returns the offer, unless it is still to come or its round was complete before."""
+        self._used[name].add(ticket)
         return self._remove(lambda each: each.ticket == ticket, [name])
 
     def _remove(self, condition: Callable[[Offer], bool], names: Iterable[str] = ()) -> list[Offer]:
@@ -85,8 +91,13 @@ class Gathering:
         self._agent = agent
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
-        self.tickets = itertools.count()  # for this worker's own calls
+        self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
         agent.membership.on_lost.append(self._lost)
+
+    def ticket(self, group: Group) -> int:
+        """Return the next number for an object of this worker."""
+        with self._lock:
+            return next(self._tickets.setdefault(group, itertools.count()))
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
         """A member's object came; the future holds everybody's."""
@@ -104,7 +115,7 @@ class Gathering:
         return offer.done
 
     def withdraw(self, group: Group, name: str, ticket: int) -> bool:
-        """A member gave up; False if the others have its object already."""
+        """A member gave up; False if the others have its object already, or it is still to come and will be dropped."""
         withdrawn = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
         _give_up(withdrawn)
         return bool(withdrawn)
@@ -121,11 +132,9 @@ class Gathering:
 
     def _step(self, group: Group, event: Callable[[Rounds], Any]) -> Any:
         with self._lock:
-            rounds = self._rounds.setdefault(group, Rounds(group))
-            result = event(rounds)
-            if not rounds:
-                del self._rounds[group]
-        return result
+            if group not in self._rounds:
+                self._rounds[group] = Rounds(group)
+            return event(self._rounds[group])
 
 
 def _give_up(offers: Iterable[Offer]) -> None:
@@ -155,14 +164,13 @@ def _all_gather(
     Raises:
         RpcTimeoutError: somebody did not call it in time.
         WorkerLostError: a worker of the group is lost.
+        UnknownWorkerError: there is no worker of one of the names.
         ValueError: this worker is not in the group.
     """
     agent = current_agent()
-    group = tuple(sorted(worker_names or (peer.info.name for peer in agent.peers)))
-    if agent.name not in group:
-        raise ValueError(f"worker {agent.name!r} is not among worker_names={list(group)}; only members may gather")
+    group = _group(agent, worker_names)
     seconds = resolve_timeout(agent, timeout)
-    ticket = next(agent.part(Gathering).tickets)
+    ticket = agent.part(Gathering).ticket(group)
     try:
         args = (group, agent.name, ticket, obj, seconds)
         result: dict[str, Any] = call_function(agent, group[0], _offer, args, None, seconds).wait()
@@ -171,6 +179,16 @@ def _all_gather(
             call_function(agent, group[0], _withdraw, (group, agent.name, ticket), None, WITHDRAW_SECONDS).wait()
         raise
     return result
+
+
+def _group(agent: Agent, names: Iterable[str] | None) -> Group:
+    if isinstance(names, str):
+        raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
+    peers = [agent.peers.find(name) for name in names or ()] or agent.peers
+    group = tuple(sorted({peer.info.name for peer in peers}))
+    if agent.name not in group:
+        raise ValueError(f"worker {agent.name!r} is not among worker_names={list(group)}; only members may gather")
+    return group
 
 
 def _barrier(worker_names: Iterable[str] | None = None) -> None:

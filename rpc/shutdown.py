@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import threading
 import time
 from collections.abc import Callable
 
-from ..core.errors import AgentClosedError, RpcTimeoutError
+from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once
 from ..proto.telegrad_pb2 import QuiescenceMessage
 from . import current
 from . import quiescence as q
 from .agent import Agent, register_part
 from .messages import Topic
+from .notices import Notices
 from .peers import Peer
 
 logger = logging.getLogger("telegrad.rpc")
 PAUSE_SECONDS = 0.02
 DRAIN_SECONDS = 5.0
-NOTICE_SECONDS = 60.0
 INQUIRY_SECONDS = 1.0
 
 
@@ -105,6 +106,11 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
     agent.check_open()
     if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
+    if graceful and agent.works_here():
+        raise RpcError(
+            f"you called shutdown() of worker {agent.name!r} inside a function, coroutine or callback that it runs, whose end "
+            f"it would wait for; call it in the main program, or shutdown(graceful=False)"
+        )
     try:
         if graceful:
             _wait_for_all(agent, agent.part(Shutdown), timeout)
@@ -114,9 +120,7 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
 
 def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
     shutdown.begin()
-    if timeout == 0:
-        _wait_patiently(shutdown)
-    elif not _wait_inquiringly(shutdown, timeout):
+    if not _wait(shutdown, timeout):
         raise RpcTimeoutError(
             f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
             f"rpc.shutdown() when it has no more to do, or give it longer"
@@ -124,25 +128,21 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
     _completes(agent.courier.drain(), DRAIN_SECONDS)
 
 
-def _wait_inquiringly(shutdown: Shutdown, timeout: float) -> bool:
-    """Wait; near the end, find out whom the time-out will name."""
-    inquiry = min(INQUIRY_SECONDS, timeout / 4)
-    if _completes(shutdown.finished, timeout - inquiry):
-        return True
-    shutdown.approach()
-    shutdown.inquire()
-    return _completes(shutdown.finished, inquiry)
-
-
-def _wait_patiently(shutdown: Shutdown) -> None:
-    notice_at = time.monotonic() + NOTICE_SECONDS
-    while not _completes(shutdown.finished, INQUIRY_SECONDS):
+def _wait(shutdown: Shutdown, timeout: float) -> bool:
+    """Wait for all, 0 for as long as they live; now and then look who is missing, and whether they still live."""
+    began = time.monotonic()
+    left = timeout or math.inf
+    pause = min(INQUIRY_SECONDS, left / 4)  # a time-out shall name whom it waited for
+    notices = Notices(began)
+    while left > 0:
+        if _completes(shutdown.finished, min(pause, left)):
+            return True
         shutdown.approach()
-        if time.monotonic() < notice_at:
-            continue
-        notice_at += NOTICE_SECONDS
         shutdown.inquire()
-        logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
+        if notices.due(time.monotonic()):
+            logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
+        left = began + (timeout or math.inf) - time.monotonic()
+    return shutdown.finished.done()
 
 
 def _completes(future: Future[None], seconds: float) -> bool:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
+from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.control import ControlQueue
 from telegrad.rpc.coroutines import Coroutines
@@ -42,6 +42,10 @@ class Unspeakable(Exception):
 
     def __reduce__(self):
         raise KeyboardInterrupt("pickle")
+
+
+def wait_for_a_moment():
+    threading.Event().wait(0.2)
 
 
 def raise_unspeakable():
@@ -118,6 +122,41 @@ def test_a_signal_handler_may_close_the_agent_that_waits_in_shutdown(cluster):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, former)
+
+
+async def shut_down_in_a_coroutine():
+    rpc.shutdown()
+
+
+@pytest.mark.parametrize("function", [rpc.shutdown, shut_down_in_a_coroutine])
+def test_a_function_that_a_worker_runs_cannot_wait_for_its_own_end(cluster, function):
+    with cluster("a", "b") as (a, b), a.use():
+        with pytest.raises(
+            RpcError, match=r"shutdown\(\) of worker 'b' inside a function, coroutine or callback that it"
+        ):
+            rpc.rpc_sync("b", function, timeout=SOON)
+        assert not b.closed
+        together(a, b)
+
+
+def test_a_callback_cannot_wait_for_its_own_end(cluster):
+    with cluster("a", "b") as (a, b), a.use():
+        late = rpc.rpc_async("b", wait_for_a_moment)
+        with pytest.raises(RpcError, match="or callback that it runs"):
+            late.then(lambda done: shut_down(a, True, SOON)).wait(SOON)
+        together(a, b)
+
+
+def test_shutdown_notices_a_dead_worker_that_never_called_whatever_its_time_out(cluster):
+    with cluster("a", "b") as (a, b), ThreadPoolExecutor(1) as pool:
+        b.close(farewell=False)
+        pool.submit(shut_down, a, True, 100 * SOON).result(SOON)
+
+
+def test_two_threads_may_wait_for_the_last_acknowledgement(cluster, monkeypatch):
+    with cluster("a") as (a,):
+        monkeypatch.setattr(a.courier, "flush_drained", lambda: None)
+        assert a.courier.drain() is a.courier.drain()
 
 
 def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
@@ -241,7 +280,7 @@ def test_after_a_time_out_the_others_get_the_next_object(workers):
                 mine = _all_gather("new", group)
             assert mine == its.result(SOON) == {leader.name: "new", other.name: "its"}
         for agent in workers:
-            assert not agent.part(Gathering)._rounds
+            assert not any(agent.part(Gathering)._rounds.values())
 
 
 def test_a_gathering_with_a_lost_worker_fails_at_once(workers, until):
@@ -274,9 +313,36 @@ def test_an_object_leaves_when_its_sender_gave_up():
     assert offer(rounds, "b", 0, now=2.0)[1:] == (set(), {"a0"})
     assert [each.value for each in rounds.withdraw("b", 0)] == ["b0"]
     offer(rounds, "b", 1, now=2.0)
-    assert offer(rounds, "a", 0, now=2.0)[1:] == ({"a0", "b1"}, set())
-    assert not rounds.withdraw("a", 0)
+    assert offer(rounds, "a", 1, now=2.0)[1:] == ({"a1", "b1"}, set())
+    assert not rounds.withdraw("a", 1)
     assert not rounds
+
+
+def test_a_withdrawal_may_overtake_its_object():
+    rounds = Rounds(("a", "b"))
+    assert rounds.withdraw("a", 0) == []
+    assert offer(rounds, "a", 0)[1:] == (set(), {"a0"})
+    offer(rounds, "b", 0)
+    assert offer(rounds, "a", 1)[1:] == ({"a1", "b0"}, set())
+    assert not rounds
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "words"),
+    [
+        (["a", "x"], UnknownWorkerError, "no worker 'x'"),
+        (["x", "a"], UnknownWorkerError, "no worker 'x'"),
+        ("ab", TypeError, r"write worker_names=\['ab'\]"),
+        ([None, "a"], TypeError, "named a worker by None"),
+        (["b"], ValueError, r"'a' is not among worker_names=\['b'\]"),
+    ],
+)
+def test_a_group_is_checked_before_anything_is_sent(cluster, names, error, words):
+    with cluster("a", "b") as (a, b), a.use():
+        with pytest.raises(error, match=words):
+            _all_gather(1, names)
+        assert not a.part(Gathering)._rounds and not b.part(Gathering)._rounds
+        assert _all_gather(1, iter([a.info(), 0, "a"])) == {"a": 1}
 
 
 def test_a_loss_fails_the_objects_that_wait_for_one_of_it():

@@ -22,7 +22,7 @@ async def gather(worker: Worker, number: int) -> None:
     agent = worker.agent
     first = worker.rank - worker.rank % GROUP
     group = tuple(sorted(other.name for other in worker.simulation.workers[first : first + GROUP]))
-    ticket = next(agent.part(Gathering).tickets)
+    ticket = agent.part(Gathering).ticket(group)
     try:
         offered = (group, agent.name, ticket, (agent.name, number), SECONDS)
         objects = await call_function(agent, group[0], _offer, offered, None, SECONDS)
