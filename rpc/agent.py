@@ -307,11 +307,11 @@ class Agent:
             message = decode(frame, owned, connection.rank)
             message.flow, message.size = connection.flow or self.flow(connection), len(frame)
             if not run_arrived(self.interceptors, message):
-                message.used()
+                message.flow.used(message.size)
                 return
             if kind == Kind.REQUEST:
                 if self.peers.at(connection.rank).gone:
-                    message.used()
+                    message.flow.used(message.size)
                 else:
                     self.server.accept(message, connection)
             else:

@@ -106,15 +106,16 @@ class Caller:
 
     def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
         self.sent += 1
-        call.caller = self
         self._await(call)
         try:
             sent = self._transmit(call, encode(message), peer)
-        except Exception as error:
+        except BaseException as error:
             if self.table.take(call.id):
                 # Its traceback holds the frames of who called, and the references in them: one that keeps the error
                 # would keep itself.
                 self.fail(call, error.with_traceback(None))
+            if not isinstance(error, Exception):
+                raise  # Ctrl-C while it waited for room, say
             return
         finally:
             message.let_go()
@@ -128,15 +129,21 @@ class Caller:
             )
 
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
+        size = sum(map(len, parts))
         for _ in range(ROUTES):
-            connection = self._agent.membership.route(peer)
-            if self._agent.flow(connection).send(call, parts, self._agent.may_block):
+            connection = call.connection = self._agent.membership.route(peer)
+            flow = connection.flow or self._agent.flow(connection)
+            if flow.take(size):
+                sent = connection.send(parts, call)
+            else:
+                sent = flow.queue(call, parts, size, self._agent.may_block, lambda: self._unsent(call))
+            if sent:
                 return True
             peer.forget(connection)
             call.connection = None
         return False
 
-    def unsent(self, call: PendingCall) -> None:
+    def _unsent(self, call: PendingCall) -> None:
         """A call stood in line for a connection that closed."""
         if self.table.take(call.id):
             self.fail(call, RpcError(f"the connection closed before {call.what} was sent; call again"))
@@ -151,7 +158,7 @@ class Caller:
         """
         call = self.table.take(message.call_id)
         if call is None:
-            message.used()
+            message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
         if call.message is not None:
             for interceptor in self._agent.interceptors:
@@ -174,7 +181,7 @@ class Caller:
                 value, error = None, rebuild_failure(value)
         except Exception as problem:
             error = problem
-        message.used()
+        message.flow.used(message.size)
         if callbacks := call.future.finish(value, error):
             self._agent.run_later(lambda: run_callbacks(callbacks))
 
@@ -184,7 +191,7 @@ class Caller:
             interceptor.opening(message)
         return unpack(message)
 
-    def fail(self, call: PendingCall, error: Exception) -> None:
+    def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
         # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
         callbacks = call.future.finish(error=error)

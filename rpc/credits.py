@@ -22,22 +22,28 @@ class Amount(NamedTuple):
 
 
 class Window:
-    """The sender's half. Keys name messages; ``ask`` must be called after each event."""
+    """The sender's half. Keys name messages; ``ask`` must be called after each event but ``take``."""
 
-    __slots__ = ("_ask_above", "_asked", "_bytes", "_line", "_line_bytes", "_messages", "_returned", "limit")
+    __slots__ = (
+        "_asked",
+        "_bytes",
+        "_line_bytes",
+        "_messages",
+        "_returned",
+        "_spare_bytes",
+        "_spare_messages",
+        "limit",
+        "line",
+    )
 
     def __init__(self, limit: Amount) -> None:
         self.limit = limit
+        self.line: dict[Any, int] = {}  # messages without room and their sizes, the first come first
+        self._line_bytes = 0
         self._bytes = 0  # sent so far; what was withdrawn does not count
         self._messages = 0
-        self._returned = Amount(0, 0)
-        self._ask_above = (
-            limit.bytes // 2,
-            limit.messages // 2,
-        )  # counts of what was sent: then half of the window is full
         self._asked: Amount | None = None  # the receiver will tell when it has used this much
-        self._line: dict[Any, int] = {}  # messages without room and their sizes, the first come first
-        self._line_bytes = 0
+        self._note_returned(Amount(0, 0))
 
     @property
     def under_way(self) -> Amount:
@@ -45,18 +51,21 @@ class Window:
         return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
 
     @property
-    def line(self) -> Amount:
+    def in_line(self) -> Amount:
         """What waits for room."""
-        return Amount(self._line_bytes, len(self._line))
+        return Amount(self._line_bytes, len(self.line))
 
-    @property
-    def blocked(self) -> bool:
-        """Whether something stands in line."""
-        return bool(self._line)
+    def take(self, size: int) -> bool:
+        """Send a message if half of the window is enough for all that is under way, as it nearly always is."""
+        sent, messages = self._bytes + size, self._messages + 1
+        if self.line or sent > self._spare_bytes or messages > self._spare_messages:
+            return False
+        self._bytes, self._messages = sent, messages
+        return True
 
     def has_room(self, size: int) -> bool:
         """Whether a message would go at once."""
-        return not self._line and self._fits(size)
+        return not self.line and self._fits(size)
 
     def offer(self, key: Any, size: int) -> bool:
         """Send a message, if True; otherwise it stands in line."""
@@ -64,16 +73,14 @@ class Window:
             self._bytes += size
             self._messages += 1
             return True
-        self._line[key] = size
+        self.line[key] = size
         self._line_bytes += size
         return False
 
     def returned(self, used: Amount) -> list[Any]:
         """A credit arrived. Returns the messages to send now, in their order."""
         known = self._returned
-        self._returned = Amount(max(known.bytes, used.bytes), max(known.messages, used.messages))
-        limit = self.limit
-        self._ask_above = (self._returned.bytes + limit.bytes // 2, self._returned.messages + limit.messages // 2)
+        self._note_returned(Amount(max(known.bytes, used.bytes), max(known.messages, used.messages)))
         self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
         return self._advance()
 
@@ -85,7 +92,7 @@ class Window:
 
     def leave(self, key: Any) -> tuple[bool, list[Any]]:
         """Give a message up that stands in line: whether it did, and the messages to send now."""
-        size = self._line.pop(key, None)
+        size = self.line.pop(key, None)
         if size is None:
             return False, []
         self._line_bytes -= size
@@ -93,19 +100,32 @@ class Window:
 
     def ask(self) -> Amount | None:
         """The count to ask the receiver for, if there is something new to ask."""
-        sent, limit = (self._bytes, self._messages), self.limit
-        if not self._line and sent[0] <= self._ask_above[0] and sent[1] <= self._ask_above[1]:
+        if not self.line and self._bytes <= self._spare_bytes and self._messages <= self._spare_messages:
             return None
-        first = next(iter(self._line.values()), 0)
+        limit, asked = self.limit, self._asked
+        first = next(iter(self.line.values()), 0)
         room = max(0, min(limit.bytes // 2, limit.bytes - first))
-        goal = Amount(sent[0] - room, sent[1] - limit.messages // 2 if room else sent[1])
-        asked = self._asked
-        if asked is not None and asked.bytes <= goal.bytes and asked.messages <= goal.messages:
-            return None  # the answer to that comes first
-        self._asked = (
-            goal if asked is None else Amount(min(asked.bytes, goal.bytes), min(asked.messages, goal.messages))
-        )
-        return self._asked
+        goal = Amount(self._bytes - room, self._messages - limit.messages // 2 if room else self._messages)
+        if asked is not None:
+            if asked.bytes <= goal.bytes and asked.messages <= goal.messages:
+                return None  # the answer to that comes first
+            goal = Amount(min(asked.bytes, goal.bytes), min(asked.messages, goal.messages))
+        self._asked = goal
+        return goal
+
+    def clear(self) -> list[Any]:
+        """The connection ended. Returns what stood in line."""
+        waiting = list(self.line)
+        self.line.clear()
+        self._line_bytes = 0
+        return waiting
+
+    def _note_returned(self, used: Amount) -> None:
+        self._returned = used
+        self._spare_bytes = (
+            used.bytes + self.limit.bytes // 2
+        )  # counts of what was sent: then half of the window is full
+        self._spare_messages = used.messages + self.limit.messages // 2
 
     def _fits(self, size: int) -> bool:
         under_way = self._bytes - self._returned.bytes
@@ -114,20 +134,13 @@ class Window:
         room = under_way + size <= self.limit.bytes
         return room and self._messages - self._returned.messages < self.limit.messages
 
-    def clear(self) -> list[Any]:
-        """The connection ended. Returns what stood in line."""
-        waiting = list(self._line)
-        self._line.clear()
-        self._line_bytes = 0
-        return waiting
-
     def _advance(self) -> list[Any]:
         going: list[Any] = []
-        while self._line:
-            key, size = next(iter(self._line.items()))
+        while self.line:
+            key, size = next(iter(self.line.items()))
             if not self._fits(size):
                 break
-            del self._line[key]
+            del self.line[key]
             self._line_bytes -= size
             self._bytes += size
             self._messages += 1

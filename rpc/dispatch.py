@@ -5,38 +5,34 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.futures import Future
 from .flow import Departure
 from .messages import Outgoing
-
-if TYPE_CHECKING:
-    from .caller import Caller
 
 
 class PendingCall(Departure):
     """Something awaited: a request that was sent and not answered, say. Whoever takes it out of the table completes its
     future, once."""
 
-    __slots__ = ("caller", "future", "id", "message", "seconds", "to", "what")
+    __slots__ = ("future", "id", "message", "seconds", "to", "what")
 
     def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: str) -> None:
-        super().__init__(deadline)
+        # The fields of a ``Departure`` are set here: each call would pay for the two frames of ``super().__init__``.
+        self.place = None
+        self.connection = None
+        self.deadline = deadline
+        self.size = 0
         self.id = call_id
         self.to = to  # rank, or -1 for a wait that no single worker can end
         self.seconds = seconds
         self.what = what
         self.future: Future[Any] = Future()
         self.message: Outgoing | None = None
-        self.caller: Caller | None = None
 
     def over(self) -> bool:
         return self.future.done()
-
-    def unsent(self) -> None:
-        if self.caller is not None:
-            self.caller.unsent(self)
 
 
 class CallTable:

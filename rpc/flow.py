@@ -27,32 +27,20 @@ Resume = Callable[[Any], None]
 Work = tuple[list["Departure"], Amount | None, list[Any]]  # messages to send, what to ask, requests to start
 
 
-class State:
-    """Where a departure is."""
-
-    NEW = 0
-    IN_LINE = 1
-    SENDING = 2  # it has room; a thread hands it to the connection, or is about to
-    SENT = 3
-    DOOMED = 4  # nobody waits for it any more, and a thread hands it to the connection this instant
-    OVER = 5  # nobody waits for it any more
-
-
 class Departure(Ticket):
-    """A request or an answer on its way out."""
+    """A request or an answer on its way out. What it needs in line, ``Flow.queue`` sets."""
 
-    __slots__ = ("connection", "deadline", "gate", "parts", "size", "state")
+    __slots__ = ("connection", "deadline", "gate", "parts", "size", "unsent")
 
-    limited = True  # the line takes only so many from threads that do not wait with them
+    gate: Future[bool] | None  # where its thread waits: True when there is room, False when it does not go at all
+    parts: list[Any]
+    unsent: Callable[[], None]  # tells who sent it that it stood in line without a thread, and did not go
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float = 0.0) -> None:
         super().__init__()
         self.deadline = deadline  # 0 for none
         self.connection: Connection | None = None  # the one that it was handed to
-        self.gate: Future[None] | None = None  # where its thread waits
-        self.parts: list[Any] = []
         self.size = 0
-        self.state = State.NEW
 
     def restamp(self, head: bytes) -> bytes:
         """The header with the seconds that are left now: time in an outbox counts."""
@@ -64,9 +52,6 @@ class Departure(Ticket):
     def over(self) -> bool:
         """Whether nobody waits for it any more."""
         return False
-
-    def unsent(self) -> None:
-        """It stood in line, and its connection closed."""
 
 
 class Flow:
@@ -81,11 +66,33 @@ class Flow:
         self._window = Window(limit)
         self._ledger = Ledger()
         self._held: list[Any] = []  # requests that start when our answers have room again
+        self.in_line = self._window.line  # true if something is
 
     # -- sending
 
-    def send(self, departure: Departure, parts: list[Any], may_block: Callable[[], bool]) -> bool:
+    def take(self, size: int) -> bool:
+        """Take room for a message, which the caller sends then; if there is none to spare, ``queue`` it."""
+        with self._lock:
+            return self._window.take(size)
+
+    def queue(
+        self,
+        departure: Departure,
+        parts: list[Any],
+        size: int,
+        may_block: Callable[[], bool],
+        unsent: Callable[[], None],
+        limited: bool = True,
+    ) -> bool:
         """Send a message, or put it in line, and wait there with it if this thread may.
+
+        Args:
+            departure: names it.
+            parts: its frame.
+            size: bytes of the frame.
+            may_block: whether this thread may wait.
+            unsent: called if it may not, and the connection closes before the message goes.
+            limited: whether the line takes only so many messages that no thread waits with.
 
         Returns:
             False if the connection is closed, and it was not sent.
@@ -93,87 +100,86 @@ class Flow:
         Raises:
             RpcError: the line is full.
         """
-        departure.size = sum(map(len, parts))
-        if self._enter(departure, parts, False, False):
-            return self._dispatch(departure)
-        block = may_block()
-        if block:
-            self._enter(departure, parts, True, True)
+        departure.connection, departure.size, departure.unsent = self._connection, size, unsent
+        if self._has_room(size):
+            return self._connection.send(parts, departure)
+        if may_block():
+            departure.parts, departure.gate = parts, Future()
         else:
             # This thread goes on, and its user may change the memory: a copy stands in line.
-            self._enter(departure, [b"".join(parts)], True, False)
-        if departure.state == State.IN_LINE and departure.over():
+            departure.parts, departure.gate = [b"".join(parts)], None
+        if not self._stand(departure, limited and departure.gate is None):
+            return False
+        if departure.over():
             self.give_up(departure)  # it ended before it stood in line, where whoever ended it would have found it
-        if departure.gate is not None:
-            departure.gate.wait()  # ``Caller.tick`` ends it at the deadline, through ``give_up``
-        elif departure.state == State.IN_LINE:
-            return True
-        return self._dispatch(departure)
+        return departure.gate is None or self._wait(departure, departure.gate)
 
-    def _enter(self, departure: Departure, parts: list[Any], queue: bool, block: bool) -> bool:
+    def _has_room(self, size: int) -> bool:
         with self._lock:
-            departure.state, departure.gate = State.NEW, None
-            if self.closed:
-                return True
-            room = self._window.has_room(departure.size)
-            if not room and not queue:
-                return False
-            if room or block or not departure.limited or self._queues(departure.size):
-                departure.connection, departure.parts = self._connection, parts
-                self._window.offer(departure, departure.size)
-                departure.state = State.SENDING if room else State.IN_LINE
-                departure.gate = None if room or not block else Future()
+            room = self._window.has_room(size) and self._window.offer(None, size)
             ask = self._window.ask()
-        if ask is not None:
-            self._connection.send(encode_ask(ask))
-        if departure.state == State.NEW:
-            raise RpcError(
-                "too many messages wait for room on the way to their worker, sent by a thread that must not block; await "
-                "some of the calls before you make more, or raise GrpcRpcBackendOptions(window_bytes=, window_messages=)"
-            )
-        return True
+        self._ask(ask)
+        return room
 
-    def _queues(self, size: int) -> bool:
-        line, limit = self._window.line, self._window.limit
-        return not line.messages or (line.bytes + size <= limit.bytes and line.messages < QUEUE_FACTOR * limit.messages)
-
-    def _dispatch(self, departure: Departure) -> bool:
-        """Hand a message that has room to the connection. False: it is closed."""
-        if departure.state in (State.NEW, State.OVER):
-            return departure.state == State.OVER
-        parts, departure.parts = departure.parts, []
-        sent = departure.state == State.SENDING and self._connection.send(parts, departure)
+    def _stand(self, departure: Departure, limited: bool) -> bool:
         with self._lock:
-            doomed = departure.state == State.DOOMED
-            departure.state = State.OVER if doomed else State.SENT if sent else State.NEW
-        if not sent:
-            self._refund(departure)
-        elif doomed:
-            self._take_back(departure)
-        return sent or doomed
+            if self.closed:
+                return False
+            if limited and self._full(departure.size):
+                raise RpcError(
+                    "too many messages wait for room on the way to their worker, sent by a thread that must not block; "
+                    "await some of the calls before you make more, or raise GrpcRpcBackendOptions(window_bytes=, "
+                    "window_messages=)"
+                )
+            room = self._window.offer(departure, departure.size)
+            ask = self._window.ask()
+        self._ask(ask)
+        return not room or self._go(departure)
+
+    def _full(self, size: int) -> bool:
+        line, limit = self._window.in_line, self._window.limit
+        return line.messages > 0 and (line.bytes + size > limit.bytes or line.messages >= QUEUE_FACTOR * limit.messages)
+
+    def _go(self, departure: Departure) -> bool:
+        """A message has room now. Without a thread of its own, this one sends it; False if the connection is closed."""
+        if departure.gate is not None:
+            complete_once(departure.gate, True)
+            return True
+        parts, departure.parts = departure.parts, []
+        return self._connection.send(parts, departure)
+
+    def _wait(self, departure: Departure, gate: Future[bool]) -> bool:
+        try:
+            room = gate.wait()  # ``Caller.tick`` ends it at the deadline, through ``give_up``
+        except BaseException:  # Ctrl-C, say. If it has room this very moment, nobody would use that
+            self.give_up(departure)
+            gate.add_done_callback(lambda gate: self._refund(departure.size) if gate.value() else None)
+            raise
+        parts, departure.parts = departure.parts, []
+        if departure.over():
+            if room:
+                self._refund(departure.size)
+            return True
+        return room and self._connection.send(parts, departure)
 
     def give_up(self, departure: Departure) -> bool:
         """Let go of a message, wherever it is. True if nothing of it has arrived, or will."""
         with self._lock:
-            state = departure.state
-            departure.state = State.DOOMED if state == State.SENDING else State.OVER
-            departure.parts = [] if state == State.IN_LINE else departure.parts
-            left, going = self._window.leave(departure) if state == State.IN_LINE else (False, [])
+            left, going = self._window.leave(departure)
             work = self._collect(going)
-        if left and departure.gate is not None:
-            complete_once(departure.gate)
+        if left:
+            departure.parts = []
+            if departure.gate is not None:
+                complete_once(departure.gate, False)
         self._carry_out(work)
-        return left or (state == State.SENT and self._take_back(departure))
+        if not left and self._connection.withdraw(departure):
+            self._refund(departure.size)
+            return True
+        return left
 
-    def _take_back(self, departure: Departure) -> bool:
-        if not self._connection.withdraw(departure):
-            return False
-        self._refund(departure)
-        return True
-
-    def _refund(self, departure: Departure) -> None:
+    def _refund(self, size: int) -> None:
         with self._lock:
-            work = self._collect(self._window.withdraw(departure.size))
+            work = self._collect(self._window.withdraw(size))
         self._carry_out(work)
 
     # -- what the peer says
@@ -202,10 +208,8 @@ class Flow:
 
     def hold(self, request: Any) -> bool:
         """Keep a request back while answers stand in line, so that a caller who does not read gets no more of them."""
-        if not self._window.blocked:
-            return False
         with self._lock:
-            held = self._window.blocked and not self.closed
+            held = bool(self.in_line) and not self.closed
             if held:
                 self._held.append(request)
         return held
@@ -218,12 +222,12 @@ class Flow:
             self.closed = True
             waiting: list[Departure] = self._window.clear()
             held, self._held = self._held, []
-            for departure in waiting:
-                departure.state, departure.parts = State.NEW, []
         for departure in waiting:
+            departure.connection = None
             if departure.gate is not None:
-                complete_once(departure.gate)
+                complete_once(departure.gate, False)
             else:
+                departure.parts = []
                 departure.unsent()
         for request in held:
             self._resume(request)
@@ -231,30 +235,29 @@ class Flow:
     def counts(self) -> dict[str, Any]:
         """For ``debug_info``."""
         with self._lock:
-            return {"under_way": tuple(self._window.under_way), "in_line": tuple(self._window.line)}
+            return {"under_way": tuple(self._window.under_way), "in_line": tuple(self._window.in_line)}
 
     # -- work that is done without the lock
 
     def _collect(self, going: list[Any]) -> Work:
         # lock held
-        for departure in going:
-            departure.state = State.SENDING
         held: list[Any] = []
-        if self._held and not self._window.blocked:
+        if self._held and not self.in_line:
             held, self._held = self._held, []
         return going, None if self.closed else self._window.ask(), held
 
     def _carry_out(self, work: Work) -> None:
         going, ask, held = work
-        if ask is not None:
-            self._connection.send(encode_ask(ask))
+        self._ask(ask)
         for departure in going:
-            if departure.gate is not None:
-                complete_once(departure.gate)
-            elif not self._dispatch(departure):
+            if not self._go(departure):
                 departure.unsent()
         for request in held:
             self._resume(request)
+
+    def _ask(self, goal: Amount | None) -> None:
+        if goal is not None:
+            self._connection.send(encode_ask(goal))
 
 
 def may_block() -> bool:

@@ -131,6 +131,9 @@ class Incoming:
         "timeout",
     )
 
+    flow: Flow  # where its credit goes, and how much that is: the agent sets both when it arrives
+    size: int
+
     def __init__(self, kind: int, flags: int, method: int, call_id: int, timeout: float, sender: int) -> None:
         self.kind = kind
         self.flags = flags
@@ -139,8 +142,6 @@ class Incoming:
         self.timeout = timeout
         self.sender = sender
         self.problem = ""
-        self.size = 0  # of its frame
-        self.flow: Flow | None = None  # where its credit goes
         self.pickled: Any = b""
         self.arrays: list[Any] = []
         self.requires_grad: list[int] = []
@@ -148,12 +149,6 @@ class Incoming:
         self.references: list[Any] = []
         self.buffers: list[Any] = []
         self.extras: dict[int, bytes] = {}
-
-    def used(self) -> None:
-        """Give its credit back: a request starts, an answer was opened, or either was dropped. Once counts."""
-        flow, self.flow = self.flow, None
-        if flow is not None:
-            flow.used(self.size)
 
 
 class Interceptor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future
-from .flow import Departure, State
+from .flow import Departure, Flow
 from .lanes.base import Connection
 from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
 from .peers import Peer
@@ -74,8 +74,9 @@ class Server:
         """Take a request that starts, or is dropped; False if somebody else did. It no longer counts as under way."""
         if self._waiting.pop(call.key, None) is not call:
             return False
-        assert call.message is not None
-        call.message.used()
+        message = call.message
+        assert message is not None
+        message.flow.used(message.size)
         return True
 
     def drop(self, call: ServerCall) -> None:
@@ -102,37 +103,35 @@ class Server:
     def send(self, call: ServerCall, message: Outgoing) -> None:
         """Send an answer on the connection of its request, in line if the caller does not read."""
         run_sending(self._agent.interceptors, message)
-        answer = Answer(lambda: run_not_delivered(self._agent.interceptors, message))
         sent = False
         try:
-            parts = encode(message)
-            message.let_go()
-            sent = self._agent.flow(call.connection).send(answer, parts, _never)
+            parts, connection = encode(message), call.connection
+            size, flow = sum(map(len, parts)), connection.flow or self._agent.flow(connection)
+            sent = connection.send(parts) if flow.take(size) else self._queue(call, message, parts, size, flow)
         finally:
             if not sent:
-                answer.unsent()
-        if call.deadline and answer.state == State.IN_LINE:
-            self._agent.call_later(call.deadline - self._agent.now(), lambda: self._give_up(answer))
+                run_not_delivered(self._agent.interceptors, message)
 
-    def _give_up(self, answer: Answer) -> None:
-        if answer.connection is not None and self._agent.flow(answer.connection).give_up(answer):
-            answer.unsent()
+    def _queue(self, call: ServerCall, message: Outgoing, parts: list[Any], size: int, flow: Flow) -> bool:
+        # Any number may stand in line: no further request of that caller starts meanwhile.
+        answer = Departure()
+        message.let_go()
+
+        def unsent() -> None:
+            run_not_delivered(self._agent.interceptors, message)
+
+        def give_up() -> None:
+            if flow.give_up(answer):
+                unsent()
+
+        sent = flow.queue(answer, parts, size, _never, unsent, limited=False)
+        if sent and call.deadline:
+            self._agent.call_later(call.deadline - self._agent.now(), give_up)
+        return sent
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
-
-
-class Answer(Departure):
-    """An answer on its way out. Any number may stand in line: no further request of that caller starts meanwhile."""
-
-    __slots__ = ("unsent",)
-
-    limited = False
-
-    def __init__(self, unsent: Callable[[], None]) -> None:
-        super().__init__(0.0)
-        self.unsent = unsent  # type: ignore[method-assign]
 
 
 class ServerCall:
@@ -141,6 +140,7 @@ class ServerCall:
     __slots__ = (
         "_answered",
         "_parked",
+        "_peer",
         "agent",
         "connection",
         "deadline",
@@ -155,6 +155,7 @@ class ServerCall:
         self.agent = agent
         self.message: Incoming | None = message
         self.sender = message.sender
+        self._peer = agent.peers.at(message.sender)
         self.key: CallKey = (message.sender, message.call_id)
         self.must_run = bool(message.flags & Flag.KEEP)
         self.connection = connection
@@ -168,16 +169,16 @@ class ServerCall:
         """Whether nothing runs for it any more and nobody waits for its answer."""
         if not self._parked:
             return False
-        return self._late() or bool(self.agent.peers.at(self.sender).gone)
+        return self._late() or bool(self._peer.gone)
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
         message, server = self.message, self.agent.server
-        if message is None or (message.flow is not None and message.flow.hold(self)):
+        if message is None or (message.flow.in_line and message.flow.hold(self)):
             return  # dropped; or answers to its caller stand in line, and ``Server.resume`` brings it here again
         if not server.take(self):
             return
-        gone = self.agent.peers.at(self.sender).gone and not self.must_run
+        gone = self._peer.gone and not self.must_run
         if self.agent.closed or gone or self._late():
             server.served(self)
             return
@@ -232,9 +233,10 @@ class ServerCall:
             SerializationError: it cannot be sent; nothing was.
         """
         message = self._outgoing()
-        same_main = self.agent.peers.at(self.sender).same_main
         limit = self.agent.options.max_message_bytes
-        pack(message, value, self.agent.reference_types, same_main, lambda body: [("the result", body)], limit)
+        pack(
+            message, value, self.agent.reference_types, self._peer.same_main, lambda body: [("the result", body)], limit
+        )
         self._send(message)
 
     def fail(self, error: BaseException) -> None:

@@ -98,7 +98,7 @@ def run(seed):
             way.give_up(chance.randrange(key + 1))
     while way.step():
         pass
-    assert way.window.line == (0, 0) and not way.outbox and not way.arrived, f"seed {seed}"
+    assert way.window.in_line == (0, 0) and not way.outbox and not way.arrived, f"seed {seed}"
     assert way.sent_order == sorted(way.sent_order)
     assert set(way.sent_order) | way.given_up == set(range(150))
 

@@ -76,14 +76,17 @@ class Tables:
 
     def write(self, data: Any) -> int:
         """Take a piece of the pickle (the pickler's file is this object). A large ``bytes`` object comes as itself."""
+        size = len(data)
         self.pickled.append(data)
-        return self._count(len(data))
-
-    def _count(self, size: int) -> int:
         self.size += size
         if self.size > self.limit:
             raise TooLargeError(self.size)
         return size
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        if self.size > self.limit:
+            raise TooLargeError(self.size)
 
     def replace(self, obj: Any) -> Any:
         """The reduction of a tensor or reference; ``NotImplemented`` for everything else.
@@ -189,7 +192,12 @@ def pack(
         return tables
 
     try:
-        tables = _first_success(attempt)
+        try:
+            tables = attempt(ByName)
+        except TooLargeError:
+            raise
+        except Exception:
+            tables = attempt(ByValue)
     except TooLargeError as error:
         raise SerializationError(
             f"a message of {error.args[0]:,} bytes or more ({_names(labels(body))}) cannot be sent: the limit is "
@@ -205,15 +213,6 @@ def pack(
     message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
     if tables.plain:
         message.flags |= Flag.PLAIN
-
-
-def _first_success(attempt: Callable[[type[ByName] | type[ByValue]], Tables]) -> Tables:
-    try:
-        return attempt(ByName)
-    except TooLargeError:
-        raise
-    except Exception:
-        return attempt(ByValue)
 
 
 def _names(parts: list[tuple[str, Any]]) -> str:
