@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
-from telegrad.core.futures import collect_all, thread_role, wait_all
+from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
 
@@ -156,6 +156,32 @@ def test_a_lost_peer_ends_the_wait_for_room(narrow, until):
     for thread in threads:
         thread.join(60)
     assert errors and not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("when", ["in line", "as it gets room"])
+def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, monkeypatch, when):
+    """Ctrl-C in a thread that waits for room: its call is over, and the room that it has or gets serves others."""
+    a, _ = narrow
+    pending = [rpc.rpc_async("b", wait_at_gate, (number,)) for number in range(3)]
+    until(lambda: ran)
+
+    def interrupted(future, timeout=None):
+        monkeypatch.undo()
+        if when != "in line":
+            gate.set()
+            until(future.done)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rpc.rpc_async("b", wait_at_gate, ("interrupted",))
+    gate.set()
+    wait_all(pending)
+    assert line(a) == 0 and len(a.caller.table) == 0 and "interrupted" not in ran
+    for number in range(5):
+        rpc.rpc_sync("b", note, (number,))
+    until(lambda: a.debug_info()["serving"] == 0)
+    assert sum(flow["under_way"][1] for flow in a.debug_info()["flow"]["b"]) <= 1
 
 
 # -- cancels

@@ -157,7 +157,7 @@ class GrpcConnection(Connection):
 
     async def _write_bulk(self, write: Write) -> None:
         while (transfer := await self._bulk.get()) is not None:
-            if chunk := transfer.take():
+            if (chunk := transfer.take()) is not None:
                 await write(chunk)
         await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
 

@@ -58,7 +58,7 @@ class Transfer:
 
     def __init__(self, number: int, size: int, ticket: Ticket | None) -> None:
         self._lock = threading.Lock()
-        self._cut = CHUNK.pack(number, 0)
+        self._cut: bytes | None = CHUNK.pack(number, 0)
         self._chunks: deque[bytes] = deque()
         self._total = self._left = size
         self._ticket = ticket
@@ -74,11 +74,11 @@ class Transfer:
                 self._chunks.append(chunk)
             return not self._withdrawn
 
-    def take(self) -> bytes:
-        """The next chunk, which leaves now; empty if none does."""
+    def take(self) -> bytes | None:
+        """The next chunk, which leaves now; ``None`` if none does."""
         with self._lock:
             if self._withdrawn:
-                cut, self._cut = self._cut if self._left < self._total else b"", b""
+                cut, self._cut = self._cut if self._left < self._total else None, None
                 return cut
             ticket, self._ticket = self._ticket, None  # for the first chunk only; and the two would be a cycle
             chunk = self._chunks.popleft()
