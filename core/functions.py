@@ -27,6 +27,7 @@ from .ops.expanding import *  # noqa: F403
 from .ops.extremes import *  # noqa: F403
 from .ops.flipping import *  # noqa: F403
 from .ops.gamma_and_zeta import *  # noqa: F403
+from .ops.householder import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.integrals import *  # noqa: F403
 from .ops.interpolation import *  # noqa: F403
@@ -34,6 +35,8 @@ from .ops.joining import *  # noqa: F403
 from .ops.layouts import *  # noqa: F403
 from .ops.logic import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
+from .ops.low_rank import *  # noqa: F403
+from .ops.lu import *  # noqa: F403
 from .ops.masking import *  # noqa: F403
 from .ops.matrix_functions import *  # noqa: F403
 from .ops.matrix_products import *  # noqa: F403

@@ -4,7 +4,12 @@ from .ops.decompositions import cholesky, cholesky_ex
 from .ops.decompositions import linalg_qr as qr
 from .ops.determinants import det, slogdet
 from .ops.diagonal import linalg_diagonal as diagonal
+from .ops.householder import householder_product
+from .ops.ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from .ops.linalg_errors import LinAlgError
+from .ops.lu import linalg_lu as lu
+from .ops.lu import linalg_lu_solve as lu_solve
+from .ops.lu import lu_factor, lu_factor_ex
 from .ops.matrix_functions import matrix_exp, matrix_power, multi_dot
 from .ops.matrix_products import matmul
 from .ops.norms import cond, matrix_norm, matrix_rank
@@ -30,9 +35,17 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",

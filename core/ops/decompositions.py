@@ -15,7 +15,7 @@ from .matrix_products import matmul
 from .several import record_several
 from .table import Row, keep_result, record, records
 
-__all__ = ["qr"]
+__all__ = ["cholesky", "qr"]
 METHODS = ("cholesky", "qr")
 
 

@@ -33,6 +33,17 @@ def _in_double(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any]
     return computed
 
 
+def _of_tensors(which: int) -> Callable[[Any, Any], Array]:
+    computed = _in_double(lambda a, x: lower_and_upper(a, x)[which])
+
+    def checked(first: Any, second: Any) -> Array:
+        if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):
+            raise TypeError("both arguments are tensors, and you gave a number; make it one, with tensor()")
+        return computed(first, second)
+
+    return checked
+
+
 def _without(name: str, operand: str) -> Rule:
     def rule(xp: Any, g: Any, *saved: Any) -> NoReturn:
         raise AutogradError(f"{name}() has no gradient to {operand}; detach it, with {operand}.detach()")
@@ -55,12 +66,12 @@ _ARGUMENTS = """
     Differentiable to ``other`` only, as in PyTorch.
 
     Raises:
-        TypeError: complex numbers.
+        TypeError: complex numbers, or a number that is no tensor.
         AutogradError: in the backward pass, if ``input`` requires grad.
     """
 igamma = binary(
     "igamma",
-    _in_double(lambda a, x: lower_and_upper(a, x)[0]),
+    _of_tensors(0),
     _without("igamma", "input"),
     _density,
     saves=("", "ab"),
@@ -70,7 +81,7 @@ igamma = binary(
 )
 igammac = binary(
     "igammac",
-    _in_double(lambda a, x: lower_and_upper(a, x)[1]),
+    _of_tensors(1),
     _without("igammac", "input"),
     lambda xp, g, a, x: -_density(xp, g, a, x),
     saves=("", "ab"),
