@@ -2,7 +2,7 @@
 
 The first worker of a group leads it. Each member's objects wait there in a queue, and a round takes the first of every queue.
 An object leaves its queue when its sender withdraws it after a time-out, or its deadline has passed at the leader, too. A
-withdrawal may overtake its object: a ticket counts once, for the one or the other.
+withdrawal may overtake its object: a ticket counts once, for the one or the other. When a member is lost, all leave.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, wait_all
@@ -26,18 +26,18 @@ from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer
 
 WITHDRAW_SECONDS = 5.0
+T = TypeVar("T")
 Group = tuple[str, ...]
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
 
 
 class Offer:
-    """An object of one member, and the future of everybody's. ``deadline`` is of the leader's clock."""
+    """An object of one member, and the future of everybody's."""
 
-    __slots__ = ("deadline", "done", "ticket", "value")
+    __slots__ = ("done", "ticket", "value")
 
-    def __init__(self, ticket: int, deadline: float, value: Any) -> None:
+    def __init__(self, ticket: int, value: Any) -> None:
         self.ticket = ticket
-        self.deadline = deadline
         self.value = value
         self.done: Future[dict[str, Any]] = Future()
 
@@ -49,36 +49,28 @@ class Rounds:
         self._queues: dict[str, deque[Offer]] = {name: deque() for name in group}
         self._used = {name: IntervalSet() for name in group}  # tickets of offers and withdrawals
 
-    def offer(self, name: str, offer: Offer, now: float) -> tuple[dict[str, Offer], list[Offer]]:
-        """An offer came. Returns the round that it completes, if any, and the offers that were given up."""
+    def offer(self, name: str, offer: Offer) -> dict[str, Offer] | None:
+        """An offer came. Returns the round that it completes, if any; ``None`` if its withdrawal was faster."""
         if not self._used[name].add(offer.ticket):
-            return {}, [offer]  # its withdrawal was faster
+            return None
         self._queues[name].append(offer)
-        late = self._remove(lambda each: each.deadline < now)
         full = all(self._queues.values())
-        return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}, late
+        return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}
 
-    def withdraw(self, name: str, ticket: int) -> list[Offer]:
+    def withdraw(self, name: str, ticket: int) -> Offer | None:
         """The sender of an offer gave up; returns the offer, unless it is still to come or its round was complete before."""
         self._used[name].add(ticket)
-        return self._remove(lambda each: each.ticket == ticket, [name])
+        offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
+        if offer is not None:
+            self._queues[name].remove(offer)
+        return offer
 
-    def _remove(self, condition: Callable[[Offer], bool], names: Iterable[str] = ()) -> list[Offer]:
-        removed = []
-        for name in names or self._queues:
-            queue = self._queues[name]
-            removed += [offer for offer in queue if condition(offer)]
-            self._queues[name] = deque(offer for offer in queue if not condition(offer))
-        return removed
-
-    def fail(self, name: str) -> list[Offer]:
-        """``name`` is lost: returns the offers of the others that wait for one of it."""
-        waiting = len(self._queues[name])
-        hopeless = [offer for queue in self._queues.values() for offer in itertools.islice(queue, waiting, None)]
+    def end(self) -> list[Offer]:
+        """A member is lost, so no further round will be complete: returns the offers that wait, which leave."""
+        waiting = [offer for queue in self._queues.values() for offer in queue]
         for queue in self._queues.values():
-            while len(queue) > waiting:
-                queue.pop()
-        return hopeless
+            queue.clear()
+        return waiting
 
     def __bool__(self) -> bool:
         return any(self._queues.values())
@@ -101,45 +93,49 @@ class Gathering:
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
         """A member's object came; the future holds everybody's."""
-        now = self._agent.now()
-        offer = Offer(ticket, now + seconds if seconds else float("inf"), value)
-        full, late = self._step(group, lambda rounds: rounds.offer(name, offer, now))
+        offer = Offer(ticket, value)
+        full = self._step(group, lambda rounds: rounds.offer(name, offer))
+        if full is None:
+            _give_up(offer)
+            return offer.done
         objects = {member: each.value for member, each in full.items()}
         for each in full.values():
             complete_once(each.done, objects)
-        _give_up(late)
         for member in group:
             peer = self._agent.peers.find(member)
             if peer.gone:
-                self._fail(group, peer)
-        return offer.done
+                self._end(group, peer)
+        # A withdrawal may not get here: its sender may be dying, say.
+        waiting = self._agent.caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
+        waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
+        return waiting
 
     def withdraw(self, group: Group, name: str, ticket: int) -> bool:
         """A member gave up; False if the others have its object already, or it is still to come and will be dropped."""
-        withdrawn = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
-        _give_up(withdrawn)
-        return bool(withdrawn)
+        offer = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
+        if offer is not None:
+            _give_up(offer)
+        return offer is not None
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:
             groups = [group for group in self._rounds if peer.info.name in group]
         for group in groups:
-            self._fail(group, peer)
+            self._end(group, peer)
 
-    def _fail(self, group: Group, peer: Peer) -> None:
-        for offer in self._step(group, lambda rounds: rounds.fail(peer.info.name)):
+    def _end(self, group: Group, peer: Peer) -> None:
+        for offer in self._step(group, lambda rounds: rounds.end()):
             complete_once(offer.done, error=peer.lost_error())
 
-    def _step(self, group: Group, event: Callable[[Rounds], Any]) -> Any:
+    def _step(self, group: Group, event: Callable[[Rounds], T]) -> T:
         with self._lock:
             if group not in self._rounds:
                 self._rounds[group] = Rounds(group)
             return event(self._rounds[group])
 
 
-def _give_up(offers: Iterable[Offer]) -> None:
-    for offer in offers:
-        complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all had come"))
+def _give_up(offer: Offer) -> None:
+    complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all had come"))
 
 
 @async_execution

@@ -12,7 +12,7 @@ from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, Un
 from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.control import ControlQueue
 from telegrad.rpc.coroutines import Coroutines
-from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather
+from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather, _offer
 from telegrad.rpc.shutdown import Shutdown, shut_down
 
 SOON = 60
@@ -293,37 +293,53 @@ def test_a_gathering_with_a_lost_worker_fails_at_once(workers, until):
             _all_gather(1, timeout=SOON)
 
 
-def offer(rounds, name, ticket, now=0.0, deadline=10.0):
-    full, late = rounds.offer(name, made := Offer(ticket, deadline, f"{name}{ticket}"), now)
-    return made, {each.value for each in full.values()}, {each.value for each in late}
+def test_a_loss_also_ends_the_objects_of_the_lost(workers, until):
+    a, b, _ = workers
+    with b.use():
+        rpc.rpc_async("a", _offer, (("a", "b", "c"), "b", 0, "object", 60.0), timeout=60)
+    until(lambda: any(a.part(Gathering)._rounds.values()))
+    b.close()
+    until(lambda: not any(a.part(Gathering)._rounds.values()) and not a.server.serving)
+
+
+def test_an_object_leaves_at_its_deadline_though_no_withdrawal_comes(workers, until):
+    a, b, _ = workers
+    with b.use(), pytest.raises(RpcTimeoutError):
+        rpc.rpc_sync("a", _offer, (("a", "b"), "b", 0, "object", 0.2), timeout=0.2)
+    until(lambda: not any(a.part(Gathering)._rounds.values()) and not a.server.serving)
+
+
+def offer(rounds, name, ticket):
+    made = Offer(ticket, f"{name}{ticket}")
+    full = rounds.offer(name, made)
+    return made, full if full is None else {each.value for each in full.values()}
 
 
 def test_rounds_take_the_first_of_every_queue():
     rounds = Rounds(("a", "b"))
-    assert offer(rounds, "a", 0)[1:] == (set(), set())
-    assert offer(rounds, "a", 1)[1:] == (set(), set())
-    assert offer(rounds, "b", 0)[1:] == ({"a0", "b0"}, set())
-    assert offer(rounds, "b", 1)[1:] == ({"a1", "b1"}, set())
+    assert offer(rounds, "a", 0)[1] == set()
+    assert offer(rounds, "a", 1)[1] == set()
+    assert offer(rounds, "b", 0)[1] == {"a0", "b0"}
+    assert offer(rounds, "b", 1)[1] == {"a1", "b1"}
     assert not rounds
 
 
 def test_an_object_leaves_when_its_sender_gave_up():
     rounds = Rounds(("a", "b"))
-    offer(rounds, "a", 0, deadline=1.0)
-    assert offer(rounds, "b", 0, now=2.0)[1:] == (set(), {"a0"})
-    assert [each.value for each in rounds.withdraw("b", 0)] == ["b0"]
-    offer(rounds, "b", 1, now=2.0)
-    assert offer(rounds, "a", 1, now=2.0)[1:] == ({"a1", "b1"}, set())
-    assert not rounds.withdraw("a", 1)
+    first, _ = offer(rounds, "a", 0)
+    assert rounds.withdraw("a", 0) is first
+    assert offer(rounds, "b", 0)[1] == set()
+    assert offer(rounds, "a", 1)[1] == {"a1", "b0"}
+    assert rounds.withdraw("a", 1) is None
     assert not rounds
 
 
 def test_a_withdrawal_may_overtake_its_object():
     rounds = Rounds(("a", "b"))
-    assert rounds.withdraw("a", 0) == []
-    assert offer(rounds, "a", 0)[1:] == (set(), {"a0"})
+    assert rounds.withdraw("a", 0) is None
+    assert offer(rounds, "a", 0)[1] is None
     offer(rounds, "b", 0)
-    assert offer(rounds, "a", 1)[1:] == ({"a1", "b0"}, set())
+    assert offer(rounds, "a", 1)[1] == {"a1", "b0"}
     assert not rounds
 
 
@@ -345,10 +361,7 @@ def test_a_group_is_checked_before_anything_is_sent(cluster, names, error, words
         assert _all_gather(1, iter([a.info(), 0, "a"])) == {"a": 1}
 
 
-def test_a_loss_fails_the_objects_that_wait_for_one_of_it():
+def test_a_loss_ends_everything_that_waits():
     rounds = Rounds(("a", "b", "c"))
-    offer(rounds, "a", 0)
-    second, *_ = offer(rounds, "a", 1)
-    offer(rounds, "b", 0)
-    assert rounds.fail("b") == [second]
-    assert rounds.fail("c") and not rounds
+    waiting = [offer(rounds, name, ticket)[0] for name, ticket in (("a", 0), ("a", 1), ("b", 0))]
+    assert rounds.end() == waiting and not rounds

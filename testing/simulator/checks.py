@@ -37,9 +37,7 @@ def _estranged(one: Worker, other: Worker) -> bool:
 def tables(worker: Worker) -> dict[str, int]:
     """What a worker holds, without what is empty."""
     info = worker.agent.debug_info()
-    held = {key: info[key] for key in ("pending_calls", "control_unacknowledged", "contexts")}
-    # A parked call that nobody waits for any more holds nothing up; it ends with the future that it waits for.
-    held["serving"] = sum(not call.abandoned for call in list(worker.agent.server.serving))
+    held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
     held.update(info["references"])
     return {key: count for key, count in held.items() if count}
 
