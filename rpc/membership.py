@@ -171,12 +171,15 @@ class Membership:
 
     def timeout_error(self, call: PendingCall) -> RpcTimeoutError:
         """What a call gets whose deadline passed."""
-        connected = call.to >= 0 and self._agent.peers.at(call.to).open
-        state = "it may still run there" if connected else "it never began" if call.to < 0 else "no connection was open"
         return RpcTimeoutError(
-            f"{call.what} got no answer within {call.seconds:g} s ({state}); give it longer with timeout=, or "
+            f"{call.what} got no answer within {call.seconds:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
             f"GrpcRpcBackendOptions(rpc_timeout=) for all calls"
         )
+
+    def _whereabouts(self, call: PendingCall) -> str:
+        if call.to < 0:
+            return ""  # it waits for something that happens here, or for several workers
+        return " (it may still run there)" if self._agent.peers.at(call.to).open else " (no connection was open)"
 
     def describe(self, peer: Peer) -> dict[str, Any]:
         """One peer, for ``debug_info``."""

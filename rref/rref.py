@@ -92,7 +92,11 @@ class RRef:
 
         If the call that should make the value raised, so does this.
         """
-        return self._fetch(timeout).wait()
+        try:
+            return self._fetch(timeout).wait()
+        except RpcError:
+            self._fork.check()  # the creating call never arrived, and this fetch was faster than the news of that
+            raise
 
     def local_value(self) -> Any:
         """The value itself, at its owner. Blocks until it exists.

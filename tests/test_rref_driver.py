@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import RpcError, WorkerLostError
-from telegrad.rpc.extend import Agent, InProcessLane, InProcessNetwork
+from telegrad.rpc.extend import Agent, InProcessLane, InProcessNetwork, Method
 from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext
 from telegrad.rref.forks import State
@@ -215,3 +215,21 @@ def test_a_value_that_nobody_makes_fails_at_its_owner(agents, monkeypatch):
     with pytest.raises(RpcError, match="no thread"):
         reference.local_value()
     del reference
+
+
+def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, monkeypatch, until):
+    a, b, _ = agents
+    accept = b.server.accept
+
+    def lose_creations(message, connection):
+        if message.method == Method.CREATE:
+            return
+        a.caller.fail_where(lambda call: "remote" in call.what, lambda call: RpcError(f"{call.what} never arrived"))
+        until(lambda: reference._fork.error)
+        accept(message, connection)
+
+    monkeypatch.setattr(b.server, "accept", lose_creations)
+    monkeypatch.setattr(b, "interceptors", [])
+    reference = rpc.remote("b", list)
+    with pytest.raises(RpcError, match="was not created: the call never reached worker 'b'"):
+        reference.to_here()

@@ -422,7 +422,7 @@ def test_to_here_with_a_time_out(workers):
     with pytest.raises(RpcTimeoutError, match=r"to_here\(\) of UserRRef.*got no answer within 0.05 s"):
         slow.to_here(timeout=0.05)
     own = rpc.remote("a", wait_and_make, ("gate",))
-    with pytest.raises(RpcTimeoutError, match=r"OwnerRRef.*got no answer within 0.05 s"):
+    with pytest.raises(RpcTimeoutError, match=r"OwnerRRef.*got no answer within 0.05 s; give"):
         own.to_here(timeout=0.05)
     gate.set()
     assert slow.to_here().get() == own.to_here().get() == 0
