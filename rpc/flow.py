@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,6 @@ QUEUE_FACTOR = 16
 
 
 Resume = Callable[[Any], None]
-Work = tuple[list["Departure"], Amount | None, list[Any]]  # messages to send, what to ask, requests to start
 
 
 class Departure(Ticket):
@@ -66,6 +66,8 @@ class Flow:
         self._window = Window(limit)
         self._ledger = Ledger()
         self._held: list[Any] = []  # requests that start when our answers have room again
+        self._due: deque[Any] = deque()  # messages that go now, and requests that start now
+        self._doing = threading.Lock()  # held by the thread that does them
         self.in_line = self._window.line  # true if something is
 
     # -- sending
@@ -166,12 +168,12 @@ class Flow:
         """Let go of a message, wherever it is. True if nothing of it has arrived, or will."""
         with self._lock:
             left, going = self._window.leave(departure)
-            work = self._collect(going)
+            ask = self._collect(going)
         if left:
             departure.parts = []
             if departure.gate is not None:
                 complete_once(departure.gate, False)
-        self._carry_out(work)
+        self._carry_out(ask)
         if not left and self._connection.withdraw(departure):
             self._refund(departure.size)
             return True
@@ -179,16 +181,16 @@ class Flow:
 
     def _refund(self, size: int) -> None:
         with self._lock:
-            work = self._collect(self._window.withdraw(size))
-        self._carry_out(work)
+            ask = self._collect(self._window.withdraw(size))
+        self._carry_out(ask)
 
     # -- what the peer says
 
     def credited(self, used: Amount) -> None:
         """The peer has used that much."""
         with self._lock:
-            work = self._collect(self._window.returned(used))
-        self._carry_out(work)
+            ask = self._collect(self._window.returned(used))
+        self._carry_out(ask)
 
     def asked(self, goal: Amount) -> None:
         """The peer wants to know when we have used that much."""
@@ -239,21 +241,30 @@ class Flow:
 
     # -- work that is done without the lock
 
-    def _collect(self, going: list[Any]) -> Work:
+    def _collect(self, going: list[Any]) -> Amount | None:
         # lock held
-        held: list[Any] = []
+        self._due += going
         if self._held and not self.in_line:
-            held, self._held = self._held, []
-        return going, None if self.closed else self._window.ask(), held
+            self._due += self._held
+            self._held = []
+        return None if self.closed else self._window.ask()
 
-    def _carry_out(self, work: Work) -> None:
-        going, ask, held = work
+    def _carry_out(self, ask: Amount | None) -> None:
         self._ask(ask)
-        for departure in going:
-            if not self._go(departure):
-                departure.unsent()
-        for request in held:
-            self._resume(request)
+        # One thread does what is due, in a loop: in-process, a message makes room for the next before ``send`` returns, and
+        # a long line would be a deep recursion. Whoever comes meanwhile leaves it to that thread, which looks again.
+        while self._due and self._doing.acquire(blocking=False):
+            try:
+                while self._due:
+                    self._do(self._due.popleft())
+            finally:
+                self._doing.release()
+
+    def _do(self, due: Any) -> None:
+        if not isinstance(due, Departure):
+            self._resume(due)
+        elif not self._go(due):
+            due.unsent()
 
     def _ask(self, goal: Amount | None) -> None:
         if goal is not None:

@@ -14,12 +14,14 @@ from telegrad.rpc.lanes.ioloop import RefusesToBlock
 KIB = 1024
 gate = threading.Event()
 ran: list[object] = []
+parked: list[Future] = []
 
 
 @pytest.fixture(autouse=True)
 def closed_gate():
     gate.clear()
     ran.clear()
+    parked.clear()
     yield
     gate.set()
 
@@ -32,6 +34,12 @@ def wait_at_gate(value=None):
 
 def note(value):
     ran.append(value)
+
+
+@rpc.functions.async_execution
+def answer_later():
+    parked.append(Future())
+    return parked[-1]
 
 
 def nest(depth, here, there, ballast):
@@ -240,6 +248,29 @@ def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until,
             a.caller.complete(message)
         wait_all(futures)
         assert ran == list(range(10))
+
+
+def test_a_long_line_goes_message_by_message_without_nesting(cluster, until, monkeypatch):
+    """Each answer that is opened makes room for the next; in one thread, as in-process, that must not be a recursion."""
+    with cluster("a", "b", options=options(window_messages=1, num_worker_threads=4)) as (a, b), a.use():
+        monkeypatch.setattr(type(a.caller), "complete", lambda caller, message: unread.append(message))
+        unread = []
+        thread_role.blocker = RefusesToBlock()
+        try:
+            futures = []
+            for _ in range(600):
+                until(lambda: line(a) < 10)
+                futures.append(rpc.rpc_async("b", answer_later))
+        finally:
+            thread_role.blocker = None
+        until(lambda: len(parked) == 600)
+        for future in parked:
+            future.set_result(None)
+        until(lambda: unread)
+        assert line(b, "a") == 599
+        monkeypatch.undo()
+        a.caller.complete(unread[0])
+        assert wait_all(futures) == [None] * 600
 
 
 # -- real processes
