@@ -111,7 +111,7 @@ def ormqr(
 
     Args:
         input: ``(..., m, n)``; only what is below the diagonal is read.
-        tau: ``(..., k)``, ``k`` at most the smaller of ``m`` and ``n``.
+        tau: ``(..., k)``, ``k`` the smaller of ``m`` and ``n``.
         other: ``(..., m, p)``, or ``(..., p, m)`` with ``left=False``.
         left: ``Q @ other``; else ``other @ Q``.
         transpose: take ``Q.mH`` for ``Q``.
@@ -127,8 +127,9 @@ def ormqr(
         raise TypeError(
             f"ormqr() takes tensors of one dtype, and you gave {input.dtype}, {tau.dtype} and {other.dtype}"
         )
-    if tau.ndim != x.ndim - 1 or tau.shape[:-1] != x.shape[:-2] or tau.shape[-1] > min(x.shape[-2:]):
-        raise ValueError(f"ormqr() needs tau of shape {x.shape[:-2]} + (at most {min(x.shape[-2:])},), not {tau.shape}")
+    expected = (*x.shape[:-2], min(x.shape[-2:]))
+    if tau.shape != expected:
+        raise ValueError(f"ormqr() needs tau of shape {expected}, and you gave {tau.shape}")
     if other.shape[-2 if left else -1] != x.shape[-2]:
         raise ValueError(f"ormqr() cannot multiply a Q of {x.shape[-2]} rows with shape {other.shape}")
     v, t = _vectors_and_weights(input, tau)

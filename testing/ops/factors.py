@@ -37,8 +37,8 @@ def reflections(make: Make) -> list[tuple[Tensor, Tensor]]:
 
 
 def reflected(make: Make) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """The same, and what they are multiplied by from the left."""
-    return [(a, tau, make(*a.shape[:-1], 2)) for a, tau in reflections(make)]
+    """As many weights as columns, and what they are multiplied by from the left."""
+    return [(a, make(*a.shape[:-2], a.shape[-1]), make(*a.shape[:-1], 2)) for a, _ in reflections(make)]
 
 
 def symmetric(a: Tensor) -> Tensor:
