@@ -6,7 +6,7 @@ import threading
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
+from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, WorkerLostError
 
 scenario = sys.argv[1]
 rank = int(os.environ["RANK"])
@@ -148,13 +148,17 @@ def never():
 
 
 def in_handler():
-    """shutdown called by a function that runs for another worker."""
+    """shutdown called by a function that runs for another worker: refused, for it would wait for its own end."""
     start()
     if rank == 0:
         try:
             rpc.rpc_sync("w1", rpc.shutdown, (True, 0.5), timeout=10)
-        except RpcTimeoutError as error:
-            assert "shutdown" in str(error), error
+        except RpcError as error:
+            assert "inside a function, coroutine or callback that it runs" in str(error), error
+        else:
+            raise AssertionError("it was not refused")
+        try:
+            rpc.rpc_sync("w1", rpc.shutdown, (False,), timeout=10)  # this one may
         except WorkerLostError:
             pass
         rpc.shutdown(timeout=10)
