@@ -249,12 +249,19 @@ class GrpcLane(Lane):
         self._server: Any = None
         self._sessions: dict[str, AcceptedConnection] = {}
         self._services: dict[str, dict[str, Any]] = {}
-        self._dialed: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()  # of dialed connections and of accepted streams
 
     def serve(self, method: str, handler: Callable[[Any, Any], Awaitable[None]]) -> None:
         """Serve streams of ``method`` ("/service/method") with ``handler(_, context)``; before ``listen``."""
         _, service, name = method.split("/")
-        self._services.setdefault(service, {})[name] = grpc.stream_stream_rpc_method_handler(handler)
+
+        async def serve(request: Any, context: Any) -> None:
+            task = asyncio.current_task()
+            assert task is not None, "gRPC makes one for each stream"
+            self._keep(task)
+            await handler(request, context)
+
+        self._services.setdefault(service, {})[name] = grpc.stream_stream_rpc_method_handler(serve)
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
         """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
@@ -271,10 +278,11 @@ class GrpcLane(Lane):
         return address.removeprefix("grpc://")
 
     def close(self) -> None:
+        closing = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
         try:
-            self._thread.run(self._close())
+            closing.result()
         finally:
-            release_loop()
+            release_loop()  # lets it end also if Ctrl-C ended the waiting
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -283,9 +291,11 @@ class GrpcLane(Lane):
 
     def run_dialed(self, connection: DialedConnection) -> None:
         """Start a dialed connection's life. On the loop."""
-        task = self.loop.create_task(connection.run())
-        self._dialed.add(task)
-        task.add_done_callback(self._dialed.discard)
+        self._keep(self.loop.create_task(connection.run()))
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _listen(self, host: Host, address: str) -> str:
         self._acceptor = Acceptor(host)
@@ -309,16 +319,16 @@ class GrpcLane(Lane):
     async def _accept(self, host: Host, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
         await host.roster()
-        connection = AcceptedConnection(self._thread.loop, host)
+        connection = AcceptedConnection(self.loop, host)
+        if refusal := host.admit(handshake, connection):
+            context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
+            return
         token = handshake.session_token()
         self._sessions[token] = connection
         try:
-            if refusal := host.admit(handshake, connection):
-                context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
-            else:
-                await connection.run(context, handshake.welcome())
-        finally:
-            del self._sessions[token]
+            await connection.run(context, handshake.welcome())
+        finally:  # its bulk stream may arrive after its end, and is no stranger's
+            self.loop.call_later(HANDSHAKE_SECONDS, self._sessions.pop, token)
 
     async def _accept_bulk(self, _: Any, context: Any) -> None:
         token = dict(context.invocation_metadata()).get(TOKEN, "")
@@ -328,8 +338,9 @@ class GrpcLane(Lane):
         await connection.run_bulk(context)
 
     async def _close(self) -> None:
-        if self._dialed:
-            _, late = await asyncio.wait(self._dialed, timeout=CLOSE_SECONDS)
+        # First what goes on, then the server: gRPC complains of a stream that is under way when its server has stopped.
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)

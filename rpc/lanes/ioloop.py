@@ -15,6 +15,9 @@ from ...core.futures import thread_role
 from . import forking
 
 T = TypeVar("T")
+GRACE = (
+    5.0  # longer than a lane takes to close: gRPC complains when a server is not stopped, or in the middle of a stream
+)
 
 
 class RefusesToBlock:
@@ -28,10 +31,16 @@ class RefusesToBlock:
 
 
 class LoopThread:
-    """An asyncio loop running in a daemon thread."""
+    """An asyncio loop running in a daemon thread.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: the thread's name.
+        grace: seconds that tasks have to end by themselves when the loop is stopped; then they are cancelled.
+    """
+
+    def __init__(self, name: str, grace: float = 0.0) -> None:
         self.loop = asyncio.new_event_loop()
+        self._grace = grace
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -44,7 +53,7 @@ class LoopThread:
             future.cancel()
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Cancel what is left, end the loop and join its thread; False if that took longer than ``timeout`` seconds."""
+        """End the loop's tasks and the loop, and join its thread; False if that took longer than ``timeout`` seconds."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
             if threading.current_thread() is not self._thread:
@@ -63,6 +72,8 @@ class LoopThread:
 
     def _drain(self) -> None:
         self.loop.run_until_complete(asyncio.sleep(0))  # what was queued before the end begins, and is cancelled too
+        if tasks := asyncio.all_tasks(self.loop):
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=self._grace))
         while tasks := asyncio.all_tasks(self.loop):
             for task in tasks:
                 task.cancel()
@@ -80,7 +91,7 @@ def acquire_loop() -> LoopThread:
     global _shared, _users
     with _lock:
         if _shared is None:
-            _shared = LoopThread("telegrad-grpc")
+            _shared = LoopThread("telegrad-grpc", GRACE)
         _users += 1
         return _shared
 
