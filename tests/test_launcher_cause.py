@@ -32,7 +32,7 @@ def test_the_worker_that_raises_is_the_cause(judged, launcher, case):
 
 @pytest.mark.parametrize("launcher", ["run", "spawn"])
 def test_also_at_the_end_of_a_chain_of_calls(judged, launcher):
-    judged("--runs", "1", "--sizes", "4", "--launchers", launcher, "--cases", "chain")
+    judged("--runs", "1", "--size", "4", "--launchers", launcher, "--cases", "chain")
 
 
 @pytest.mark.parametrize("how", ["hook", "leave", "exit", "os._exit", "kill", "crash", "forgotten"])

@@ -1,4 +1,4 @@
-"""Counts how often the launchers name the worker that failed, and not one that lost it: ``root_cause.py --runs 50``."""
+"""Counts how often the launchers name the worker that failed, and not one that lost it: ``root_cause.py --jobs 4``."""
 
 import argparse
 import io
@@ -6,6 +6,8 @@ import itertools
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 import failing
@@ -51,29 +53,48 @@ def spawned(size, case, how):
     return "nothing was raised"
 
 
+def progress(text):
+    """Overwrite the last line, where somebody looks on."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def repeat(judge, runs, jobs, label):
+    """Run ``judge`` as often, some at the same time; returns what was wrong."""
+    found = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for done, verdict in enumerate(as_completed([pool.submit(judge) for _ in range(runs)]), 1):
+            found += [fault] if (fault := verdict.result()) else []
+            progress(f"{label}: right {done - len(found)} of {done}")
+    progress("")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=2, help="how many jobs run at the same time")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
     parser.add_argument("--hows", nargs="+", choices=HOWS, default=["raise"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[3])
-    parser.add_argument("--launchers", nargs="+", choices=("run", "spawn"), default=("run", "spawn"))
+    parser.add_argument("--size", type=int, help="of every job; else 8 workers for a chain, and 3")
+    parser.add_argument("--launchers", nargs="+", choices=LAUNCHERS, default=list(LAUNCHERS))
     given = parser.parse_args()
     wrong = 0
-    for launcher, size, case, how in itertools.product(given.launchers, given.sizes, given.cases, given.hows):
-        began, judge = time.monotonic(), run if launcher == "run" else spawned
-        found = [fault for _ in range(given.runs) if (fault := judge(size, case, how))]
-        wrong += len(found)
+    print("launcher workers case     fails      right     seconds each", flush=True)
+    for launcher, case, how in itertools.product(given.launchers, given.cases, given.hows):
+        size = given.size or (8 if case == "chain" else 3)
+        label = f"{launcher:8} {size:7} {case:8} {how:9}"
+        began = time.monotonic()
+        found = repeat(partial(LAUNCHERS[launcher], size, case, how), given.runs, given.jobs, label)
         seconds = (time.monotonic() - began) / given.runs
-        right = given.runs - len(found)
-        print(
-            f"{launcher:5} {size} workers {case:8} {how:9} right {right} of {given.runs}, {seconds:.1f} s each",
-            flush=True,
-        )
-        for fault in found[:3]:
-            print(fault, flush=True)
+        print(f"{label} {given.runs - len(found):3} of {given.runs:3}  {seconds:.1f}", flush=True)
+        print(*found[:3], sep="\n", end="\n" if found else "", flush=True)
+        wrong += len(found)
+    print(f"{wrong} wrong" if wrong else "all are right")
     sys.exit(wrong > 0)
 
+
+LAUNCHERS = {"run": run, "spawn": spawned}
 
 if __name__ == "__main__":
     main()
