@@ -12,16 +12,19 @@ from .passing import PassedDescriptor, Work
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(work: Work, i: int, reports: PassedDescriptor) -> None:
+def main(work: Work, i: int, reports: PassedDescriptor, variables: dict[str, str]) -> None:
     """Call ``fn(i, *args)``; if it raises, report the exception and exit with code 1."""
     os.setpgid(0, 0)  # so that grandchildren end with it, and a terminal's Ctrl-C comes through the parent only
+    os.environ.update(variables)
     reporter = attach(reports.number, i)
     threading.Thread(target=_die_with_parent, name="telegrad-parent-watch", daemon=True).start()
     try:
         work.fn(i, *work.args)
     except KeyboardInterrupt:  # asked to end by the parent, which tells its user
         sys.exit(INTERRUPTED)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # others too: multiprocessing would write them to the terminal only
         reporter.failed(error)
         sys.exit(1)
 

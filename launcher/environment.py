@@ -58,17 +58,18 @@ _changing_environment = threading.Lock()
 
 
 @contextmanager
-def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment has ``forced``, and ``defaults`` where it has nothing, for a child to inherit.
+def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """This process's environment has ``forced``, and ``defaults`` where it has nothing, for a child to inherit; yields these.
 
-    A child cannot set them for itself: by the time it runs a line of ours, NumPy has read its own.
+    A child cannot set all of them for itself: by the time it runs a line of ours, NumPy has read its own. Where it does not
+    inherit them (multiprocessing's fork server inherits those of the first child), it sets the others.
     """
     with _changing_environment:
         changed = {**{name: value for name, value in defaults.items() if name not in os.environ}, **forced}
         before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
         try:
-            yield
+            yield changed
         finally:
             for name, value in before.items():
                 if value is None:
@@ -102,6 +103,6 @@ class SpawnEnvironment:
         finally:
             job_secrets.forget(self._port, secret)
 
-    def of(self, rank: int, name: str) -> AbstractContextManager[None]:
-        """This process's environment is that of a worker, as long as one is started."""
+    def of(self, rank: int, name: str) -> AbstractContextManager[dict[str, str]]:
+        """This process's environment is that of a worker, as long as one is started; yields what it adds."""
         return _environment(rank_environment(rank, name), self._defaults)

@@ -234,10 +234,11 @@ def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
 def _new_process(
     context: Any, work: Work, reports: int, environment: SpawnEnvironment, daemon: bool, rank: int
 ) -> BaseProcess:
-    args = (work, rank, PassedDescriptor(reports))
-    process: BaseProcess = context.Process(target=child.main, name=f"worker{rank}", args=args, daemon=daemon)
+    name = f"worker{rank}"
     try:
-        with environment.of(rank, process.name), main_module_stays_here():
+        with environment.of(rank, name) as variables, main_module_stays_here():
+            args = (work, rank, PassedDescriptor(reports), variables)
+            process: BaseProcess = context.Process(target=child.main, name=name, args=args, daemon=daemon)
             process.start()
     except UNPICKLABLE as error:
         raise TypeError(what_cannot_be_pickled(work.fn, error)) from error

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import weakref
+from multiprocessing import forkserver
 
 import pytest
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
@@ -30,6 +31,9 @@ def fail_in_one(i, message):
     if i == 1:
         raise ValueError(message)
     signal.pause()
+
+def raise_no_exception(i):
+    raise GeneratorExit("odd")
 
 def exit_in_one(i, code):
     if i == 1:
@@ -90,8 +94,17 @@ def folder(tmp_path):
     return folder
 
 
-def test_each_process_has_its_number_and_finds_the_others(functions, folder):
-    assert spawn(functions.report, (str(folder), *JOB_VARIABLES), nprocs=3) is None
+@pytest.fixture
+def no_server():
+    """Ends multiprocessing's fork server, which a test may have started."""
+    yield
+    forkserver._forkserver._stop()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("start_method", ["spawn", "fork", "forkserver"])
+def test_each_process_has_its_number_and_finds_the_others(functions, folder, no_server, start_method):
+    assert spawn(functions.report, (str(folder), *JOB_VARIABLES), nprocs=3, start_method=start_method) is None
     told = reports(folder, 3)
     assert len({pid for pid, *_ in told}) == 3
     for i, (_, rank, local_rank, size, host, _, _, name) in enumerate(told):
@@ -122,6 +135,12 @@ def test_a_long_traceback_arrives_whole(functions):
     with pytest.raises(ProcessRaisedException) as raised:
         spawn(functions.fail_in_one, ("x" * 1_000_000,), nprocs=2)
     assert "x" * 1_000_000 in str(raised.value)
+
+
+def test_what_is_no_exception_is_raised_here_too(functions, capfd):
+    with pytest.raises(ProcessRaisedException, match="GeneratorExit: odd"):
+        spawn(functions.raise_no_exception)
+    assert capfd.readouterr().err == ""
 
 
 def test_an_exit_code_is_raised_here(functions):
