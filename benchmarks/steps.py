@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import autograd_dist, launcher, rpc
-from ..core.functions import ones, rand, tanh
-from ..core.tensor import Tensor
+from ..core import Tensor, ones, rand, tanh
 
 PARTS = 200
 SHOWN = 20  # of these parts
