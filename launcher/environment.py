@@ -57,6 +57,12 @@ def helpful_defaults(world_size: int) -> dict[str, str]:
 _changing_environment = threading.Lock()
 
 
+def own_environment() -> dict[str, str]:
+    """Return this process's environment, without what another thread has set for a moment to start a worker."""
+    with _changing_environment:
+        return dict(os.environ)
+
+
 @contextmanager
 def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """This process's environment has ``forced``, and ``defaults`` where it has nothing, for a child to inherit; yields these.
@@ -84,24 +90,25 @@ class SpawnEnvironment:
 
     def __init__(self, world_size: int, port: int) -> None:
         self._defaults = {**helpful_defaults(world_size), **job_environment(world_size, port)}
-        given = os.environ.get("MASTER_PORT") or str(port)
+        own = own_environment()
+        given = own.get("MASTER_PORT") or str(port)
         if not given.isdecimal():
             raise ValueError(f"the environment variable MASTER_PORT must be a port's number, you set {given!r}")
         self._port = int(given)
+        self._secret = None if SECRET_VARIABLE in own else self._defaults[SECRET_VARIABLE]  # None: the user's own
         self.init_method = f"tcp://{LOOPBACK}:{self._port}"
 
     @contextmanager
     def joinable_by_parent(self) -> Iterator[None]:
         """This process can join the job, although it has not the job's secret in its environment."""
-        secret = self._defaults[SECRET_VARIABLE]
-        if SECRET_VARIABLE in os.environ:
+        if self._secret is None:
             yield
             return
-        job_secrets.remember(self._port, secret)
+        job_secrets.remember(self._port, self._secret)
         try:
             yield
         finally:
-            job_secrets.forget(self._port, secret)
+            job_secrets.forget(self._port, self._secret)
 
     def of(self, rank: int, name: str) -> AbstractContextManager[dict[str, str]]:
         """This process's environment is that of a worker, as long as one is started; yields what it adds."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import child
 from .diagnosis import how_it_ended, signal_name
-from .environment import WORKER_VARIABLE, SpawnEnvironment, reserve_port
+from .environment import WORKER_VARIABLE, SpawnEnvironment, own_environment, reserve_port
 from .errors import ProcessExitedException, ProcessRaisedException
 from .passing import UNPICKLABLE, PassedDescriptor, Work, main_module_stays_here, what_cannot_be_pickled
 from .reports import LOOK_EVERY, Reports
@@ -212,7 +212,7 @@ def spawn(
 
 
 def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
-    if (worker := os.environ.get(WORKER_VARIABLE)) is not None:
+    if (worker := own_environment().get(WORKER_VARIABLE)) is not None:
         raise RuntimeError(
             f"this process is {worker!r}, a worker that a launcher started, and spawn would start the job once more in each: "
             "run the script with `python` instead of `telegrad run`, or leave spawn out and start the workers with "

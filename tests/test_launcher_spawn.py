@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import forkserver
 
 import pytest
@@ -113,6 +114,19 @@ def test_each_process_has_its_number_and_finds_the_others(functions, folder, no_
     assert len(shared) == 1
     assert re.fullmatch(r"\d+ [0-9a-f]{64}", " ".join(shared.pop()))
     assert not set(JOB_VARIABLES) & set(os.environ)
+
+
+def test_jobs_of_several_threads_do_not_mix(functions, folder):
+    folders = [folder / str(job) for job in range(4)]
+    for each in folders:
+        each.mkdir()
+    names = ("RANK", "MASTER_PORT", "TELEGRAD_SECRET")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: spawn(functions.report, (str(each), *names), nprocs=2), folders))
+    told = [[lines[1:] for lines in reports(each, 2)] for each in folders]
+    assert [[rank for rank, *_ in job] for job in told] == [["0", "1"]] * 4
+    assert all(job[0][1:] == job[1][1:] for job in told)
+    assert len({secret for job in told for *_, secret in job}) == 4
 
 
 def test_what_is_set_already_stays(functions, folder, monkeypatch):

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ..environment import helpful_defaults, job_environment, rank_environment, reserve_port
+from ..environment import helpful_defaults, job_environment, own_environment, rank_environment, reserve_port
 from ..errors import LogDirError
 from ..reports import LOOK_EVERY, Reports
 from ..spec import JobSpec
@@ -99,7 +99,7 @@ class LocalEngine:
         own = {"PYTHONUNBUFFERED": "1", "COLUMNS": str(self._display.columns)}
         return {
             **helpful_defaults(size),
-            **os.environ,
+            **own_environment(),
             **own,
             **job_environment(size, port),
             **leftovers.mark(self._job),
