@@ -129,7 +129,7 @@ class Caller:
             )
 
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
-        size = sum(map(len, parts))
+        size = call.size = sum(map(len, parts))
         for _ in range(ROUTES):
             connection = call.connection = self._agent.membership.route(peer)
             flow = connection.flow or self._agent.flow(connection)

@@ -195,6 +195,16 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
 # -- cancels
 
 
+def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch):
+    with cluster("a", "b", options=options()) as (a, _), a.use():
+        rpc.rpc_sync("b", note, (0,))
+        (before,) = (flow["under_way"] for flow in a.debug_info()["flow"]["b"])
+        monkeypatch.setattr(type(a.peers.find("b").dialed), "withdraw", lambda connection, ticket: True)
+        with pytest.raises(RpcTimeoutError):
+            rpc.rpc_sync("b", wait_at_gate, (1,), timeout=0.2)
+        assert [flow["under_way"] for flow in a.debug_info()["flow"]["b"]] == [before]
+
+
 def test_a_callee_drops_a_call_that_timed_out_while_it_waited_for_a_thread(cluster, until):
     with cluster("a", "b", options=options()) as (a, b), a.use():
         first = rpc.rpc_async("b", wait_at_gate)
