@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...rpc.extend import Agent, GrpcRpcBackendOptions, current_agent
 from ...rpc.shutdown import Shutdown
 from .events import Action, Process, State
-from .network import SimulatedLane
+from .lane import SimulatedLane
 from .threads import Scheduler, SimulatedExecutor, SimulatedLoop, SimulatedWaker
 
 if TYPE_CHECKING:

@@ -1,0 +1,123 @@
+"""Connections of the simulated network: a connection is a stream, until it breaks."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...rpc.extend import Connection, Host
+from ...rpc.lanes.base import HEAD_BYTES, Ticket
+from .events import Action, Process
+
+if TYPE_CHECKING:
+    from .network import Network
+
+SCHEME = "simulated"
+
+
+class SimulatedConnection(Connection):
+    """One end of a connection; ``other`` is the end at the peer."""
+
+    scheme = SCHEME
+
+    def __init__(self, network: Network, process: Process, host: Host, dial: Action | None = None) -> None:
+        self.network = network
+        self.process = process
+        self.host = host
+        self.other: SimulatedConnection | None = None
+        self.closed = False
+        self.broken = False  # what is sent from here on is lost
+        self.dialed = dial is not None
+        self._dial = dial
+        self._waiting: list[tuple[bytearray, Ticket | None]] | None = []  # frames sent before it was open
+        self._held: deque[Action] = deque()  # what arrived while the link was cut
+        self._latest = 0.0  # when the last frame arrives
+
+    def start(self) -> None:
+        if self._dial is not None:
+            self._dial()
+
+    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
+        if self.closed:
+            return False
+        frame = bytearray().join(parts)
+        if self._waiting is not None:
+            self._waiting.append((frame, ticket))
+        elif not self.broken and self.other is not None:
+            self.network.carry(self.other, frame)
+        return True
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        waiting = self._waiting or []
+        left = [(frame, other) for frame, other in waiting if other is not ticket]
+        if len(left) < len(waiting):
+            self._waiting = left
+        return len(left) < len(waiting)
+
+    def close(self, last: list[Any] | None = None) -> None:
+        if self.closed:
+            return
+        if last is not None:
+            self.send(last)
+        self._say_closed()
+        self.fail(ConnectionError("closed by this worker"))
+
+    def _say_closed(self) -> None:
+        other = self.other
+        if other is not None and not self.broken:
+            other.enqueue("close", lambda: other.fail(ConnectionResetError("closed by the peer")))
+
+    def fail(self, error: Exception) -> None:
+        """Close this end and tell its host, once."""
+        if self.closed:
+            return
+        self.closed = True
+        self.network.closed(self)
+        self.host.disconnected(self, error)
+
+    def give_up(self) -> None:
+        """The time to connect is over."""
+        if self._waiting is None or self.closed:
+            return
+        if self.other is not None:
+            self.broken = self.other.broken = True
+            self.network.break_end(self.other)
+        self.fail(ConnectionResetError("it took the connection and said nothing"))
+
+    def open(self) -> None:
+        """The connection stands: send what waited. An acceptor may have sent its last word and closed before."""
+        if self.closed and self.dialed:
+            return
+        if self.dialed:
+            self.host.connected(self)
+        waiting, self._waiting = self._waiting or [], None
+        if self.other is not None and not self.broken:
+            for frame, ticket in waiting:
+                if ticket is not None:
+                    frame[:HEAD_BYTES] = ticket.restamp(bytes(frame[:HEAD_BYTES]))
+                self.network.carry(self.other, frame)
+        if self.closed:
+            self._say_closed()
+
+    def enqueue(self, label: str, action: Action) -> None:
+        """Let ``action`` arrive at this end, after all that was enqueued before."""
+        self._latest = max(self._latest, self.network.queue.now + self.network.latency())
+        self.network.queue.add(self._latest, self.process, label, lambda: self._arrive(action))
+
+    def take(self, frame: bytearray) -> None:
+        """A frame arrived."""
+        if not self.closed and self._waiting is None:
+            self.host.received(self, frame, True)
+
+    def release(self) -> None:
+        """The link was healed: what it held arrives."""
+        held, self._held = self._held, deque()
+        for action in held:
+            self.network.queue.add(self.network.queue.now, self.process, "held", partial(self._arrive, action))
+
+    def _arrive(self, action: Action) -> None:
+        if self.other is not None and self.network.is_cut(self.process.rank, self.other.process.rank):
+            self._held.append(action)
+        else:
+            action()

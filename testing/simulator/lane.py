@@ -1,0 +1,87 @@
+"""The simulated lane: listens, and makes connections."""
+
+from __future__ import annotations
+
+from ...proto.telegrad_pb2 import WorkerRecord
+from ...rpc.extend import Connection, Host, Lane
+from .connection import SCHEME, SimulatedConnection
+from .events import Process, State
+from .network import Network
+
+DIAL_AGAIN_SECONDS = 0.25
+
+
+class SimulatedLane(Lane):
+    """The lane of one simulated process."""
+
+    scheme = SCHEME
+
+    def __init__(self, network: Network, process: Process) -> None:
+        self._network = network
+        self._process = process
+
+    def listen(self, host: Host, address: str | None) -> str:
+        address = address or f"{SCHEME}://{self._process.rank}"
+        self._network.listeners[address] = (self._process, host)
+        return address
+
+    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+        connection = SimulatedConnection(
+            self._network, self._process, host, lambda: self._connect(connection, peer, address)
+        )
+        connection.rank = peer.rank
+        return connection
+
+    def close(self) -> None:
+        for address, (process, _) in list(self._network.listeners.items()):
+            if process is self._process:
+                del self._network.listeners[address]
+
+    def _connect(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+        """Connect, or tell the dialer why not."""
+        self._network.queue.after(2 * self._network.keepalive, end.process, "dial-timeout", end.give_up)
+        self._network.queue.after(self._network.latency(), None, "dial", lambda: self._knock(end, peer, address))
+
+    def _knock(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+        if end.closed or end.process.state is State.DEAD:
+            return
+        if self._network.is_cut(end.process.rank, peer.rank):
+            self._network.queue.after(DIAL_AGAIN_SECONDS, None, "dial", lambda: self._knock(end, peer, address))
+            return
+        listener = self._network.listeners.get(address)
+        if listener is None:
+            refused = ConnectionRefusedError(f"nobody listens at {address}")
+            self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(refused))
+            return
+        process, host = listener
+        self._network.queue.add(
+            self._network.queue.now, process, "handshake", lambda: self._accept(end, process, host, peer, address)
+        )
+
+    def _accept(self, end: SimulatedConnection, process: Process, host: Host, peer: WorkerRecord, address: str) -> None:
+        if end.closed or end.process.state is State.DEAD:
+            return
+        theirs = SimulatedConnection(self._network, process, host)
+        error = shake_hands(end.host, host, theirs, peer, address)
+        if error is not None:
+            self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(error))
+            return
+        theirs.other, end.other = end, theirs
+        self._network.opened(end)
+        if not theirs.closed:
+            self._network.opened(theirs)
+        end.enqueue("connected", end.open)
+        theirs.open()
+
+
+def shake_hands(
+    dialing: Host, listening: Host, theirs: Connection, peer: WorkerRecord, address: str
+) -> Exception | None:
+    """Let two hosts prove who they are, as every lane does; returns why the dialer is refused."""
+    dialer, acceptor = dialing.dialer_handshake(peer.identity, address), listening.acceptor_handshake()
+    try:
+        acceptor.check(dialer.prove(acceptor.challenge(dialer.hello())))
+        dialer.check(acceptor.welcome(listening.admit(acceptor, theirs)))
+    except Exception as error:
+        return error
+    return None
