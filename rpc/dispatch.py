@@ -16,7 +16,7 @@ class PendingCall(Departure):
     """Something awaited: a request that was sent and not answered, say. Whoever takes it out of the table completes its
     future, once."""
 
-    __slots__ = ("future", "id", "message", "seconds", "to", "what")
+    __slots__ = ("future", "id", "message", "seconds", "to")
 
     def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: str) -> None:
         # The fields of a ``Departure`` are set here: each call would pay for the two frames of ``super().__init__``.

@@ -30,10 +30,11 @@ Resume = Callable[[Any], None]
 class Departure(Ticket):
     """A request or an answer on its way out. What it needs in line, ``Flow.queue`` sets."""
 
-    __slots__ = ("connection", "deadline", "gate", "parts", "size", "unsent")
+    __slots__ = ("connection", "deadline", "gate", "parts", "size", "unsent", "what")
 
     gate: Future[bool] | None  # where its thread waits: True when there is room, False when it does not go at all
     parts: list[Any]
+    what: str  # names it in errors
     unsent: Callable[[], None]  # tells who sent it that it stood in line without a thread, and did not go
 
     def __init__(self, deadline: float = 0.0) -> None:
@@ -129,9 +130,9 @@ class Flow:
                 return False
             if limited and self._full(departure.size):
                 raise RpcError(
-                    "too many messages wait for room on the way to their worker, sent by a thread that must not block; "
-                    "await some of the calls before you make more, or raise GrpcRpcBackendOptions(window_bytes=, "
-                    "window_messages=)"
+                    f"{departure.what} was not sent: too many messages wait for room on the way to that worker, sent by a "
+                    f"thread that must not block; await some of the calls before you make more, or raise "
+                    f"GrpcRpcBackendOptions(window_bytes=, window_messages=)"
                 )
             room = self._window.offer(departure, departure.size)
             ask = self._window.ask()

@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from telegrad.autograd_dist.contexts import Context
@@ -14,10 +15,13 @@ from telegrad.rpc.caller import Caller
 from telegrad.rpc.control import ControlQueue
 from telegrad.rpc.courier import Courier
 from telegrad.rpc.dispatch import CallTable
+from telegrad.rpc.flow import Flow
+from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
 from telegrad.rpc.membership import Membership
 from telegrad.rpc.serving import Server, ServerCall
+from telegrad.rpc.verdict import Verdicts
 from telegrad.rref import RRefContext, remote
 from telegrad.rref import protocol as p
 from telegrad.rref.owner_table import OwnerTable
@@ -25,11 +29,12 @@ from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.simulator import FaultPlan, Simulation, Workload, current_worker
 from telegrad.testing.simulator.command import main
 from telegrad.testing.simulator.faults import KINDS
+from telegrad.testing.simulator.simulation import OPTIONS
 
 SEEDS = range(6)
 HOSTILE = FaultPlan(
     rates={"delay": 0.01, "reorder": 0.02, "repeat": 0.02, "drop": 0.02},
-    pauses={"break": 3.0, "cut": 5.0, "stop": 10.0, "kill": 30.0, "slow": 10.0},
+    pauses={"break": 3.0, "cut": 5.0, "split": 20.0, "stop": 10.0, "kill": 30.0, "slow": 10.0},
     longest=12.0,
 )
 
@@ -43,6 +48,30 @@ def test_every_guarantee_holds_under_every_kind_of_fault(seed):
     result = run(seed)
     assert not result.violations, "\n".join([f"seed {seed}:", *result.violations, *result.last])
     assert result.events > 3000 and result.work["answered"] > 0
+
+
+@pytest.mark.parametrize("window", [(1, 1), (20_000, 2)])
+@pytest.mark.parametrize("seed", [6, 7])
+def test_every_guarantee_holds_with_small_windows(seed, window):
+    """Found by the simulator: a call to oneself that stood in line was sent twice, and never ran."""
+    options = replace(OPTIONS, window_bytes=window[0], window_messages=window[1])
+    assert run(seed, events=8000, options=options).violations == []
+
+
+def split(seed, longest):
+    plan = FaultPlan(pauses={"split": 10.0}, longest=longest)
+    result = Simulation(seed, agents=6, events=3000, plan=plan).run()
+    assert result.violations == [] and result.faults["split"]
+    return result.lost
+
+
+def test_short_splits_lose_nobody():
+    assert [split(seed, longest=2.5) for seed in SEEDS] == [[]] * len(SEEDS)
+
+
+def test_long_splits_lose_the_minority():
+    lost = [split(seed, longest=60.0) for seed in SEEDS]
+    assert any(lost) and all(len(names) <= 4 for names in lost)
 
 
 def test_every_kind_of_fault_happens():
@@ -161,6 +190,16 @@ def ends_backwards_too_early(monkeypatch):
     monkeypatch.setattr(Termination, "settle", at_once)
 
 
+def keeps_room(monkeypatch):
+    used = Flow.used
+    monkeypatch.setattr(Flow, "used", lambda self, size: None if size % 7 == 0 else used(self, size))
+
+
+def keeps_what_was_gathered(monkeypatch):
+    monkeypatch.setattr(Rounds, "withdraw", lambda self, name, ticket: None)
+    monkeypatch.setattr(Rounds, "end", lambda self: [])
+
+
 def disagrees_about_losses(monkeypatch):
     lose = Losses._lose
 
@@ -187,11 +226,23 @@ def disagrees_about_losses(monkeypatch):
         keeps_the_last_gradient_only,
         ends_backwards_too_early,
         disagrees_about_losses,
+        keeps_room,
+        keeps_what_was_gathered,
     ],
 )
 def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
     mutation(monkeypatch)
     assert any(run(seed, events=2000).violations for seed in SEEDS)
+
+
+def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
+    def direct(self):
+        return {rank: rank for rank in self.members - {self.me} if self._linked(self.me, rank)}
+
+    monkeypatch.setattr(Verdicts, "_paths", direct)
+    plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
+    found = [Simulation(seed, agents=6, events=3000, plan=plan).run().violations for seed in SEEDS]
+    assert any("though it could reach the majority" in violation for violations in found for violation in violations)
 
 
 # -- for users

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...rpc.gathering import Gathering
 from ...rref import RRefContext
 from ...rref.forks import Fork, State
 
@@ -39,7 +40,29 @@ def tables(worker: Worker) -> dict[str, int]:
     info = worker.agent.debug_info()
     held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
     held.update(info["references"])
+    held["not started"] = len(worker.agent.server._waiting)
+    held["gathered"] = sum(map(bool, worker.agent.part(Gathering)._rounds.values()))
+    for connection in connections(worker):
+        for name, count in flow(worker, connection).items():
+            held[name] = held.get(name, 0) + count
     return {key: count for key, count in held.items() if count}
+
+
+def connections(worker: Worker) -> list[Any]:
+    """The ends of connections that a worker has."""
+    return [end for peer in worker.agent.peers for end in peer.connections()]
+
+
+def flow(worker: Worker, end: Any) -> dict[str, int]:
+    """What waits at one end of a connection, and the messages on it whose room never came back."""
+    flow = worker.agent.flow(end)
+    held = {"in line": len(flow.in_line), "held back": len(flow._held)}
+    if not flow.closed:
+        held["not sent"] = len(end._waiting or ())
+        if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
+            # The receiver may have used more: of messages that were repeated.
+            held["under way"] = max(0, flow._window._messages - end.other.flow._ledger._messages)
+    return held
 
 
 def unsettled(simulation: Simulation) -> bool:

@@ -16,9 +16,10 @@ from .workload import Workload
 ABOUT = """\
 Run real agents on one thread, with a simulated clock and network, under faults drawn from a seed: frames that are late,
 repeated, reordered or dropped (the last three where the control channel must survive them), connections that break, links
-that are cut, processes that are stopped, killed or slow. After every run it checks that each call ran at most once and
-ended by name, that references were neither freed too early nor leaked, that gradients are those of one process, that all
-workers agree about who is lost, that every table is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
+that are cut one by one or between two groups, processes that are stopped, killed or slow, windows of one message. After
+every run it checks that each call ran at most once and ended by name, that references were neither freed too early nor
+leaked, that gradients are those of one process, that all workers agree about who is lost and none was that could reach
+the majority, that every table is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
 """
 
 

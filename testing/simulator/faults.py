@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .simulation import Simulation
     from .worker import Worker
 
-KINDS = ("delay", "reorder", "repeat", "drop", "break", "cut", "stop", "kill", "slow")
+KINDS = ("delay", "reorder", "repeat", "drop", "break", "cut", "split", "stop", "kill", "slow")
 ON_FRAMES = KINDS[:4]
 CALM = 0.25  # how often a kind of fault is left out of a seed
 
@@ -26,8 +26,8 @@ class FaultPlan:
 
     Attributes:
         rates: probability for one frame: delay, reorder, repeat, drop.
-        pauses: mean seconds between two faults of a kind: break, cut, stop, kill, slow.
-        longest: seconds that a cut, a stop or slowness lasts, at most.
+        pauses: mean seconds between two faults of a kind: break, cut, split, stop, kill, slow.
+        longest: seconds that a cut, a split, a stop or slowness lasts, at most.
         mortality: share of the workers that may be killed, at most.
     """
 
@@ -62,6 +62,7 @@ class Faults:
         kinds: dict[str, Callable[[], bool]] = {
             "break": self._simulation.network.break_one,
             "cut": self._cut,
+            "split": self._split,
             "stop": self._stop,
             "kill": self._kill,
             "slow": self._slow,
@@ -74,6 +75,7 @@ class Faults:
         self._over = True
         self._simulation.network.rates = Rates()
         self._simulation.network.heal_all()
+        self._simulation.reach.look()
         for worker in self._simulation.workers:
             self._resume(worker)
             worker.scheduler.slow = False
@@ -96,13 +98,27 @@ class Faults:
         return self._rng.choice(living) if living else None
 
     def _cut(self) -> bool:
+        return self._cut_links("cut", [tuple(self._rng.sample(range(len(self._simulation.workers)), 2))])
+
+    def _split(self) -> bool:
+        """Cut the workers into two groups."""
+        ranks = range(len(self._simulation.workers))
+        group = set(self._rng.sample(ranks, self._rng.randint(1, len(ranks) // 2)))
+        return self._cut_links("split", [(one, other) for one in group for other in ranks if other not in group])
+
+    def _cut_links(self, kind: str, links: Iterable[tuple[int, ...]]) -> bool:
         network = self._simulation.network
-        one, other = self._rng.sample(range(len(self._simulation.workers)), 2)
-        if network.is_cut(one, other):
-            return False
-        network.cut(one, other)
-        self._later("cut", lambda: network.heal(one, other))
-        return True
+        free = [(one, other) for one, other in links if not network.is_cut(one, other)]
+        for one, other in free:
+            network.cut(one, other)
+        self._later(kind, lambda: self._heal(free))
+        self._simulation.reach.look()
+        return bool(free)
+
+    def _heal(self, links: Iterable[tuple[int, int]]) -> None:
+        for one, other in links:
+            self._simulation.network.heal(one, other)
+        self._simulation.reach.look()
 
     def _stop(self) -> bool:
         worker = self._one()
@@ -110,12 +126,14 @@ class Faults:
             return False
         worker.state = State.STOPPED
         self._simulation.network.silence(worker)
+        self._simulation.reach.look()
         self._later("stop", lambda: self._resume(worker))
         return True
 
     def _resume(self, worker: Worker) -> None:
         if worker.state is State.STOPPED:
             self._simulation.queue.resume(worker)
+            self._simulation.reach.look()
 
     def _kill(self) -> bool:
         workers = self._simulation.workers
@@ -125,6 +143,7 @@ class Faults:
             return False
         worker.state = State.DEAD
         self._simulation.network.kill(worker)
+        self._simulation.reach.look()
         return True
 
     def _slow(self) -> bool:

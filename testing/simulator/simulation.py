@@ -18,6 +18,7 @@ from .checks import audit, check_closed, check_settled, check_verdicts, unsettle
 from .events import EventQueue, State
 from .faults import FaultPlan, Faults
 from .network import Network
+from .reach import Reach
 from .threads import RefusesToWait
 from .worker import Worker
 from .workload import Workload
@@ -29,6 +30,7 @@ END_SECONDS = 30.0  # simulated: everything that was begun must have ended by th
 LOOK_SECONDS = 1.0  # simulated, between two looks whether a phase is over
 MOST_EVENTS_AT_ONCE = 10_000  # at one moment of simulated time
 MOST_VIOLATIONS = 20
+WINDOWS = [(1, 1), (20_000, 2), (100_000, 20)]  # bytes and messages that may be under way on a connection
 
 
 class Violation(Exception):
@@ -47,6 +49,7 @@ class Result:
         faults: how often each kind of fault happened.
         kinds: how often each kind of event happened.
         work: what the workload counted.
+        lost: names of the workers that were lost.
         violations: guarantees that did not hold; empty is good.
         last: the last events before the first violation.
     """
@@ -58,6 +61,7 @@ class Result:
     faults: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     last: list[str] = field(default_factory=list)
 
@@ -71,7 +75,7 @@ class Simulation:
         events: how many events happen before the workload is told to end.
         workload: what the workers do; the default uses everything that the package offers.
         plan: which faults happen; the default draws a plan from the seed.
-        options: of the agents; time-outs count in simulated seconds.
+        options: of the agents; time-outs count in simulated seconds. The default draws the size of the windows from the seed.
     """
 
     def __init__(
@@ -81,10 +85,11 @@ class Simulation:
         events: int = 10_000,
         workload: Workload | None = None,
         plan: FaultPlan | None = None,
-        options: GrpcRpcBackendOptions = OPTIONS,
+        options: GrpcRpcBackendOptions | None = None,
     ) -> None:
         if agents < 2:
             raise ValueError(f"agents must be at least 2; you gave {agents}")
+        options = options or _drawn_options(seed)
         self.seed = seed
         self.busy = True  # the workload goes on
         self.result = Result(seed)
@@ -97,6 +102,7 @@ class Simulation:
         self.workers: list[Worker] = []
         for rank in range(agents):
             self.workers.append(Worker(self, rank, replace(options), b"one secret for a simulated job"))
+        self.reach = Reach(self)
         self.faults = Faults(self, self.plan)
 
     def run(self) -> Result:
@@ -256,6 +262,12 @@ def _on_this_thread(logged: Callable[[logging.LogRecord], None]) -> Iterator[Non
         thread_role.blocker = blocker
         log.propagate = propagate
         log.removeHandler(watch)
+
+
+def _drawn_options(seed: int) -> GrpcRpcBackendOptions:
+    rng = random.Random(f"{seed}/options")
+    window_bytes, window_messages = rng.choice([*WINDOWS, (OPTIONS.window_bytes, OPTIONS.window_messages)])
+    return replace(OPTIONS, window_bytes=window_bytes, window_messages=window_messages)
 
 
 def _default_workload() -> Workload:

@@ -1,0 +1,70 @@
+"""Who could reach whom, and so whether a loss was justified.
+
+Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
+silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the
+majority must not be lost.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from .events import State
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+    from .worker import Worker
+
+LONG_SECONDS = 1.0  # a shorter silence is made up for, whatever else happens
+DOUBT_SECONDS = 6.0  # until everybody has heard that a link is not silent any more
+
+
+class Reach:
+    """The links between the workers of a simulation, and since when each is silent."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._silent_since: dict[tuple[int, int], float] = {}
+        self._doubtful_until: dict[tuple[int, int], float] = {}
+        for worker in simulation.workers:
+            self._watch(worker)
+
+    def look(self) -> None:
+        """A link or a process changed."""
+        now = self._simulation.queue.now
+        for one, other in itertools.combinations(self._simulation.workers, 2):
+            link = (one.rank, other.rank)
+            running = one.state is other.state is State.RUNNING
+            if not running or self._simulation.network.is_cut(*link):
+                self._silent_since.setdefault(link, now)
+            elif now - self._silent_since.pop(link, now) >= LONG_SECONDS:
+                self._doubtful_until[link] = now + DOUBT_SECONDS
+
+    def joined(self, worker: Worker) -> bool:
+        """Whether a path without doubtful links joins a worker to the majority."""
+        piece, fresh = {worker}, [worker]
+        members = {other for other in self._simulation.workers if other is worker or not other.agent.closed}
+        while fresh:
+            at = fresh.pop()
+            found = [other for other in members - piece if not self._is_doubtful(at.rank, other.rank)]
+            piece.update(found)
+            fresh += found
+        return 2 * len(piece) > len(members)
+
+    def _is_doubtful(self, one: int, other: int) -> bool:
+        link, now = (min(one, other), max(one, other)), self._simulation.queue.now
+        silent = now - self._silent_since.get(link, now) >= LONG_SECONDS
+        return silent or now < self._doubtful_until.get(link, 0.0)
+
+    def _watch(self, judge: Worker) -> None:
+        judge.agent.membership.on_lost.append(lambda peer: self._lost(judge, peer.info.id))
+        judge.agent.on_expelled.append(lambda reason: self._lost(judge, judge.rank))
+
+    def _lost(self, judge: Worker, rank: int) -> None:
+        worker, lost = self._simulation.workers[rank], self._simulation.result.lost
+        if judge.state is State.DEAD or judge.agent.leaving or worker.name in lost:
+            return
+        lost.append(worker.name)
+        if worker.state is not State.DEAD and self.joined(worker):
+            self._simulation.violation(f"{worker.name} was lost, says {judge.name}, though it could reach the majority")
