@@ -254,4 +254,5 @@ def _signal(pid: int, signum: int) -> None:
     try:
         os.killpg(pid, signum)
     except ProcessLookupError:  # it has not come to lead its group yet
-        os.kill(pid, signum)
+        with contextlib.suppress(ProcessLookupError):  # or multiprocessing has just reaped it, from any thread
+            os.kill(pid, signum)

@@ -15,6 +15,7 @@ from multiprocessing import forkserver
 
 import pytest
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
+from telegrad.launcher.supervisor import Signal
 
 pytestmark = pytest.mark.processes
 
@@ -177,6 +178,17 @@ def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
     with pytest.raises(ProcessRaisedException, match="over"):
         context.join(grace_period=0.1)
     assert context.processes[0].exitcode == -signal.SIGKILL
+
+
+def test_a_process_that_somebody_else_reaped_is_not_signalled(functions):
+    """multiprocessing reaps all ended children whenever any thread starts one."""
+    context = spawn(functions.exit_in_one, (3,), nprocs=2, join=False)
+    for process in context.processes:
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    context._carry_out(Signal(0, signal.SIGTERM))
+    with pytest.raises(ProcessExitedException):
+        context.join()
 
 
 def test_join_waits_no_longer_than_it_is_told(functions):
