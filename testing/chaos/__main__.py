@@ -15,21 +15,29 @@ from pathlib import Path
 from rich.console import Console
 
 from .faults import FAULTS, Pace
-from .plan import FEWEST_WORKERS, plan_rounds
+from .plan import FEWEST_WORKERS, RoundPlan, plan_rounds
 from .report import report_all, report_round
 from .round import Result, Round
 from .workload import ACTIVITIES, find_activity
 
 QUICK = Pace(keepalive=1.0, reconnect_timeout=2.0, timeout=4.0, brief=0.5, lasting=8.0)
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play rounds, print the tables; returns the exit code."""
     options = parse(arguments)
     console = Console()
-    results = play(options, console)
+    results: list[Result] = []
+    interrupted = False
+    try:
+        play(options, console, results)
+    except KeyboardInterrupt:
+        interrupted = True
+        console.print("interrupted; what the rounds before this one showed:")
     report_all(console, results)
-    return int(any(result.all_violations() for result in results))
+    return INTERRUPTED if interrupted else int(any(result.all_violations() for result in results))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -57,6 +65,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(
             f"--workers must be at least {FEWEST_WORKERS}, for of two none has a majority; you gave {options.workers}"
         )
+    if not options.minutes >= 0 or options.first < 0 or (options.rounds is not None and options.rounds < 1):
+        parser.error("--minutes and --first must not be below 0, and --rounds at least 1")
     for name in options.activity or ():
         try:
             find_activity(name)
@@ -65,24 +75,30 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def play(options: argparse.Namespace, console: Console) -> list[Result]:
-    """Play the rounds that the options ask for; a folder of a round is kept if something went wrong in it."""
+def play(options: argparse.Namespace, console: Console, results: list[Result]) -> None:
+    """Play the rounds that the options ask for, and add what came of each to ``results``."""
     faults = [FAULTS[name] for name in options.fault or FAULTS]
     plans = islice(plan_rounds(faults, options.workers, options.seed), options.first, None)
     until = time.monotonic() + 60 * options.minutes
-    results: list[Result] = []
     while len(results) < options.rounds if options.rounds else time.monotonic() < until:
         plan = next(plans)
-        folder = Path(tempfile.mkdtemp(prefix="telegrad-chaos-"))
         began = time.monotonic()
-        pace = QUICK if options.quick else Pace()
-        playing = Round(folder, options.workers, plan.seed, pace, options.activity or list(ACTIVITIES))
-        result = asyncio.run(playing.run(plan.faults))
-        report_round(console, plan, result, time.monotonic() - began, folder)
-        if not result.all_violations():
-            shutil.rmtree(folder)
-        results.append(result)
-    return results
+        folder = Path(tempfile.mkdtemp(prefix="telegrad-chaos-"))
+        keep = False
+        try:
+            result = asyncio.run(make_round(folder, options, plan).run(plan.faults))
+            results.append(result)
+            report_round(console, plan, result, time.monotonic() - began, folder)
+            keep = bool(result.all_violations())  # for whoever wants to know what happened
+        finally:
+            if not keep:
+                shutil.rmtree(folder)
+
+
+def make_round(folder: Path, options: argparse.Namespace, plan: RoundPlan) -> Round:
+    """Return the round that the options and its plan describe."""
+    pace = QUICK if options.quick else Pace()
+    return Round(folder, options.workers, plan.seed, pace, options.activity or list(ACTIVITIES))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,8 @@ class Round:
         self._activities = list(activities)
         self._lost: set[int] = set()
         self._excuses = Excuses()
-        self._orphans: list[int] = []
+        self._orphans: set[int] = set()  # children that we had forked
+        self._left: dict[int, str] = {}  # processes that outlived their workers, and their commands
         self._job = secrets.token_hex(8)
         self._relays: Relays
 
@@ -99,7 +100,7 @@ class Round:
         """Have the victim make trouble for itself."""
         answer = await self.workers[victim].ask("trouble", seconds + self.pace.slack, kind=kind, seconds=seconds)
         if answer is not None and "child" in answer:
-            self._orphans.append(answer["child"])
+            self._orphans.add(answer["child"])
         for way, codes in (answer or {}).get("codes", {}).items():
             if bad := [code for code in codes if code]:
                 self._violate("child", f"{len(bad)} of {len(codes)} children of {way} ended with {sorted(set(bad))}")
@@ -120,9 +121,6 @@ class Round:
                 await self._end(before)
             except BrokenJobError as problem:
                 self._violate("broken", str(problem))
-        for orphan in self._orphans:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(orphan, signal.SIGKILL)
         self._check_records(temporary)
         return self.result
 
@@ -139,6 +137,7 @@ class Round:
                 finally:
                     measuring.cancel()
                     await asyncio.gather(*(worker.kill() for worker in self.workers))
+                    self._end_children()
 
     async def _start(self, ports: list[int], temporary: Path) -> None:
         environment = {
@@ -174,6 +173,12 @@ class Round:
                 worker.measure()
                 self.result.peak_bytes = max(self.result.peak_bytes, worker.peak_bytes)
             await asyncio.sleep(MEASURE_SECONDS)
+
+    def _end_children(self) -> None:
+        sessions = [worker.pid for worker in self.workers]
+        found = set(leftovers.members(self._job, sessions)) - self._orphans
+        self._left = {pid: _command(pid) for pid in found}
+        leftovers.end(self._job, sessions)
 
     # -- one fault
 
@@ -292,11 +297,8 @@ class Round:
         if any(violation.kind == "broken" for violation in self.result.all_violations()):
             self._excuses.gone |= set(range(self._count))  # killed in the midst of their calls
         self.result.violations += check_calls(attempts, runs, self._excuses, self.pace.slack)
-        sessions = [worker.pid for worker in self.workers]
-        left = {pid: _command(pid) for pid in leftovers.members(self._job, sessions)}
-        leftovers.end(self._job, sessions)
         shared_files = {name for worker in self.workers for name in worker.shared_files}
-        self.result.violations += check_remains(left, temporary, shared_files)
+        self.result.violations += check_remains(self._left, temporary, shared_files)
 
     # -- helpers
 
