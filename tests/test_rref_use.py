@@ -401,6 +401,25 @@ def test_a_creating_function_that_raises_keeps_no_reference_of_its_arguments(wor
     until(lambda: workers[2].debug_info()["references"]["owned_rrefs"] == 0)  # while `failed` lives
 
 
+def test_a_creating_call_that_cannot_be_sent_keeps_no_reference(workers, until, monkeypatch):
+    """The error was raised under the frame that holds the reference; who keeps it must not keep that frame."""
+    here = workers[0]
+
+    def no_route(peer):
+        raise RpcError("the link to worker 'b' is cut")
+
+    def use():
+        reference = rpc.remote("b", list)
+        with pytest.raises(RpcError, match=r"is cut|never reached"):
+            reference.to_here()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(here.membership, "route", no_route)
+        use()
+    gc.collect()
+    until(lambda: not any(here.debug_info()["references"].values()))
+
+
 def test_arguments_that_the_owner_cannot_open(workers):
     reference = rpc.remote("b", same, (Unopenable(),))
     with pytest.raises(ValueError, match="will not open"):

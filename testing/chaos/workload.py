@@ -167,7 +167,8 @@ def pass_references(station: Station) -> None:
     box = _attempt(station, "remote", [owner], lambda _: rpc.remote(owner, Box, (value,), timeout=station.timeout))
     if box is None:
         return
-    _attempt(station, "fork", [owner, user], lambda _: _opened(box, user, value, station.timeout))
+    # Should the creating call never arrive, the owner blames its sender, who is us.
+    _attempt(station, "fork", [owner, user, station.agent.name], lambda _: _opened(box, user, value, station.timeout))
     _attempt(station, "fetch", [owner], lambda _: _equal(box.to_here(station.timeout).value, value))
     own = RRef(Box(value))
     _attempt(station, "lend", [user, station.agent.name], lambda _: _opened(own, user, value, station.timeout))
