@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, complete_once, copy_error, run_callbacks
+from ..core.futures import Future, complete_once, run_callbacks
 from ..rpc.extend import Agent, Peer, Topic
 from . import protocol as p
 from .encoding import decode_message, encode_message
@@ -89,7 +89,7 @@ class RRefContext:
             owned = self._ownership.owned(fork.rref_id)
             future = None if owned is None else self._value_of(owned)
         if future is not None:  # we are the owner, and nobody is going to make the value
-            complete_once(future, error=copy_error(error))
+            complete_once(future, error=error)
 
     def drop(self, fork_id: ForkId) -> None:
         """A handle is gone; saying it again does nothing."""
@@ -146,8 +146,7 @@ class RRefContext:
 
     def _settle(self, fork: Fork, error: BaseException | None = None) -> None:
         if error is not None and fork.error is None:
-            # A copy: frames that raised the original may hold the reference, which the record would then keep for ever.
-            fork.error = copy_error(error)
+            fork.error = error
         self._complete(fork.settled)
 
     def _complete(self, future: Future[Any], error: BaseException | None = None) -> None:

@@ -405,7 +405,7 @@ def test_a_creating_call_that_cannot_be_sent_keeps_no_reference(workers, until, 
     """The error was raised under the frame that holds the reference; who keeps it must not keep that frame."""
     here = workers[0]
 
-    def no_route(peer):
+    def fail_to_transmit(*_):
         raise RpcError("the link to worker 'b' is cut")
 
     def use():
@@ -414,7 +414,7 @@ def test_a_creating_call_that_cannot_be_sent_keeps_no_reference(workers, until, 
             reference.to_here()
 
     with monkeypatch.context() as patch:
-        patch.setattr(here.membership, "route", no_route)
+        patch.setattr(here.caller, "_transmit", fail_to_transmit)
         use()
     gc.collect()
     until(lambda: not any(here.debug_info()["references"].values()))

@@ -39,7 +39,8 @@ class Station:
     timeout: float
     random: random.Random
     stopping: threading.Event = field(default_factory=threading.Event)
-    gatherings: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    gatherings: Counter[tuple[str, ...]] = field(default_factory=Counter)  # begun here, by group
+    gathered: dict[tuple[tuple[str, ...], str], int] = field(default_factory=dict)  # latest object, by group and member
 
     def others(self, count: int = 1) -> list[str]:
         """Names of ``count`` other workers, chosen at random; lost ones too, for calls to them must fail well."""
@@ -200,7 +201,7 @@ def _differentiate(station: Station, first: str, second: str) -> None:
 
 
 def gather(station: Station) -> None:
-    """Gather among all workers that are not lost; everybody's object must be of the same gathering."""
+    """Gather among all workers that are not lost; an object of another round must not come a second time."""
     group = station.members()
     number = station.gatherings[group]
     station.gatherings[group] += 1
@@ -209,7 +210,12 @@ def gather(station: Station) -> None:
 
 def _gather(station: Station, group: tuple[str, ...], number: int) -> None:
     found = rpc._all_gather((station.agent.name, number), group, station.timeout)
-    _equal(found, {name: (name, number) for name in group})
+    _equal({name: sender for name, (sender, _) in found.items()}, {name: name for name in group})
+    _equal(found[station.agent.name][1], number)
+    for name, (_, latest) in found.items():  # others may have gathered more often in vain, but never go back
+        if latest <= station.gathered.get((group, name), -1):
+            raise WrongResultError(f"{name!r} gave its object number {latest} of {group} twice")
+        station.gathered[group, name] = latest
 
 
 ACTIVITIES: dict[str, Callable[[Station], None]] = {
