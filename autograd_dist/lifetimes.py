@@ -80,7 +80,7 @@ class Lifetimes(Generic[C]):
         return self._live.get(context_id)
 
     def intervals(self) -> int:
-        """How many intervals of ended numbers are kept."""
+        """Return how many intervals of ended numbers are kept."""
         return sum(len(ended.intervals()) for ended in self._ended.values())
 
     def take(self) -> list[Send]:
@@ -137,7 +137,7 @@ class Lifetimes(Generic[C]):
         return None
 
     def worker_lost(self, rank: int) -> list[C]:
-        """That worker is gone for good; returns the contexts that ended with it."""
+        """Note that a worker is gone for good; return the contexts that ended with it."""
         self._lost.add(rank)
         gone = [context for context in self._live.values() if split_id(context.id)[0].rank == rank]
         for (

@@ -38,8 +38,8 @@ def how_it_ended(code: int) -> str:
 
 
 def last_words(log: Path, code: int, traceback: str = "") -> list[str]:
-    """What is known of a failure with this code: the end of the traceback that the worker reported, else of the last one in
-    its log, else the last line that it wrote."""
+    """Return the known words about a failure with this code: the end of the traceback that the worker reported, else of the
+    last one in its log, else the last line that it wrote."""
     lines = _printable(traceback) if traceback else _tail(log)
     crash = code < 0 and not traceback
     begin = _fatal_error(lines) if crash else _last_traceback(lines)
@@ -75,7 +75,7 @@ def _fatal_error(lines: list[str]) -> int | None:
 
 
 def _last_traceback(lines: list[str]) -> int | None:
-    """Where the last one begins, without those that come of going down: what Python ignored, what gRPC cancelled."""
+    """Return the line of the last one that does not come of going down (ignored by Python, cancelled by gRPC)."""
     begins = [i for i, line in enumerate(lines) if BEGIN.match(line)]
     reasons = [i for i in begins if i == 0 or not lines[i - 1].startswith("Exception ignored")]
     reasons = [i for i in reasons if not _CANCELLED.match(_exception(lines[i:]))] or reasons

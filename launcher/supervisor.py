@@ -142,7 +142,7 @@ class Supervisor:
 
     @property
     def deaths(self) -> list[Death]:
-        """How workers ended, in the order in which they did."""
+        """Ends of workers, in their order."""
         return self.blame.deaths
 
     @property
@@ -152,7 +152,7 @@ class Supervisor:
 
     @property
     def exit_code(self) -> int:
-        """What the launcher exits with: the cause's code, 128 + the number where it was a signal, else 1."""
+        """Exit code of the launcher: the cause's code, 128 + the number where it was a signal, else 1."""
         if self.interrupted_by is not None:
             return 128 + self.interrupted_by
         if (cause := self.cause) is None:

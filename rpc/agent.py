@@ -338,7 +338,7 @@ class Agent:
     # -- flow control
 
     def flow(self, connection: Connection) -> Flow:
-        """What is under way on a connection; made when first asked for."""
+        """Return the flow control of a connection, made when first asked for."""
         if connection.flow is None:
             with self._flows:
                 if connection.flow is None:

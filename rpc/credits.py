@@ -47,12 +47,12 @@ class Window:
 
     @property
     def under_way(self) -> Amount:
-        """What was sent and, as far as is known here, not used."""
+        """Amount that was sent and, as far as is known here, not used."""
         return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
 
     @property
     def in_line(self) -> Amount:
-        """What waits for room."""
+        """Amount that waits for room."""
         return Amount(self._line_bytes, len(self.line))
 
     def take(self, size: int) -> bool:

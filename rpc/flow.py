@@ -56,7 +56,7 @@ class Departure(Ticket):
 
 
 class Flow:
-    """What is under way on one connection, in both directions."""
+    """Messages under way on one connection, in both directions."""
 
     def __init__(self, connection: Connection, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
         self.now = now

@@ -20,7 +20,7 @@ logger = logging.getLogger("telegrad.rpc")
 
 
 class Losses:
-    """Who is lost, as one agent sees it: feeds the machine under a lock, carries its instructions out outside of it."""
+    """Driver of the verdicts of one agent: feeds the machine under a lock, carries its instructions out outside of it."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

@@ -102,7 +102,7 @@ class Peer:
         return self.open or bool(self.accepted)
 
     def evidence(self) -> Note | None:
-        """What speaks against the worker: nothing as long as a connection stands."""
+        """Return the evidence against the worker; none as long as a connection stands."""
         trouble = self.trouble
         return None if trouble is None or self.linked else trouble.note
 

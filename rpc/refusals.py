@@ -41,6 +41,6 @@ class Refusals:
         logger.warning("worker %r turned away a joiner at %s: %s%s", self._worker, address, reason, others)
 
     def counts(self) -> dict[str, Any]:
-        """How many were turned away, by reason; for ``debug_info``."""
+        """Return how many were turned away, by reason; for ``debug_info``."""
         with self._lock:
             return dict(self._reasons)

@@ -1,4 +1,4 @@
-"""How workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 is the host), or ``file:///path``.
+"""Rendezvous, by which workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 is the host), or ``file:///path``.
 
 Rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server. Every way
 ends with the same list of worker records on every worker, or with one error that says who did not come or who contradicts

@@ -30,7 +30,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Finding(IntEnum):
-    """What one worker found out about its link to another."""
+    """Finding of one worker about its link to another."""
 
     REACHED = 1  # it answered after somebody had accused it
     SILENT = 2  # no connection, for as long as one may take to come back
@@ -75,7 +75,7 @@ class Tell:
 
 @dataclass(slots=True)
 class Lose:
-    """That worker is lost, whatever it may say later."""
+    """Remove that worker, whatever it may say later."""
 
     rank: int
     loss: Loss
@@ -126,7 +126,7 @@ class Verdicts:
     # -- events
 
     def reached(self, rank: int, now: float) -> None:
-        """That worker answered on a direct connection."""
+        """Note that a worker answered on a direct connection."""
         self._watch_clock(now)
         self._stood_still = False
         known = self.mine.notes.get(rank)
@@ -144,7 +144,7 @@ class Verdicts:
         self._conclude(now)
 
     def failed(self, rank: int, note: Note, now: float) -> None:
-        """That worker cannot be reached from here."""
+        """Note that a worker cannot be reached from here."""
         self._watch_clock(now)
         known = self.mine.notes.get(rank)
         if self.closed or rank not in self.members or (known and known.finding >= note.finding):
@@ -156,7 +156,7 @@ class Verdicts:
         self._conclude(now)
 
     def left(self, rank: int, reason: str, now: float) -> None:
-        """That worker said goodbye."""
+        """Note that a worker said goodbye."""
         if not self.closed and rank in self.members and rank != self.me:
             self._lose(rank, Loss(reason, left=True))
             self._conclude(now)

@@ -1,4 +1,4 @@
-"""What is left of a worker's lines when tracebacks are not shown."""
+"""Lines of a worker that are left when tracebacks are not shown."""
 
 import builtins
 import random

@@ -27,7 +27,7 @@ METHODS = ("geqrf", "orgqr", "ormqr")
 
 
 class Reflections(NamedTuple):
-    """What ``geqrf`` returns."""
+    """Result of ``geqrf``."""
 
     a: Tensor
     tau: Tensor

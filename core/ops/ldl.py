@@ -30,14 +30,14 @@ _ALPHA = (1 + math.sqrt(17)) / 8
 
 
 class LDLFactor(NamedTuple):
-    """What ``linalg.ldl_factor`` returns."""
+    """Result of ``linalg.ldl_factor``."""
 
     LD: Tensor
     pivots: Tensor
 
 
 class LDLFactorInfo(NamedTuple):
-    """What ``linalg.ldl_factor_ex`` returns."""
+    """Result of ``linalg.ldl_factor_ex``."""
 
     LD: Tensor
     pivots: Tensor
@@ -60,7 +60,7 @@ def _factor(a: Array, pivots: Array, hermitian: bool) -> int:
 
 
 def _choose(a: Array, k: int) -> tuple[int, int]:
-    """How many rows the next block has (0: the column is zeros), and which row is swapped with its last."""
+    """Return the rows of the next block (0: the column is zeros), and the row to swap with its last."""
     own, below = float(size(a[k, k])), size(a[k + 1 :, k])
     largest = float(below.max(initial=0))
     if max(own, largest) == 0:

@@ -25,7 +25,7 @@ METHODS = ("lu", "lu_solve")
 
 
 class LU(NamedTuple):
-    """What ``linalg.lu`` returns."""
+    """Result of ``linalg.lu``."""
 
     P: Tensor
     L: Tensor
@@ -33,14 +33,14 @@ class LU(NamedTuple):
 
 
 class LUFactor(NamedTuple):
-    """What ``linalg.lu_factor`` returns."""
+    """Result of ``linalg.lu_factor``."""
 
     LU: Tensor
     pivots: Tensor
 
 
 class LUFactorInfo(NamedTuple):
-    """What ``linalg.lu_factor_ex`` returns."""
+    """Result of ``linalg.lu_factor_ex``."""
 
     LU: Tensor
     pivots: Tensor

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 MARK = "TELEGRAD_JOB"
 HELPERS = (b"from multiprocessing.resource_tracker import main", b"from multiprocessing.forkserver import main")
-"""What Python starts for itself, and ends a moment after its worker."""
+"""Processes that Python starts for itself and ends a moment after its worker."""
 PATIENCE = 0.5
 """Seconds between TERM and KILL: enough for helpers that clean up when their worker is gone, like multiprocessing's."""
 

@@ -16,7 +16,7 @@ EMPTY = 1e-11  # an envelope below this cannot be divided by
 
 
 class _Frames(NamedTuple):
-    """How a signal is cut: frames of ``size`` elements, ``hop`` apart, each multiplied with ``window``."""
+    """Cut of a signal: frames of ``size`` elements, ``hop`` apart, each multiplied with ``window``."""
 
     size: int
     hop: int

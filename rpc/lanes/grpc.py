@@ -28,7 +28,7 @@ from .base import Connection, Host, Lane, Ticket, register_lane
 from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
-from .ioloop import acquire_loop, release_loop
+from .ioloop import acquire_loop, first_of, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
 from .waiting import SmallFrame, Transfer, Waits
 
@@ -135,10 +135,10 @@ class GrpcConnection(Connection):
         self._frames.clear()
 
     async def _pump_frames(self, read: Read, write: Write, done_writing: Finish | None = None) -> None:
-        await _first_of(self._write_frames(write, done_writing), self._read_frames(read))
+        await first_of(self._write_frames(write, done_writing), self._read_frames(read))
 
     async def _pump_bulk(self, read: Read, write: Write) -> None:
-        await _first_of(self._write_bulk(write), self._read_bulk(read))
+        await first_of(self._write_bulk(write), self._read_bulk(read))
 
     async def _write_frames(self, write: Write, done_writing: Finish | None) -> None:
         closing = False
@@ -208,7 +208,7 @@ class DialedConnection(GrpcConnection):
         self.rank = handshake.peer.rank
         self.host.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
-        await _first_of(
+        await first_of(
             self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
         )
 
@@ -236,7 +236,7 @@ class AcceptedConnection(GrpcConnection):
 
     async def run_bulk(self, context: Any) -> None:
         """Move bulk data until the connection ends."""
-        await _first_of(self._pump_bulk(context.read, context.write), _wait(self.over))
+        await first_of(self._pump_bulk(context.read, context.write), _wait(self.over))
 
 
 class GrpcLane(Lane):
@@ -378,19 +378,6 @@ def shortage() -> OSError | None:
 
 async def _wait(future: asyncio.Future[None]) -> None:
     await asyncio.wait([future])
-
-
-async def _first_of(*coroutines: Any) -> None:
-    """Run coroutines side by side until the first ends; the others are cancelled, its exception is raised."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()
 
 
 register_lane("grpc", GrpcLane)

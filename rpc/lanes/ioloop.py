@@ -116,3 +116,16 @@ def abandon_loop() -> None:
         forking.keep_for_ever([_shared])
         forking.abandon_sockets()
     _shared, _users = None, 0
+
+
+async def first_of(*coroutines: Any) -> None:
+    """Run coroutines side by side until the first ends; the others are cancelled, its exception is raised."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()

@@ -1,4 +1,4 @@
-"""What must hold after a round, whatever was done to its workers: checks of journals, measures and remains."""
+"""Checks after a round, whatever was done to its workers: of journals, measures and remains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Violation:
 
 @dataclass
 class Excuses:
-    """What the faults of a round allow, by rank.
+    """Outcomes that the faults of a round allow, by rank.
 
     Attributes:
         late: seconds by which a worker may be late, having been frozen.

@@ -21,7 +21,7 @@ LONGEST_DELAY = 0.1
 
 
 class Fate(Enum):
-    """What becomes of a victim."""
+    """Outcome for a victim."""
 
     STAYS = "stays"
     LOST = "lost"
@@ -50,7 +50,7 @@ class Pace:
 
 
 class Scene(Protocol):
-    """What a fault works on."""
+    """Target of a fault."""
 
     pace: Pace
     random: random.Random

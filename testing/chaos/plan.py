@@ -1,4 +1,4 @@
-"""Which faults each round gets: dealt by seed from two shuffled packs, so that every fault comes up equally often."""
+"""Plan of the faults of each round: dealt by seed from two shuffled packs, so that every fault comes up equally often."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ that the next dial is refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from ...launcher.environment import LOOPBACK, reserve_port
+from ...rpc.lanes.ioloop import first_of
 
 CHUNK_BYTES = 1 << 18
 QUEUED_CHUNKS = 16
@@ -88,14 +88,14 @@ class Relay:
             self._stop_listening()
             return
         try:
-            await _first_of(self._forward(reader, far_writer), self._forward(far_reader, writer))
+            await first_of(self._forward(reader, far_writer), self._forward(far_reader, writer))
         finally:
             far_writer.transport.abort()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Copy until the reader ends; chunks leave in order, each ``delay`` after it came."""
         queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(QUEUED_CHUNKS)
-        await _first_of(self._read(reader, queue), self._write(writer, queue))
+        await first_of(self._read(reader, queue), self._write(writer, queue))
 
     async def _read(self, reader: asyncio.StreamReader, queue: asyncio.Queue[tuple[float, bytes]]) -> None:
         loop = asyncio.get_running_loop()
@@ -135,7 +135,7 @@ class Relays:
             await relay.__aexit__()
 
     def port(self, dialer: int, target: int) -> int:
-        """Where ``dialer`` reaches ``target``."""
+        """Return the address where ``dialer`` reaches ``target``."""
         return self._relays[dialer, target].port
 
     def on(self, links: Iterable[Link]) -> list[Relay]:
@@ -145,16 +145,3 @@ class Relays:
     def links(self) -> list[Link]:
         """All links."""
         return list(self._relays)
-
-
-async def _first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run both until one ends; cancel the other."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()

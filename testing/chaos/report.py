@@ -1,4 +1,4 @@
-"""What the command prints: a line as each round ends, at the end a table of faults and one of calls."""
+"""Output of the command: a line as each round ends, at the end a table of faults and one of calls."""
 
 from __future__ import annotations
 

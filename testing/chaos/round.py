@@ -42,7 +42,7 @@ class Hit:
 
 @dataclass
 class Result:
-    """What came of a round."""
+    """Result of a round."""
 
     hits: list[Hit] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)

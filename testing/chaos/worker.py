@@ -33,7 +33,7 @@ RUNNER_GONE = 70
 
 @dataclass
 class Config:
-    """What a worker is told when it starts. ``relays`` holds the port of the relay to each peer, by rank."""
+    """Instructions for a worker that starts. ``relays`` holds the port of the relay to each peer, by rank."""
 
     rank: int
     port: int

@@ -1,4 +1,4 @@
-"""What the workers of a chaos job do all the time. Each activity is a function that takes one step; a thread repeats it.
+"""Activities of the workers of a chaos job. Each activity is a function that takes one step; a thread repeats it.
 
 An activity makes its calls through ``Station.journal.attempt``, so that the checks know which calls were made and how they
 ended. One of yours is a function ``step(station)`` that can be imported: ``--activity package.module:step``.

@@ -52,7 +52,7 @@ def of_rank_2(make: Make) -> list[tuple[Tensor, Tensor]]:
 
 
 def _low_rank(function: Callable[[Tensor], Any]) -> Callable[[Tensor, Tensor], Any]:
-    """What does not depend on chance: the product of the factors, and the singular values."""
+    """Return the parts that do not depend on chance: the product of the factors, and the singular values."""
 
     def parts(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         u, s, v = function(a @ b)

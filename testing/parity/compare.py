@@ -15,7 +15,7 @@ TOLERANCE = {"float64": 1e-7, "complex128": 1e-7, "float32": 5e-5, "complex64": 
 
 
 def difference(ours: Any, expected: Any, shapes_only: bool = False) -> str | None:
-    """How ``ours`` differs from packed ``expected``; ``None`` if it does not."""
+    """Return how ``ours`` differs from packed ``expected``; ``None`` if it does not."""
     if not (isinstance(expected, tuple) and expected and expected[0] == "tensor"):
         return _plain(ours, expected)
     if not isinstance(ours, tg.Tensor):

@@ -42,7 +42,7 @@ class Entry:
 
 
 def summary(entries: list[Entry]) -> str:
-    """How many entries have which verdict."""
+    """Return how many entries have each verdict."""
     counts = Counter(entry.verdict for entry in entries)
     parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
     return f"{len(entries)} entries: {', '.join(parts)}"

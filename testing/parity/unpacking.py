@@ -1,4 +1,4 @@
-"""What the peer packed, as values of this library."""
+"""Values that the peer packed, as those of this library."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Unpickler(pickle.Unpickler):
 
 
 def unpickled(data: bytes) -> Any:
-    """What ``pickled`` wrote."""
+    """Return the object that ``pickled`` wrote."""
     return Unpickler(io.BytesIO(data)).load()
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the agents, whatever their users do: references are right, tables are empty, verdicts agree."""
+"""Checks of the agents, whatever their users do: references are right, tables are empty, verdicts agree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _estranged(one: Worker, other: Worker) -> bool:
 
 
 def tables(worker: Worker) -> dict[str, int]:
-    """What a worker holds, without what is empty."""
+    """Return the tables of a worker that are not empty."""
     info = worker.agent.debug_info()
     held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
     held.update(info["references"])
@@ -54,7 +54,7 @@ def connections(worker: Worker) -> list[Any]:
 
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
-    """What waits at one end of a connection, and the messages on it whose room never came back."""
+    """Return the messages that wait at one end of a connection, and those whose room never came back."""
     flow = worker.agent.flow(end)
     held = {"in line": len(flow.in_line), "held back": len(flow._held)}
     if not flow.closed:

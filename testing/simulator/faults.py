@@ -1,4 +1,4 @@
-"""Which faults happen, how often and for how long: drawn anew for each seed, so that seeds differ in character."""
+"""Plan of faults, with their rates and lengths: drawn anew for each seed, so that seeds differ in character."""
 
 from __future__ import annotations
 

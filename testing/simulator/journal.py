@@ -1,4 +1,4 @@
-"""What callers and callees say about each call, and whether it fits: ran at most once, and ended in time and by name."""
+"""Journal of calls, as callers and callees saw them, and its checks: each ran at most once, and ended in time and by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEVER = ("any more; keep a reference", "can be opened once", "already completed"
 
 
 class PlannedError(Exception):
-    """What functions that are to fail raise."""
+    """Error of functions that are to fail."""
 
 
 class Entry:

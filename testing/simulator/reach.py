@@ -1,4 +1,4 @@
-"""Who could reach whom, and so whether a loss was justified.
+"""Reachability of workers, and so whether a loss was justified.
 
 Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
 silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the

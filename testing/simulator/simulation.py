@@ -39,7 +39,7 @@ class Violation(Exception):
 
 @dataclass
 class Result:
-    """What a run found.
+    """Result of a run.
 
     Attributes:
         seed: its seed.

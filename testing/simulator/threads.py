@@ -1,4 +1,4 @@
-"""What replaces the threads of an agent: an executor, an event loop for coroutines and a waker, all on the event queue."""
+"""Replacements of the threads of an agent: an executor, an event loop for coroutines and a waker, all on the event queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOW_SECONDS = 0.5  # the same in a slow process
 
 
 class Scheduler:
-    """How long the tasks of one process wait until they run."""
+    """Return how long the tasks of one process wait until they run."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng

@@ -23,7 +23,7 @@ END_SECONDS = 60.0
 
 @dataclass
 class Phase:
-    """What one attack did to the job."""
+    """Effect of one attack on the job."""
 
     name: str
     done: int = 0
