@@ -129,6 +129,11 @@ class Contexts:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
         return self._step(lambda: self._machine.reach(context, to))
 
+    def partners(self, context: Context) -> list[int]:
+        """Return the ranks of the workers that this one brought into the context, or was brought in by."""
+        parent = set() if context.parent is None else {context.parent}
+        return self._step(lambda: sorted(context.reached | parent))
+
     def release(self, context_id: int) -> None:
         """End a context of this worker, here and on every worker that heard of it."""
         self._step(lambda: self._machine.release(context_id))

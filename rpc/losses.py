@@ -163,10 +163,11 @@ class Losses:
         elif self._agent.now() < until:
             return until
         elif peer.accepted:
-            alive = "it is connected to this worker"
+            alive = f"it is connected to worker {self._agent.name!r}"
         else:
             alive = "nobody knows whether it is alive"
-        peer.cut = f"{trouble.note.reason}, but {alive}"
+        # The name, because the error may travel: a caller elsewhere must see whose link it is.
+        peer.cut = f"{trouble.note.reason}, says worker {self._agent.name!r}, but {alive}"
         logger.warning("the link of worker %r to worker %r is cut: %s", self._agent.name, peer.info.name, peer.cut)
         self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
         with peer.lock:

@@ -8,7 +8,7 @@ import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import Context, contexts_of
-from telegrad.core.errors import AutogradError
+from telegrad.core.errors import AutogradError, RpcTimeoutError
 from telegrad.rpc.extend import Method, Topic
 from telegrad.testing import in_process_cluster
 
@@ -218,3 +218,16 @@ def test_gradients_of_an_earlier_backward_do_not_end_a_later_one(pair):
         join_pass(contexts, context, (0, 7), False)
     assert join_pass(contexts, context, (0, 8), False) is later
     contexts._machine.close()
+
+
+def test_a_backward_that_times_out_says_with_whom(pair):
+    here, there = pair
+    here.rpc_timeout = 0.2
+    answering = threading.Event()
+    there.server.serve(Method.PROPAGATE, lambda call: call.reply_with(None) if answering.wait(30) else None)
+    x = tg.ones(2, requires_grad=True)
+    with autograd_dist.context() as context:
+        result = rpc.rpc_sync("b", double, (x,), timeout=30).sum()
+        with pytest.raises(RpcTimeoutError, match=r"the backward of context \d+ with 'b' got no answer"):
+            autograd_dist.backward(context, [result])
+        answering.set()

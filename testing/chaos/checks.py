@@ -79,7 +79,9 @@ def _check_end(attempt: Attempt, excuses: Excuses, slack: float) -> Iterator[Vio
 def _fails_well(attempt: Attempt, excuses: Excuses) -> bool:
     if excuses.starved & {attempt.call[0], *(int(name[1:]) for name in attempt.names)}:
         return True
-    return attempt.outcome in NAMED_ERRORS and any(repr(name) in attempt.text for name in attempt.names)
+    # The caller's own name counts: what it asked others to do may come back to it over a link that is cut.
+    named = (*attempt.names, f"w{attempt.call[0]}")
+    return attempt.outcome in NAMED_ERRORS and any(repr(name) in attempt.text for name in named)
 
 
 def check_growth(name: str, before: tuple[int, int], after: tuple[int, int], peak: int) -> Iterator[Violation]:
