@@ -94,6 +94,8 @@ class RRef:
         """
         try:
             return self._fetch(timeout).wait()
+        except AgentClosedError:
+            raise
         except RpcError:
             self._fork.check()  # the creating call never arrived, and this fetch was faster than the news of that
             raise
