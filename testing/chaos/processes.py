@@ -87,19 +87,17 @@ class WorkerProcess:
         """Its process id, which is also its session's."""
         return self._process.pid
 
-    def measure(self) -> int:
-        """Return how much memory it uses now, in bytes, 0 if it has ended; keeps the peak."""
+    def measure(self) -> None:
+        """Note the peak of its memory, in bytes, and the named shared memory that it maps."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text()
             maps = Path(f"/proc/{self.pid}/maps").read_text()
         except OSError:
-            return 0
+            return  # it has ended
         self.shared_files |= {line.split(maxsplit=5)[5] for line in maps.splitlines() if " /dev/shm/" in line}
         sizes = dict(line.split(":", 1) for line in status.splitlines())
-        if "VmRSS" not in sizes:
-            return 0  # a zombie
-        self.peak_bytes = max(self.peak_bytes, _bytes(sizes["VmHWM"]))
-        return _bytes(sizes["VmRSS"])
+        if "VmHWM" in sizes:  # a zombie has none
+            self.peak_bytes = max(self.peak_bytes, int(sizes["VmHWM"].split()[0]) * 1024)
 
     def count_descriptors(self) -> int:
         """Return how many files and sockets it has open, 0 if it has ended."""
@@ -107,7 +105,3 @@ class WorkerProcess:
             return len(os.listdir(f"/proc/{self.pid}/fd"))
         except OSError:
             return 0
-
-
-def _bytes(text: str) -> int:
-    return int(text.split()[0]) * 1024

@@ -114,8 +114,9 @@ class Round:
         temporary.mkdir()
         async with self._job_running(temporary):
             try:
-                before = [(worker.measure(), worker.count_descriptors()) for worker in self.workers]
-                await self._everyone("work", self.pace.slack)
+                descriptors = [worker.count_descriptors() for worker in self.workers]
+                started = await self._everyone("work", self.pace.slack)
+                before = [(answer["bytes"], number) for answer, number in zip(started, descriptors)]
                 for each in faults:
                     await self._hit(each)
                 await self._end(before)
@@ -272,10 +273,10 @@ class Round:
         for rank, answer in zip(self._live(), await self._survivors("settle", SETTLE_SECONDS + self.pace.slack)):
             if answer is None or answer["held"]:
                 self._violate("not empty", f"w{rank} still holds {answer and answer['held']}")
-        for rank in self._live():
-            worker = self.workers[rank]
-            after = worker.measure(), worker.count_descriptors()
-            self.result.violations += check_growth(f"w{rank}", before[rank], after, worker.peak_bytes)
+            if answer is not None:
+                worker = self.workers[rank]
+                after = answer["bytes"], worker.count_descriptors()
+                self.result.violations += check_growth(f"w{rank}", before[rank], after, worker.peak_bytes)
         await asyncio.gather(*(worker.ask("leave", 0.1, seconds=LEAVE_SECONDS) for worker in self.workers))
         ended = await asyncio.gather(*(worker.ended(LEAVE_SECONDS + self.pace.slack) for worker in self.workers))
         for worker, has_ended in zip(self.workers, ended):
@@ -309,10 +310,11 @@ class Round:
         workers = [self.workers[rank] for rank in self._live()]
         return list(await asyncio.gather(*(worker.ask(command, within, **arguments) for worker in workers)))
 
-    async def _everyone(self, command: str, within: float) -> None:
+    async def _everyone(self, command: str, within: float) -> list[dict[str, Any]]:
         answers = await self._survivors(command, within)
         if None in answers:
             raise BrokenJobError(f"w{answers.index(None)} did not start")
+        return [answer for answer in answers if answer is not None]
 
     def _violate(self, kind: str, text: str) -> None:
         where = self.result.hits[-1].violations if self.result.hits else self.result.violations

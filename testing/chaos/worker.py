@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import random
+import resource
 import sys
 import threading
 import time
@@ -72,10 +73,11 @@ class ChaosWorker:
         ]
 
     def work(self) -> dict[str, Any]:
-        """Start the workload."""
+        """Start the workload; returns how much memory the worker held before."""
+        before = held_bytes()
         for thread in self._threads:
             thread.start()
-        return {}
+        return {"bytes": before}
 
     def trouble(self, kind: str, seconds: float) -> dict[str, Any]:
         """Make trouble for this process (``TROUBLES``)."""
@@ -106,14 +108,13 @@ class ChaosWorker:
         return {"busy": [thread.name for thread in self._threads if thread.is_alive()]}
 
     def settle(self) -> dict[str, Any]:
-        """Drop all references and wait until every table is empty; returns what is not."""
+        """Drop all references and wait until every table is empty; returns what is not, and how much memory is held."""
         self._callee.kept.clear()
         gc.collect()
         until = time.monotonic() + SETTLE_SECONDS
         while (rest := held_by(self.agent)) and time.monotonic() < until:
             time.sleep(PAUSE_SECONDS)
-        give_back_memory()
-        return {"held": rest}
+        return {"held": rest, "bytes": held_bytes()}
 
     def leave(self, seconds: float) -> dict[str, Any]:
         """Shut down gracefully; the process ends after this command."""
@@ -140,11 +141,38 @@ def held_by(agent: Agent) -> dict[str, int]:
     return {name: number for name, number in {**counts, **info["references"]}.items() if number}
 
 
-def give_back_memory() -> None:
-    """Have the C library return free memory to the system: what a worker then has is what it holds."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
-    if trim is not None:
-        trim(0)
+MALLOC_FIELDS = (
+    "arena",
+    "ordblks",
+    "smblks",
+    "hblks",
+    "hblkhd",
+    "usmblks",
+    "fsmblks",
+    "uordblks",
+    "fordblks",
+    "keepcost",
+)
+
+
+class _MallocInfo(ctypes.Structure):
+    """glibc's ``struct mallinfo2``."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in MALLOC_FIELDS]
+
+
+def held_bytes() -> int:
+    """Return how much memory this process has allocated and not freed.
+
+    Its resident size would say more than that: the C library keeps free memory at the end of each thread's arena, up to
+    64 MiB, for which malloc_trim() does nothing. Without ``mallinfo2`` (glibc 2.33) the resident size has to do.
+    """
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    library.mallinfo2.restype = _MallocInfo
+    info = library.mallinfo2()
+    return int(info.uordblks + info.hblkhd)
 
 
 def main() -> None:
