@@ -46,9 +46,7 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
     feeds = _feeds(roots)
     own = join_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
     own.begin(feeds)
-    others = ", ".join(repr(agent.peers.at(rank).info.name) for rank in contexts.partners(context))
-    what = f"the backward of context {context_id}" + (f" with {others}" if others else "")
-    return agent.caller.with_deadline(own.finished, agent.rpc_timeout, what)
+    return agent.caller.with_deadline(own.finished, agent.rpc_timeout, own)
 
 
 def join_pass(

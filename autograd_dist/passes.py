@@ -50,6 +50,11 @@ class Pass:
         self._settled = 0
         self._reports: Reports = {}
 
+    def __str__(self) -> str:
+        peers = self.contexts.agent.peers
+        others = ", ".join(repr(peers.at(rank).info.name) for rank in self.contexts.partners(self.context))
+        return f"the backward of context {self.context.id}" + (f" with {others}" if others else "")
+
     # -- the root
 
     def begin(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:

@@ -71,9 +71,12 @@ class Caller:
         return call.future
 
     def with_deadline(
-        self, source: Future[Any], seconds: float, what: str, then: Callable[[float], Future[Any]] | None = None
+        self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
     ) -> Future[Any]:
-        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``."""
+        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``.
+
+        ``str(what)`` names the wait in errors; it is made only for them.
+        """
         if source.done() and then is None:
             return source
         call = self._new_call(-1, seconds, what)
@@ -96,7 +99,7 @@ class Caller:
         except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
             complete_once(call.future, error=problem)
 
-    def _new_call(self, to: int, seconds: float, what: str) -> PendingCall:
+    def _new_call(self, to: int, seconds: float, what: object) -> PendingCall:
         return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
 
     def _await(self, call: PendingCall) -> None:

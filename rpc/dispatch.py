@@ -18,7 +18,7 @@ class PendingCall(Departure):
 
     __slots__ = ("future", "id", "message", "seconds", "to")
 
-    def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: str) -> None:
+    def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: object) -> None:
         # The fields of a ``Departure`` are set here: each call would pay for the two frames of ``super().__init__``.
         self.place = None
         self.connection = None
@@ -103,7 +103,7 @@ class CallTable:
 
     def descriptions(self) -> list[str]:
         """What is under way, for people."""
-        return [call.what for call in list(self._calls.values())]
+        return [str(call.what) for call in list(self._calls.values())]
 
 
 def _first(queue: dict[int, PendingCall]) -> PendingCall | None:

@@ -34,7 +34,7 @@ class Departure(Ticket):
 
     gate: Future[bool] | None  # where its thread waits: True when there is room, False when it does not go at all
     parts: list[Any]
-    what: str  # names it in errors
+    what: object  # its text names it in errors
     unsent: Callable[[], None]  # tells who sent it that it stood in line without a thread, and did not go
 
     def __init__(self, deadline: float = 0.0) -> None:
