@@ -92,13 +92,14 @@ class RRef:
 
         If the call that should make the value raised, so does this.
         """
+        value = self._fetch(timeout)
         try:
-            return self._fetch(timeout).wait()
-        except AgentClosedError:
-            raise
+            return value.wait()
         except RpcError:
             self._fork.check()  # the creating call never arrived, and this fetch was faster than the news of that
             raise
+        finally:
+            del value  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
     def local_value(self) -> Any:
         """The value itself, at its owner. Blocks until it exists.
