@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ..rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
+from ..rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessNetwork, Lane
 
 
 @contextlib.contextmanager
-def in_process_cluster(*names: str, options: GrpcRpcBackendOptions | None = None) -> Iterator[list[Agent]]:
+def in_process_cluster(
+    *names: str, options: GrpcRpcBackendOptions | None = None, make_lane: Callable[[], Lane] | None = None
+) -> Iterator[list[Agent]]:
     """Agents that know each other; inside ``with agent.use():`` the API goes through one of them.
 
     They are closed, without a graceful shutdown, when the block ends.
+
+    Args:
+        names: one for each agent, in order of rank.
+        options: of every agent.
+        make_lane: makes the lane of an agent; by default they share a network of their own.
     """
     network = InProcessNetwork()
     agents = [
-        Agent(name, rank, options, lanes=[InProcessLane(network)], secret=b"known in one process")
+        Agent(
+            name,
+            rank,
+            options,
+            lanes=[make_lane() if make_lane else InProcessLane(network)],
+            secret=b"known in one process",
+        )
         for rank, name in enumerate(names)
     ]
     try:

@@ -6,8 +6,9 @@ import time
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
-from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
+from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.shutdown import Shutdown
+from telegrad.testing import in_process_cluster
 
 SILENT = ConnectionResetError("no answer")
 REFUSED = ConnectionRefusedError("nobody listens")
@@ -59,19 +60,8 @@ def network():
 @pytest.fixture
 def agents(network):
     options = GrpcRpcBackendOptions(rpc_timeout=30, keepalive=0.5, reconnect_timeout=0.5)
-    made = [
-        Agent(name, rank, options, lanes=[CutLane(network)], secret=b"workers of one process")
-        for rank, name in enumerate("abc")
-    ]
-    try:
-        for agent in made:
-            agent.listen()
-        for agent in made:
-            agent.start([other.record for other in made])
+    with in_process_cluster("a", "b", "c", options=options, make_lane=lambda: CutLane(network)) as made:
         yield made
-    finally:
-        for agent in made:
-            agent.close("its test ended")
 
 
 def call(agent, to):
