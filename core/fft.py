@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -89,8 +91,7 @@ def rfftfreq(
     return made(_frequencies(np.fft.rfftfreq, n, d, dtype), requires_grad, device, out)
 
 
-def _frequencies(table: object, n: int, d: float, dtype: npt.DTypeLike | None) -> Array:
+def _frequencies(table: Callable[[int, float], Array], n: int, d: float, dtype: npt.DTypeLike | None) -> Array:
     if n < 1:
         raise ValueError(f"frequencies need at least one sample, and you gave n={n}")
-    assert callable(table)
     return np.asarray(table(n, d)).astype(dtype or get_default_dtype())

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .creation import finish
 from .dtypes import get_default_dtype, is_floating
 from .operation import operation
+from .tapers import BLACKMAN, HANN, bessel, cosine_sum, triangle
 from .tensor import Tensor
 from .types import Array
 
@@ -70,20 +71,19 @@ def _general_cosine(n: Array, size: int, a: Iterable[float]) -> Array:
     weights = list(a)
     if not weights:
         raise ValueError("a must have at least one weight")
-    angle = 2 * np.pi * n / (size - 1)
-    return np.asarray(sum((-1) ** i * weight * np.cos(i * angle) for i, weight in enumerate(weights)))
+    return cosine_sum(n / (size - 1), weights)
 
 
 def _general_hamming(n: Array, size: int, alpha: float = 0.54) -> Array:
-    return _general_cosine(n, size, (alpha, 1 - alpha))
+    return cosine_sum(n / (size - 1), (alpha, 1 - alpha))
 
 
 def _cosines(*weights: float) -> Shape:
-    return lambda n, size: _general_cosine(n, size, weights)
+    return lambda n, size: cosine_sum(n / (size - 1), weights)
 
 
 def _bartlett(n: Array, size: int) -> Array:
-    return 1 - np.abs(2 * n / (size - 1) - 1)
+    return triangle(n / (size - 1))
 
 
 def _cosine(n: Array, size: int) -> Array:
@@ -105,13 +105,12 @@ def _gaussian(n: Array, size: int, std: float = 1.0) -> Array:
 def _kaiser(n: Array, size: int, beta: float = 12.0) -> Array:
     if beta < 0:
         raise ValueError(f"beta must not be negative, and you gave {beta}")
-    place = 2 * n / (size - 1) - 1
-    return np.i0(beta * np.sqrt(np.maximum(1 - place**2, 0))) / np.i0(beta)
+    return bessel(n / (size - 1), beta)
 
 
 _KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
     ("bartlett", _bartlett, "a triangle.", {}),
-    ("blackman", _cosines(0.42, 0.5, 0.08), "the sum of two cosines that is nearly 0 at the ends.", {}),
+    ("blackman", _cosines(*BLACKMAN), "the sum of two cosines that is nearly 0 at the ends.", {}),
     ("cosine", _cosine, "half a period of a sine.", {}),
     (
         "exponential",
@@ -128,7 +127,7 @@ _KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
     ),
     ("general_hamming", _general_hamming, "alpha - (1 - alpha) cos(2πn / (M - 1)).", {"alpha": "0.54 by default."}),
     ("hamming", _cosines(0.54, 0.46), "a period of a cosine that ends at 0.08.", {}),
-    ("hann", _cosines(0.5, 0.5), "a period of a cosine that ends at 0.", {}),
+    ("hann", _cosines(*HANN), "a period of a cosine that ends at 0.", {}),
     ("kaiser", _kaiser, "a Bessel function: I0(beta √(1 - x²)) / I0(beta).", {"beta": "the larger, the narrower."}),
     ("nuttall", _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), "the sum of three cosines.", {}),
 ]

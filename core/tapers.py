@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,25 @@ from .types import Array
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
+HANN = (0.5, 0.5)
+BLACKMAN = (0.42, 0.5, 0.08)
+
+
+def cosine_sum(t: Array, weights: Iterable[float]) -> Array:
+    """Return Σ (-1)^i weights[i] cos(2πi·t); ``t`` goes from 0 to 1."""
+    angle = 2 * np.pi * t
+    return np.asarray(sum((-1) ** i * weight * np.cos(i * angle) for i, weight in enumerate(weights)))
+
+
+def triangle(t: Array) -> Array:
+    """Return a line from 0 at the ends to 1 in the middle."""
+    return 1 - np.abs(2 * t - 1)
+
+
+def bessel(t: Array, beta: float) -> Array:
+    """Return I0(beta √(1 - x²)) / I0(beta); x goes from -1 to 1 (J. Kaiser 1974)."""
+    return np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta)
+
 
 @operation
 def hann_window(
@@ -26,7 +45,7 @@ def hann_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """One arch of a cosine; ``periodic`` leaves out the last of ``window_length + 1`` points."""
-    return _window(lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t), window_length, periodic, dtype, device, requires_grad)
+    return _window(lambda t: cosine_sum(t, HANN), window_length, periodic, dtype, device, requires_grad)
 
 
 @operation
@@ -41,9 +60,7 @@ def hamming_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """``alpha - beta * cos``: an arch that does not quite come down to 0."""
-    return _window(
-        lambda t: alpha - beta * np.cos(2 * np.pi * t), window_length, periodic, dtype, device, requires_grad
-    )
+    return _window(lambda t: cosine_sum(t, (alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
 @operation
@@ -57,7 +74,7 @@ def blackman_window(
 ) -> Tensor:
     """An arch of two cosines, which fades out more smoothly."""
     return _window(
-        lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t),
+        lambda t: cosine_sum(t, BLACKMAN),
         window_length,
         periodic,
         dtype,
@@ -76,7 +93,7 @@ def bartlett_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle."""
-    return _window(lambda t: 1 - np.abs(2 * t - 1), window_length, periodic, dtype, device, requires_grad)
+    return _window(triangle, window_length, periodic, dtype, device, requires_grad)
 
 
 @operation
@@ -91,7 +108,7 @@ def kaiser_window(
 ) -> Tensor:
     """A Bessel function; the larger ``beta``, the narrower."""
     return _window(
-        lambda t: np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta),
+        lambda t: bessel(t, beta),
         window_length,
         periodic,
         dtype,
