@@ -79,7 +79,7 @@ def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):
 
 
 def test_messages_leave_while_the_context_ends(pair):
-    """Whoever sends in a context that ends meanwhile either reached its worker before, or sends outside of it."""
+    """A message of a context that ends meanwhile either reached its worker before, or is sent outside of it."""
     contexts = contexts_of(pair[0])
     for _ in range(200):
         context = contexts.create()

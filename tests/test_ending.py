@@ -1,4 +1,4 @@
-"""What must end, ends: whatever callees, exceptions and callbacks do, and when the agent is closed meanwhile."""
+"""Ends of what must end: whatever callees, exceptions and callbacks do, and when the agent is closed meanwhile."""
 
 import asyncio
 import contextvars
@@ -160,7 +160,7 @@ def test_two_threads_may_wait_for_the_last_acknowledgement(cluster, monkeypatch)
 
 
 def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
-    """What is due is looked up by the ticker, by readers and by shutdown at the same time."""
+    """The ticker, readers and shutdown look up what is due at the same time."""
     unlocked = []
 
     def next_due(queue, original=ControlQueue.next_due):

@@ -1,4 +1,4 @@
-"""What waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
+"""A frame that waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
 
 import struct
 

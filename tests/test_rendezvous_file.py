@@ -48,7 +48,7 @@ def test_a_finished_meeting_is_not_entered_again(path):
 
 
 def test_lines_of_somebody_else_are_refused(path):
-    """Whoever may write into the file could put an address of its own in the place of a worker's."""
+    """A stranger who may write into the file could put an address of its own in the place of a worker's."""
     line = json.dumps({"world_size": 2, "worker": json_format.MessageToDict(worker(1))})
     other = sign(b"another secret of the same kind", PURPOSE, line.encode()).hex()
     for mac in ("", "0" * 64, other):

@@ -1,4 +1,4 @@
-"""What a worker reports to its launcher, and who may."""
+"""Reports of a worker to its launcher, and who may write them."""
 
 import os
 
