@@ -93,9 +93,8 @@ class Agent:
         # From where nothing else may be done, a finalizer for one: quick actions for the thread of the waker, and (from
         # `wake_by`) when it must tick.
         self.soon: SimpleQueue[Note] = SimpleQueue()
-        self._may_close = [
-            True
-        ]  # taken by the one who closes; a signal handler could find a lock held by its own thread
+        # Taken by the one who closes; a signal handler could find a lock held by its own thread.
+        self._may_close = [True]
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
         self.process_id = os.getpid()
         self.rpc_timeout = self.options.rpc_timeout
@@ -104,9 +103,8 @@ class Agent:
         self.reference_types: tuple[type, ...] = ()
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_close: list[Callable[[], None]] = []
-        self.on_expelled: list[
-            Callable[[str], None]
-        ] = []  # called with the reason, when the job counts this worker as lost
+        # Called with the reason, when the job counts this worker as lost.
+        self.on_expelled: list[Callable[[str], None]] = []
         self.record = self._make_record()
         self.peers = Peers([], self.record)
         self.secret = job_secret() if secret is None else check_secret(secret, "secret=")

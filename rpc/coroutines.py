@@ -73,7 +73,5 @@ async def _complete(coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -
     else:
         complete_once(outcome, value)
     finally:
-        del (
-            coroutine,
-            outcome,
-        )  # an error's traceback holds this frame: outcome -> error -> frame -> outcome would be a cycle
+        # An error's traceback holds this frame: outcome -> error -> frame -> outcome would be a cycle.
+        del coroutine, outcome

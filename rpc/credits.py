@@ -122,9 +122,8 @@ class Window:
 
     def _note_returned(self, used: Amount) -> None:
         self._returned = used
-        self._spare_bytes = (
-            used.bytes + self.limit.bytes // 2
-        )  # counts of what was sent: then half of the window is full
+        # Counts of what was sent at which half of the window is full.
+        self._spare_bytes = used.bytes + self.limit.bytes // 2
         self._spare_messages = used.messages + self.limit.messages // 2
 
     def _fits(self, size: int) -> bool:
