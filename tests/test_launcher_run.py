@@ -396,7 +396,7 @@ def test_a_job_whose_output_nobody_reads_any_more_ends(job):
 
 def test_ctrl_c_is_told_in_four_lines_and_tracebacks_are_in_the_logs(job, tmp_path):
     process = job(
-        "print('waiting', flush=True)\ntry:\n    while True: signal.pause()\nfinally: print('tidied')", "-n", "3"
+        "try:\n    print('waiting', flush=True)\n    while True: signal.pause()\nfinally: print('tidied')", "-n", "3"
     )
     read_until(process, 3, "waiting")
     process.send_signal(signal.SIGINT)
