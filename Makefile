@@ -17,7 +17,7 @@ PEER ?=
 demo: .venv/installed      ## one parameter server, two trainers, real digits
 	@$(BIN)/telegrad demo
 
-test: .venv/installed      ## every test; TESTS narrows it: make test TESTS="tests/test_futures.py -x"
+test: .venv/installed      ## every test; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
 	@$(BIN)/python -m pytest $(TESTS)
 
 check: .venv/dev           ## ruff, mypy --strict, generated code is fresh

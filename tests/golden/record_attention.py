@@ -1,4 +1,4 @@
-"""Records PyTorch's attention and transformers, for tests/test_attention.py. Needs torch, which nothing else here does.
+"""Records PyTorch's attention and transformers, for tests/nn/test_attention.py. Needs torch, which nothing else here does.
 
 python tests/golden/record_attention.py
 """

@@ -1,4 +1,4 @@
-"""Records PyTorch's densities, entropies, moments and divergences, for tests/test_distributions.py. Needs torch.
+"""Records PyTorch's densities, entropies, moments and divergences, for tests/distributions/test_distributions.py. Needs torch.
 
 python tests/golden/record_distributions.py
 """

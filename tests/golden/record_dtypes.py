@@ -1,4 +1,4 @@
-"""Records PyTorch's type promotion, for tests/test_dtypes.py. Needs torch, which nothing else does.
+"""Records PyTorch's type promotion, for tests/core/test_dtypes.py. Needs torch, which nothing else does.
 
 python tests/golden/record_dtypes.py
 """

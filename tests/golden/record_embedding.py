@@ -1,4 +1,4 @@
-"""Records embeddings, bags and sparse tensors of torch, for tests/test_embedding.py and test_sparse.py. Needs torch.
+"""Records torch's embeddings, bags and sparse tensors, for tests/nn/test_embedding.py and tests/core/test_sparse.py.
 
 python tests/golden/record_embedding.py
 """

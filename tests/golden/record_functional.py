@@ -1,4 +1,4 @@
-"""Records values and gradients of torch.nn.functional, for tests/test_nn_golden.py. Needs torch, which nothing else does.
+"""Records values and gradients of torch.nn.functional, for tests/nn/test_golden.py. Needs torch, which nothing else does.
 
 python tests/golden/record_functional.py
 """

@@ -2,7 +2,7 @@
 
 python tests/golden/record_functions.py
 
-For tests/test_nn_layers_golden.py: made by the means of record_layers.py, and written beside what that writes.
+For tests/nn/test_layers_golden.py: made by the means of record_layers.py, and written beside what that writes.
 """
 
 from record_layers import C, P, case, classes, fixed, given, signs, write, x

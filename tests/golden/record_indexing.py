@@ -1,4 +1,4 @@
-"""Records indexing, gathering and scattering, for tests/test_expressions_golden.py.
+"""Records indexing, gathering and scattering, for tests/core/test_expressions_golden.py.
 
 python tests/golden/record_indexing.py
 """

@@ -1,4 +1,4 @@
-"""Records what torch's modules and functions compute, and their gradients, for tests/test_nn_layers_golden.py. Needs torch.
+"""Records what torch's modules and functions compute, and their gradients, for tests/nn/test_layers_golden.py. Needs torch.
 
 python tests/golden/record_layers.py
 

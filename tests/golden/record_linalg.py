@@ -1,4 +1,4 @@
-"""Records linear algebra, for tests/test_expressions_golden.py.
+"""Records linear algebra, for tests/core/test_expressions_golden.py.
 
 python tests/golden/record_linalg.py
 """

@@ -1,4 +1,4 @@
-"""Records values and gradients of element-wise operations, for tests/test_ops_golden.py. Needs torch, which nothing else does.
+"""Records values and gradients of element-wise operations, for tests/core/test_ops_golden.py. Needs torch.
 
 python tests/golden/record_ops_elementwise.py
 """

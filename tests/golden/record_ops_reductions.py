@@ -1,4 +1,4 @@
-"""Records values and gradients of reductions, sorting and counting, for tests/test_ops_golden.py. Needs torch.
+"""Records values and gradients of reductions, sorting and counting, for tests/core/test_ops_golden.py. Needs torch.
 
 python tests/golden/record_ops_reductions.py
 """

@@ -1,4 +1,4 @@
-"""Records where PyTorch's optimizers go, for tests/test_optim_golden.py. Needs torch, which nothing else here does.
+"""Records where PyTorch's optimizers go, for tests/optim/test_optim_golden.py. Needs torch, which nothing else here does.
 
 python tests/golden/record_optimizers.py
 """

@@ -1,4 +1,4 @@
-"""Records how PyTorch prints tensors, for tests/test_printing.py. Needs torch, which nothing else does.
+"""Records how PyTorch prints tensors, for tests/core/test_printing.py. Needs torch, which nothing else does.
 
 python tests/golden/record_printing.py
 """

@@ -1,4 +1,4 @@
-"""Records PyTorch's recurrent layers and cells, for tests/test_recurrent.py. Needs torch, which nothing else here does.
+"""Records PyTorch's recurrent layers and cells, for tests/nn/test_recurrent.py. Needs torch, which nothing else here does.
 
 python tests/golden/record_recurrent.py
 """

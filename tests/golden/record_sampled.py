@@ -1,4 +1,4 @@
-"""Records sampled functions, parts of numbers, ``special`` and what is written through views, for test_expressions_golden.py.
+"""Records sampled functions, parts of numbers, ``special`` and writes through views, for core/test_expressions_golden.py.
 
 python tests/golden/record_sampled.py
 """

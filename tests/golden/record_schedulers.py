@@ -1,4 +1,4 @@
-"""Records the learning rates and momenta of PyTorch's schedulers, for tests/test_lr_scheduler.py. Needs torch.
+"""Records the learning rates and momenta of PyTorch's schedulers, for tests/optim/test_lr_scheduler.py. Needs torch.
 
 python tests/golden/record_schedulers.py
 """

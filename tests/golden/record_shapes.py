@@ -1,4 +1,4 @@
-"""Records shape operations, for tests/test_expressions_golden.py.
+"""Records shape operations, for tests/core/test_expressions_golden.py.
 
 python tests/golden/record_shapes.py
 """

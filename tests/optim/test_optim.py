@@ -1,0 +1,306 @@
+"""Optimizers: groups, state, stepping in place and by replacement. Their arithmetic is in tests/optim/test_optim_golden.py."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from telegrad import nn, optim
+from telegrad.core import autograd, from_numpy, no_grad, tensor, zeros
+from telegrad.core.errors import AutogradError
+from telegrad.optim import lr_scheduler
+
+EVERY = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad]
+
+
+def parameter(*values, dtype="float64"):
+    return tensor(np.array(values, dtype), requires_grad=True)
+
+
+def test_parameters_without_gradient_stay():
+    used, unused = parameter(1.0), parameter(1.0)
+    optimizer = optim.Adam([used, unused])
+    (used * 2).sum().backward()
+    optimizer.step()
+    assert used.item() != 1 and unused.item() == 1 and unused not in optimizer.state
+    optimizer.step_with({})
+    assert unused.item() == 1
+
+
+def test_a_step_returns_what_the_closure_returned():
+    weight = parameter(3.0)
+    optimizer = optim.SGD([weight], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (weight * weight).sum()
+        loss.backward()
+        return loss
+
+    with no_grad():
+        loss = optimizer.step(closure)
+    assert loss.item() == 9 and np.isclose(weight.item(), 2.4)
+    assert optimizer.step() is None
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_backward_under_way(kind, replace):
+    weight, x = parameter(2.0), parameter(5.0)
+    optimizer = kind([weight], lr=0.5)
+    before = weight.detach().numpy()
+    loss = (weight * x).sum()
+    optimizer.step_with({weight: tensor(np.ones(1))}, replace=replace)
+    assert weight.item() != 2
+    if replace:
+        assert before[0] == 2 and not np.shares_memory(before, weight.detach().numpy())
+        assert autograd.grad(loss, x)[0].item() == 2, "the backward sees the value that the forward saw"
+    else:
+        assert np.shares_memory(before, weight.detach().numpy())
+        with pytest.raises(AutogradError, match="modified"):
+            autograd.grad(loss, x)
+
+
+def test_a_local_step_is_in_place():
+    weight, x = parameter(2.0), parameter(5.0)
+    loss = (weight * x).sum()
+    loss.backward(retain_graph=True)
+    version = weight._version
+    optim.SGD([weight]).step()
+    assert weight._version > version
+    with pytest.raises(AutogradError, match="modified"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1, "maximize": True}])
+def test_gradients_stay_as_they_are(kind, options):
+    weight = parameter(2.0, 3.0)
+    grad = np.array([1.0, -1.0])
+    optimizer = kind([weight], **options)
+    if kind is optim.SGD:
+        optimizer.param_groups[0]["momentum"] = 0.9
+    for _ in range(3):
+        optimizer.step_with({weight: grad})
+        weight.grad = tensor(grad)
+        optimizer.step()
+        assert grad.tolist() == weight.grad.tolist() == [1, -1]
+
+
+def test_a_step_leaves_the_dtype():
+    for kind in EVERY:
+        weight = parameter(1.0, 2.0, dtype="float32")
+        optimizer = kind([weight])
+        optimizer.step_with({weight: np.ones(2)})
+        weight.grad = tensor(np.ones(2, "float32"))
+        optimizer.step()
+        assert weight.dtype == np.float32
+        assert all(t.dtype == np.float32 for t in optimizer.state[weight].values() if not isinstance(t, int))
+
+
+def test_a_gradient_of_another_shape_updates_nothing():
+    first, second = parameter(1.0), parameter(1.0, 2.0)
+    optimizer = optim.SGD([first, second], lr=1)
+    with pytest.raises(ValueError, match=r"gradient of shape \(3,\) does not fit a parameter of shape \(2,\)"):
+        optimizer.step_with({first: np.ones(1), second: np.ones(3)})
+    assert first.item() == 1
+
+
+def test_zero_grad():
+    weight = parameter(1.0)
+    optimizer = optim.SGD([weight])
+    (weight * 2).sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert weight.grad.tolist() == [0]
+    optimizer.zero_grad()
+    assert weight.grad is None
+
+
+def test_groups_have_options_of_their_own():
+    slow, fast = parameter(1.0), parameter(1.0)
+    optimizer = optim.SGD([{"params": slow}, {"params": [fast], "lr": 0.5}], lr=0.1)
+    optimizer.step_with({slow: np.ones(1), fast: np.ones(1)})
+    assert slow.item() == 0.9 and fast.item() == 0.5
+    late = parameter(1.0)
+    optimizer.add_param_group({"params": [("late", late)], "lr": 0.25})
+    optimizer.param_groups[0]["lr"] = 1.0
+    optimizer.step_with({late: np.ones(1), slow: np.ones(1)})
+    assert late.item() == 0.75 and np.isclose(slow.item(), -0.1)
+    assert optimizer.param_groups[2]["param_names"] == ["late"]
+    assert "Parameter Group 2" in repr(optimizer) and "lr: 0.25" in repr(optimizer)
+
+
+def test_named_parameters():
+    net = nn.Linear(2, 1)
+    optimizer = optim.SGD(net.named_parameters(), lr=0.1)
+    assert optimizer.param_groups[0]["param_names"] == ["weight", "bias"]
+    assert optimizer.param_groups[0]["params"][0] is net.weight
+
+
+W = parameter(1.0)
+
+
+@pytest.mark.parametrize(
+    "act, error, message",
+    [
+        (lambda: optim.SGD(W), TypeError, "one tensor; put it in a list"),
+        (lambda: optim.SGD([]), ValueError, "params is empty"),
+        (lambda: optim.SGD([W, 3]), TypeError, r"params\[1\] must be a tensor, not int"),
+        (lambda: optim.SGD([W * 2]), ValueError, r"params\[0\] is the result of a recorded operation"),
+        (lambda: optim.SGD([W, W]), ValueError, r"params\[1\], of shape \(1,\), is in the optimizer already"),
+        (lambda: optim.SGD([{"params": {W}}]), TypeError, "a set of parameters has no order"),
+        (lambda: optim.SGD([W]).add_param_group([W]), TypeError, "must be a dict, not list"),
+        (lambda: optim.SGD([W], lr=-1), ValueError, "lr must be at least 0, and you gave -1"),
+        (lambda: optim.SGD([W], momentum=-1), ValueError, "momentum must be at least 0"),
+        (lambda: optim.SGD([W], nesterov=True), ValueError, "nesterov needs momentum above 0 and dampening 0"),
+        (lambda: optim.SGD([W], differentiable=True), ValueError, "differentiable=False"),
+        (lambda: optim.Adam([W], betas=(0.9, 1.0)), ValueError, r"betas\[1\] must be at least 0 and below 1"),
+        (lambda: optim.Adam([W], eps=float("nan")), ValueError, "eps must be at least 0, and you gave nan"),
+        (lambda: optim.AdamW([W], weight_decay=-1), ValueError, "weight_decay must be at least 0"),
+        (lambda: optim.Adagrad([W], lr_decay=-1), ValueError, "lr_decay must be at least 0"),
+        (lambda: optim.Adam([W]).load_state_dict(optim.Adam([W, parameter(1.0)]).state_dict()), ValueError, r"\[2\]"),
+        (lambda: optim.Optimizer([W], {}).step_with({W: np.ones(1)}), NotImplementedError, "must define update"),
+    ],
+)
+def test_misuse_is_told(act, error, message):
+    with pytest.raises(error, match=message):
+        act()
+
+
+def stepped(kind=optim.Adam, **options):
+    weights = [parameter(1.0, 2.0), parameter(3.0)]
+    optimizer = kind(weights, **options)
+    optimizer.step_with({weights[1]: np.ones(1)})
+    return weights, optimizer
+
+
+def test_state_dicts_number_the_parameters():
+    _, optimizer = stepped(lr=0.1)
+    state = optimizer.state_dict()
+    assert list(state["state"]) == [1] and state["state"][1]["step"] == 1
+    assert state["param_groups"][0]["params"] == [0, 1] and state["param_groups"][0]["lr"] == 0.1
+
+
+def test_loading_copies_the_state():
+    (_, weight), optimizer = stepped(lr=0.1)
+    single = [parameter(1.0, 2.0, dtype="float32"), parameter(3.0, dtype="float32")]
+    other = optim.Adam(single)
+    other.load_state_dict(optimizer.state_dict())
+    assert other.param_groups[0]["lr"] == 0.1 and other.param_groups[0]["params"] == single
+    average = other.state[single[1]]["exp_avg"]
+    assert average.dtype == np.float32 and average is not optimizer.state[weight]["exp_avg"]
+
+
+def test_loading_a_state_that_does_not_fit():
+    _, optimizer = stepped()
+    other = optim.Adam([parameter(1.0), parameter(1.0, 2.0)])
+    with pytest.raises(ValueError, match=r"state 'exp_avg' of parameter 1 has shape \(1,\), and the parameter \(2,\)"):
+        other.load_state_dict(optimizer.state_dict())
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda both: pickle.loads(pickle.dumps(both))])
+def test_copies_keep_their_state(duplicate):
+    (_, weight), optimizer = duplicate(stepped())
+    assert optimizer.param_groups[0]["params"][1] is weight
+    assert optimizer.state[weight]["step"] == 1
+    before = weight.item()
+    optimizer.step_with({weight: np.ones(1)})
+    assert weight.item() != before and optimizer.state[weight]["step"] == 2
+
+
+def test_zero_dimensions_and_no_elements():
+    for kind in EVERY:
+        scalar, empty = tensor(np.array(2.0), requires_grad=True), tensor(zeros(0, 3), requires_grad=True)
+        optimizer = kind([scalar, empty], lr=0.1)
+        for replace in (True, False):
+            optimizer.step_with({scalar: np.array(1.0), empty: np.zeros((0, 3))}, replace=replace)
+        (scalar * scalar).backward()
+        optimizer.step()
+        assert scalar.shape == () and scalar.item() < 2
+
+
+def test_hooks_of_steps_and_states():
+    seen = []
+    _, optimizer = stepped()
+    handles = [
+        optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
+        optimizer.register_step_post_hook(lambda *_: seen.append("after")),
+        optimizer.register_state_dict_pre_hook(lambda _: seen.append("saving")),
+        optimizer.register_state_dict_post_hook(lambda _, state: {**state, "note": 1}),
+        optimizer.register_load_state_dict_pre_hook(lambda _, state: seen.append(state.pop("note"))),
+        optimizer.register_load_state_dict_post_hook(lambda _: seen.append("loaded")),
+        optimizer.register_step_pre_hook(lambda *_: seen.append("last")),
+    ]
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert seen == ["before", "last", "after", "saving", 1, "loaded"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert "note" not in optimizer.state_dict() and len(seen) == 6
+
+
+def test_a_hook_before_a_step_may_change_its_arguments():
+    weight = parameter(1.0)
+    optimizer = optim.SGD([weight], lr=1.0)
+    handle = optimizer.register_step_pre_hook(lambda me, args, kwargs: ((me, {weight: args[1][weight] * 2}), kwargs))
+    optimizer.step_with({weight: np.ones(1)})
+    assert weight.item() == -1
+    handle.remove()
+    optimizer.register_step_pre_hook(lambda *_: 3)
+    with pytest.raises(RuntimeError, match="in a pair; it returned 3"):
+        optimizer.step()
+
+
+def test_copies_have_no_hooks():
+    optimizer = optim.SGD([parameter(1.0)])
+    seen = []
+    optimizer.register_step_pre_hook(lambda *_: seen.append(1))
+    lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+    for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        other.step()
+        other.register_step_post_hook(lambda *_: None)
+    assert seen == []
+
+
+def test_schedulers_and_optimizers_make_no_cycle():
+    optimizer = optim.SGD([parameter(1.0)])
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.9)
+    gone = weakref.ref(scheduler), weakref.ref(optimizer)
+    gc.disable()
+    try:
+        del scheduler, optimizer
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_hook_can_be_put_in_front():
+    seen = []
+    _, optimizer = stepped()
+    optimizer.register_state_dict_pre_hook(lambda _: seen.append(1))
+    optimizer.register_state_dict_pre_hook(lambda _: seen.append(0), prepend=True)
+    optimizer.state_dict()
+    assert seen == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.RMSprop, optim.Adadelta, optim.Adagrad])
+def test_large_and_strided_parameters_are_updated_whole(kind):
+    rng = np.random.default_rng(0)
+    values, gradients = rng.normal(size=(300, 301)), rng.normal(size=(300, 301))  # several blocks
+    options = {"momentum": 0.9} if kind is optim.SGD else {}
+    ends = []
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        parameter_ = tg_tensor(layout(values))
+        optimizer = kind([parameter_], **options)
+        for _ in range(3):
+            parameter_.grad = tensor(gradients)
+            optimizer.step()
+        ends.append(parameter_.detach().numpy())
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-14)
+
+
+def tg_tensor(array):
+    return from_numpy(array.copy(order="K")).requires_grad_()

@@ -1,0 +1,64 @@
+"""Everything that trains has recorded numbers of PyTorch in tests/golden, read off the files themselves."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+import telegrad as tg
+from telegrad import distributions, nn, optim
+
+# What a case says of what it is about, under these keys: a name, an expression, or a list that begins with a name.
+ABOUT = {"name", "function", "layer", "cell", "optimizer", "expression", "case"}
+CONTAINER = "a container: it computes nothing itself"
+BASE = "a base class"
+CHANCE = "by chance, in training; there is nothing else to it"
+EXEMPT = {
+    **dict.fromkeys(("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"), CONTAINER),
+    **dict.fromkeys(("Module", "RNNBase", "Optimizer", "LRScheduler", "Distribution", "Transform"), BASE),
+    **dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"), "a tensor"),
+    **{name: "becomes an ordinary layer" for name in vars(nn) if name.startswith("Lazy")},
+    **dict.fromkeys(("Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "gumbel_softmax"), CHANCE),
+    "StateDictError": "an error",
+    "LinAlgError": "an error",
+}
+
+
+def words(value):
+    """The names that a golden file speaks of."""
+    if isinstance(value, list):
+        return set().union(*map(words, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set().union(*map(words, value.values()))
+    for key in ABOUT & value.keys():
+        about = value[key][0] if isinstance(value[key], list) else value[key]
+        found.update(re.findall(r"\w+", str(about)))
+    return found
+
+
+RECORDED = set().union(
+    *(words(json.loads(path.read_text())) for path in (Path(__file__).parents[1] / "golden").glob("*.json"))
+)
+OFFERED = {
+    "modules": [name for name, value in vars(nn).items() if inspect.isclass(value)],
+    "functions": [name for name, value in vars(nn.functional).items() if callable(value)],
+    "optimizers": [name for name, value in vars(optim).items() if inspect.isclass(value)],
+    "schedulers": [name for name, value in vars(optim.lr_scheduler).items() if inspect.isclass(value)],
+    "distributions": [name for name, value in vars(distributions).items() if inspect.isclass(value)],
+    "linear algebra": tg.linalg.__all__,
+}
+
+
+@pytest.mark.parametrize("room", OFFERED)
+def test_everything_is_recorded(room):
+    missing = set(OFFERED[room]) - RECORDED - EXEMPT.keys()
+    assert not missing
+
+
+def test_exemptions_are_needed():
+    offered = {name for names in OFFERED.values() for name in names}
+    unknown, recorded = EXEMPT.keys() - offered, EXEMPT.keys() & RECORDED
+    assert not unknown
+    assert not recorded

@@ -1,0 +1,263 @@
+"""Exceptions of the callee: the caller gets their own type, their message, and the remote traceback as the cause."""
+
+import errno
+import sys
+import threading
+import traceback
+
+import pytest
+import telegrad as tg
+from telegrad import rpc
+from telegrad.core.errors import RemoteError, RpcTimeoutError, SerializationError, UnknownWorkerError, WorkerLostError
+from telegrad.rpc.wire.failures import RemoteTraceback
+
+
+class Custom(Exception):
+    pass
+
+
+class TwoArguments(Exception):
+    """Its constructor does not take what ``args`` holds."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code}: {text}")
+        self.code = code
+
+
+class KeywordOnly(Exception):
+    def __init__(self, *, code):
+        super().__init__(code)
+        self.code = code
+
+
+class Unpicklable(Exception):
+    def __init__(self, text):
+        super().__init__(text)
+        self.lock = threading.Lock()
+
+
+class UnpicklableArgument(Exception):
+    def __str__(self):
+        return "holds a lock"
+
+
+class BadText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+class BadReduce(Exception):
+    def __reduce__(self):
+        raise RuntimeError("no pickle")
+
+
+class ExplodesWhenUnpickled(Exception):
+    def __reduce__(self):
+        return explode, ()
+
+
+class Base(BaseException):
+    pass
+
+
+def explode():
+    raise ValueError("unpickled")
+
+
+def throw(error):
+    raise error
+
+
+def make_and_throw(kind, *args, **kwargs):
+    raise kind(*args, **kwargs)
+
+
+def chained():
+    try:
+        int("x")
+    except ValueError as error:
+        raise Custom("outer") from error
+
+
+def throw_group():
+    raise ExceptionGroup("several", [ValueError("one"), Custom("two")])  # noqa: F821
+
+
+def local_class():
+    class Local(Exception):
+        pass
+
+    raise Local("from inside a function")
+
+
+def raised(function, *args, **kwargs):
+    """What a call raises, whichever way it is made."""
+    with pytest.raises(BaseException) as first:
+        rpc.rpc_sync("b", function, args, kwargs)
+    future = rpc.rpc_async("b", function, args, kwargs)
+    with pytest.raises(type(first.value)):
+        future.wait()
+    assert type(future.exception()) is type(first.value)
+    with rpc.remote("b", function, args, kwargs) as reference, pytest.raises(type(first.value)) as third:
+        reference.to_here()
+    assert str(third.value) == str(first.value)
+    return first.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("v"),
+        KeyError("k"),
+        OSError(errno.ENOENT, "no such file", "name"),
+        UnicodeDecodeError("utf8", b"x", 0, 1, "reason"),
+        StopIteration(3),
+        Custom("c", 2),
+        Custom(),
+        ImportError("i", name="module"),
+        RpcTimeoutError("late"),
+        UnknownWorkerError("who"),
+        WorkerLostError("gone", "z"),
+        SerializationError("s"),
+        AssertionError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_exception_keeps_its_type_and_message(workers, error):
+    received = raised(throw, error)
+    assert type(received) is type(error)
+    assert str(received) == str(error)
+    assert received.args == error.args
+    assert received.__dict__ == error.__dict__
+    cause = received.__cause__
+    assert isinstance(cause, RemoteTraceback)
+    assert cause.worker == "b"
+    assert "on worker 'b'" in str(cause)
+    assert "in throw" in str(cause)
+
+
+def test_what_the_user_sees_names_worker_and_line(workers):
+    received = raised(throw, Custom("c"))
+    text = "".join(traceback.format_exception(received))
+    assert "on worker 'b':\nTraceback (most recent call last):" in text
+    assert "tests/rpc/test_errors.py" in text
+    assert "serving.py" not in text  # how the callee got to the function says nothing to its author
+    assert "Custom: c" in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "kwargs", "text"),
+    [(TwoArguments, (3, "text"), {}, "3: text"), (KeywordOnly, (), {"code": 3}, "3")],
+)
+def test_a_constructor_with_its_own_arguments_is_no_hindrance(workers, kind, args, kwargs, text):
+    received = raised(make_and_throw, kind, *args, **kwargs)
+    assert type(received) is kind
+    assert received.code == 3
+    assert str(received) == text
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "words"),
+    [
+        (make_and_throw, (Unpicklable, "u"), r"Unpicklable on worker 'b': u"),
+        (lambda: throw(UnpicklableArgument(threading.Lock())), (), "UnpicklableArgument on worker 'b'"),
+        (make_and_throw, (SystemExit, 3), "SystemExit on worker 'b': 3"),
+        (sys.exit, (4,), "SystemExit on worker 'b': 4"),
+        (make_and_throw, (KeyboardInterrupt,), "KeyboardInterrupt on worker 'b'"),
+        (make_and_throw, (GeneratorExit,), "GeneratorExit on worker 'b'"),
+        (make_and_throw, (Base, "base"), "Base on worker 'b': base"),
+    ],
+)
+def test_what_cannot_be_rebuilt_is_a_remote_error_that_says_the_same(workers, function, args, words):
+    received = raised(function, *args)
+    assert type(received) is RemoteError
+    with pytest.raises(RemoteError, match=words):
+        raise received
+    assert isinstance(received.__cause__, RemoteTraceback)
+    assert rpc.rpc_sync("b", len, ("ab",)) == 2  # it goes on
+
+
+@pytest.mark.parametrize("kind", [BadReduce, ExplodesWhenUnpickled, BadText])
+def test_an_exception_whose_own_methods_fail(workers, kind):
+    with pytest.raises(kind) as received:
+        rpc.rpc_sync("b", make_and_throw, (kind, "text"))
+    assert received.value.args == ("text",)
+    assert isinstance(received.value.__cause__, RemoteTraceback)
+
+
+def test_a_chain_of_exceptions_is_in_the_traceback(workers):
+    received = raised(chained)
+    assert type(received) is Custom
+    text = str(received.__cause__)
+    assert "invalid literal for int()" in text
+    assert "direct cause" in text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exception groups came with 3.11")
+def test_an_exception_group(workers):
+    received = raised(throw_group)
+    assert type(received) is ExceptionGroup  # noqa: F821
+    assert [str(error) for error in received.exceptions] == ["one", "two"]
+    assert type(received.exceptions[1]) is Custom
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes came with 3.11")
+def test_notes_travel(workers):
+    error = Custom("c")
+    error.add_note("a note")
+    assert raised(throw, error).__notes__ == ["a note"]
+
+
+def test_an_exception_of_a_local_class(workers):
+    with pytest.raises(Exception, match="from inside a function") as received:
+        rpc.rpc_sync("b", local_class)
+    assert type(received.value).__name__ == "Local"
+    assert isinstance(received.value.__cause__, RemoteTraceback)
+
+
+def relay(route, error):
+    if not route:
+        raise error
+    rpc.rpc_sync(route[0], relay, (route[1:], error))
+
+
+def test_an_exception_from_far_tells_every_station(workers):
+    with pytest.raises(Custom) as far:
+        rpc.rpc_sync("b", relay, (["c", "a"], Custom("far")))
+    text = "".join(traceback.format_exception(far.value))
+    for worker in "abc":
+        assert f"on worker {worker!r}:" in text
+
+
+def test_an_error_at_oneself(workers):
+    with pytest.raises(Custom) as own:
+        rpc.rpc_sync("a", throw, (Custom("own"),))
+    assert own.value.__cause__.worker == "a"
+
+
+def test_a_future_raises_the_same_error_again(workers):
+    future = rpc.rpc_async("b", throw, (Custom("again"),))
+    for _ in range(3):
+        with pytest.raises(Custom, match="again"):
+            future.wait()
+    assert type(future.exception()) is Custom
+    assert type(future.then(lambda same: same.exception()).wait()) is Custom
+
+
+@pytest.mark.parametrize("function", [throw])
+def test_wait_all_over_calls(workers, function):
+    gate = tg.futures.Future()
+    Gate.future = gate
+    futures = [rpc.rpc_async("c", pass_gate), rpc.rpc_async("b", function, (Custom("first"),))]
+    with pytest.raises(Custom, match="first"):
+        tg.futures.wait_all(futures)
+    gate.set_result(None)
+    futures[0].wait()
+
+
+class Gate:
+    future = None
+
+
+def pass_gate():
+    Gate.future.wait(30)

@@ -1,0 +1,76 @@
+"""A gRPC lane that closes says nothing, whatever goes on meanwhile: gRPC would show tracebacks of its own."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import grpc
+import pytest
+from telegrad import rpc
+from telegrad.rpc.extend import Agent
+from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
+
+METHOD = "/test/Stream"
+PROGRAM = Path(__file__).parents[1] / "programs" / "closing.py"
+
+
+def agent_on(lane, name="a", rank=0):
+    agent = Agent(name, rank, lanes=[lane], secret=b"known in one process")
+    agent.listen()
+    return agent
+
+
+def channel_to(agent):
+    return grpc.insecure_channel(agent.record.addresses[0].removeprefix("grpc://"))
+
+
+@pytest.mark.parametrize("how", ["exit", "shutdown", "interrupt"])
+def test_workers_that_close_under_load_write_nothing(how):
+    command = [sys.executable, str(PROGRAM), "--rounds", "2", "--hows", how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_stream_that_takes_a_while_to_end_is_waited_for(caplog):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def slow_to_end(_, context):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:  # its dialer is gone
+            await asyncio.sleep(0.2)
+            ended.set()
+
+    lane = GrpcLane()
+    lane.serve(METHOD, slow_to_end)
+    agent = agent_on(lane)
+    agent.start([agent.record])
+    with channel_to(agent) as channel:
+        call = channel.stream_stream(METHOD)(iter(()))
+        assert begun.wait(30)
+        call.cancel()
+    agent.close()
+    assert ended.is_set()
+    assert not caplog.records
+
+
+def test_a_bulk_stream_that_arrives_after_its_connection_is_no_strangers(until):
+    lane = GrpcLane()
+    a, b = agent_on(lane), agent_on(GrpcLane(), "b", 1)
+    for agent in (a, b):
+        agent.start([a.record, b.record])
+    with b.use():
+        assert rpc.rpc_sync("a", abs, (-1,)) == 1
+    (token, connection), *_ = lane._sessions.items()
+    b.close()
+    until(connection.over.done)
+    with channel_to(a) as channel:
+        assert list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, token)])) == []
+        assert a.refusals.counts() == {}
+        with pytest.raises(grpc.RpcError):
+            list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, "a stranger's")]))
+        assert a.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
+    a.close()

@@ -1,0 +1,384 @@
+"""How workers find one another, and every way in which they do not: a clear error, in time, where the user looks."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing, suppress
+from pathlib import Path
+
+import grpc
+import pytest
+from telegrad import rpc
+from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
+from telegrad.launcher.environment import job_environment, reserve_port
+from telegrad.rpc import agent as agent_module
+from telegrad.rpc.extend import open_agents
+from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
+
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch, tmp_path):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def port():
+    with closing(reserve_port()) as reserved:
+        return reserved.getsockname()[1]
+
+
+@pytest.fixture
+def meet(tmp_path, monkeypatch):
+    """``meet([arguments of programs/meet.py...])``: exit code and output of each process."""
+    script = str(Path(__file__).parents[1] / "programs" / "meet.py")
+    started = []
+
+    def run(*workers, **environment):
+        everybody = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+        for worker in workers:
+            own = worker.pop() if isinstance(worker[-1], dict) else {}
+            command = [sys.executable, script, *map(str, worker)]
+            started.append(
+                subprocess.Popen(
+                    command,
+                    env={**everybody, **environment, **own},
+                    text=True,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+        found = [process.communicate(timeout=60)[0] for process in started]
+        return [(process.returncode, output) for process, output in zip(started, found)]
+
+    yield run
+    for process in started:
+        with process:
+            process.kill()
+
+
+def start(name="w", rank=0, world_size=1, seconds=5.0, **options):
+    rpc.init_rpc(name, None, rank, world_size, rpc.GrpcRpcBackendOptions(init_timeout=seconds, **options))
+
+
+def refused(error, words, *args, **options):
+    with pytest.raises(error, match=words):
+        start(*args, **options)
+    assert open_agents() == []
+
+
+# -- ways that work
+
+
+@pytest.mark.parametrize("way", ["tcp", "file", "env"])
+def test_one_worker_alone(way, port, tmp_path, monkeypatch):
+    if way == "env":
+        for name, value in {**job_environment(1, port), "RANK": "0"}.items():
+            monkeypatch.setenv(name, value)
+    for _ in range(2):  # again, in the same process and at the same port
+        methods = {"tcp": f"tcp://localhost:{port}", "file": f"file://{tmp_path}/meeting", "env": "env://"}
+        start(init_method=methods[way])
+        assert rpc.rpc_sync("w", abs, (-1,)) == 1
+        rpc.shutdown()
+        (tmp_path / "meeting").unlink(missing_ok=True)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("way", ["tcp", "file"])
+def test_three_workers(way, meet, port, tmp_path):
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    for code, output in meet(*([f"w{rank}", rank, 3, method, 30] for rank in (2, 0, 1))):
+        assert code == 0, output
+        assert "met ['w0', 'w1', 'w2']" in output
+
+
+def test_rank_and_world_size_in_the_url(port):
+    start(rank=-1, world_size=None, init_method=f"tcp://127.0.0.1:{port}?rank=0&world_size=1")
+    assert rpc.get_worker_info().id == 0
+    rpc.shutdown()
+
+
+# -- ways that do not
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"rank": -1}, "rank is missing: pass rank= to init_rpc, or set RANK"),
+        ({"world_size": None}, "world_size is missing.*WORLD_SIZE"),
+        ({"rank": 3, "world_size": 2}, "rank=3 with world_size=2 makes no sense; ranks go from 0"),
+        ({"rank": 1, "world_size": 1}, "makes no sense"),
+        ({"world_size": 0}, "makes no sense"),
+        ({"init_method": "env://"}, "MASTER_ADDR is not set, which init_method='env://' needs.*telegrad run"),
+        ({"init_method": "tcp://127.0.0.1"}, "is none of env://, tcp://host:port and file:///path"),
+        ({"init_method": "tcp://127.0.0.1:x"}, "'x' is not a port"),
+        ({"init_method": "tcp://127.0.0.1:99999"}, "is not a port"),
+        ({"init_method": "tcp://8.8.8.8:80"}, "is not an address of this machine alone.*without TLS"),
+        ({"init_method": "http://x"}, "is none of"),
+        ({"init_method": "file://"}, "is none of"),
+        ({"init_method": "file:///no/such/folder/file"}, "cannot be used: No such file"),
+        ({"init_method": "file:///tmp"}, "cannot be used: Is a directory"),
+    ],
+)
+def test_arguments_that_make_no_sense(arguments, words, port):
+    refused(RendezvousError, words, **{"init_method": f"tcp://127.0.0.1:{port}", **arguments})
+
+
+def test_variables_that_make_no_sense(monkeypatch, port):
+    monkeypatch.setenv("RANK", "first")
+    refused(RendezvousError, "rank must be a number; RANK or the URL says 'first'", rank=-1)
+
+
+@pytest.mark.parametrize("keepalive", [1e9, float("inf")])
+def test_a_lane_may_never_ask_whether_a_peer_is_there(keepalive, port):
+    start(keepalive=keepalive, init_method=f"tcp://127.0.0.1:{port}")
+    assert rpc.rpc_sync("w", abs, (-1,)) == 1
+    rpc.shutdown()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 129, None, 3])
+def test_names(name, port):
+    refused(ValueError, "a worker's name is 1 to 128 letters", name, init_method=f"tcp://127.0.0.1:{port}")
+
+
+def test_options_that_make_no_sense(port):
+    for wrong in (
+        {"num_worker_threads": 0},
+        {"rpc_timeout": -1},
+        {"rpc_timeout": float("nan")},
+        {"init_timeout": 0},
+        {"keepalive": -1},
+        {"reconnect_timeout": "x"},
+    ):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            rpc.GrpcRpcBackendOptions(**wrong)
+    refused(ValueError, "lanes= names 'pigeon', which is not a lane", lanes=["grpc", "pigeon"], init_method="file:///x")
+    with pytest.raises(TypeError, match="must be GrpcRpcBackendOptions"):
+        rpc.init_rpc("w", None, 0, 1, rpc.RpcBackendOptions())
+    with pytest.raises(ValueError, match="backend must be one of"):
+        rpc.init_rpc("w", "tensorpipe", 0, 1)
+
+
+def test_a_port_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        refused(
+            RendezvousError,
+            f"cannot listen at 127.0.0.1:{number}.*choose another",
+            init_method=f"tcp://127.0.0.1:{number}",
+        )
+
+
+def test_nobody_at_the_meeting(port):
+    words = rf"rank 0 did not answer at 127.0.0.1:{port} within 0.3 s .*is it running"
+    refused(RendezvousError, words, "w", 1, 2, 0.3, init_method=f"tcp://127.0.0.1:{port}")
+
+
+def test_somebody_else_at_the_meeting():
+    """A server that is none of ours: it takes the connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        method = f"tcp://127.0.0.1:{stranger.getsockname()[1]}"
+        refused(RendezvousError, "rank 0 did not answer", "w", 1, 2, 0.5, init_method=method)
+
+
+@pytest.mark.parametrize("way", ["tcp", "file"])
+def test_who_did_not_come_is_named(way, port, tmp_path):
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    words = "did not fill within 0.3 s: 1 of 4 workers came; ranks 1, 2, 3 did not"
+    refused(RendezvousError, words, "w", 0, 4, 0.3, init_method=method)
+
+
+def test_a_file_that_is_no_meeting(tmp_path):
+    (tmp_path / "meeting").write_text("something else\n")
+    refused(RendezvousError, "holds something else", "w", 0, 2, 0.5, init_method=f"file://{tmp_path}/meeting")
+    assert (tmp_path / "meeting").read_text() == "something else\n"
+
+
+def test_a_file_of_a_finished_meeting(tmp_path):
+    start(init_method=f"file://{tmp_path}/meeting")
+    rpc.shutdown()
+    refused(RendezvousError, "holds a finished rendezvous; delete it", init_method=f"file://{tmp_path}/meeting")
+
+
+CONTRADICTIONS = {
+    "name": (["same", 0, 2], ["same", 1, 2], "worker 'same' .*has the name of rank"),
+    "rank": (["w0", 0, 3], ["w1", 1, 3], ["w2", 1, 3], "both have rank 1"),
+    "world size": (["w0", 0, 2], ["w1", 1, 3], "says world_size=3, others say 2"),
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+@pytest.mark.parametrize("way", ["tcp", "file"])
+def test_contradictions_are_told_to_everybody(way, what, meet, port, tmp_path):
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    *workers, words = CONTRADICTIONS[what]
+    outcomes = meet(*([*worker, method, 10] for worker in workers))
+    assert {code for code, _ in outcomes} == {9}, outcomes
+    told = [output for _, output in outcomes if re.search(words.replace("2", r"\d").replace("3", r"\d"), output)]
+    assert len(told) >= len(outcomes) - (way == "tcp"), outcomes  # one that comes too late finds nobody
+    assert all("RendezvousError" in output for _, output in outcomes)
+
+
+# -- strangers
+
+
+@pytest.mark.processes
+def test_a_worker_with_another_secret(meet, port):
+    method = f"tcp://127.0.0.1:{port}"
+    host, guest = meet(
+        ["w0", 0, 2, method, 3, {"TELEGRAD_SECRET": "1" * 16}], ["w1", 1, 2, method, 3, {"TELEGRAD_SECRET": "2" * 16}]
+    )
+    assert guest[0] == host[0] == 9
+    assert (
+        "AuthenticationError: it turned this worker away; start every worker with the same TELEGRAD_SECRET" in guest[1]
+    )
+    assert "rank 1 did not" in host[1]
+    assert "Traceback" not in host[1] + guest[1]
+
+
+def test_a_secret_that_others_can_read(tmp_path, port):
+    folder = tmp_path / "telegrad"
+    folder.mkdir()
+    (folder / "secret").write_text("x")
+    (folder / "secret").chmod(0o644)
+    refused(
+        AuthenticationError,
+        r"cannot be used \(others may use it: mode 644\).*delete it",
+        init_method=f"tcp://127.0.0.1:{port}",
+    )
+
+
+def test_nothing_of_a_stranger_is_unpickled(port, monkeypatch, until):
+    """Whatever it says before its proof, no frame of it reaches the agent; and the agent goes on."""
+    received = []
+    original = agent_module.Agent.received
+    monkeypatch.setattr(agent_module.Agent, "received", lambda *args: (received.append(args[2]), original(*args)))
+    start(init_method=f"tcp://127.0.0.1:{port}")
+    try:
+        for words in ([b"rubbish"], [b""], [b"\x08\x01"], [b"\x01" * 40] * 3, []):
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                stream = channel.stream_stream(FRAMES)(iter(words), timeout=5)
+                with suppress(grpc.RpcError):
+                    list(stream)  # it is told off, or hung up on
+        assert received == []
+        assert rpc.rpc_sync("w", abs, (-1,)) == 1
+    finally:
+        rpc.shutdown()
+
+
+def test_a_connection_that_is_cut_comes_back(until):
+    """Between two agents stands a relay; when it cuts, calls under way fail clearly, later ones go through."""
+    from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions
+
+    options = GrpcRpcBackendOptions(rpc_timeout=30)
+    agents = [
+        Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process") for rank, name in enumerate("ab")
+    ]
+    relay = None
+    try:
+        for agent in agents:
+            agent.listen()
+        relay = Relay(agents[1].record.addresses[0])
+        agents[1].record.addresses[0] = relay.address
+        for agent in agents:
+            agent.start([other.record for other in agents])
+        with agents[0].use():
+            reference = rpc.remote("b", str, ("kept",))
+            assert reference.to_here() == "kept"
+            Gate.event = threading.Event()
+            for _ in range(3):
+                under_way = rpc.rpc_async("b", wait_at_gate)
+                until(lambda: agents[1].debug_info()["serving"] == 1)
+                relay.cut()
+                with pytest.raises(RpcError, match="broke during"):
+                    under_way.wait()
+                Gate.event.set()
+                until(lambda: agents[1].debug_info()["serving"] == 0)
+                Gate.event.clear()
+                assert rpc.rpc_sync("b", abs, (-2,)) == 2
+                assert reference.to_here() == "kept"
+            assert not agents[0].peers.find("b").gone
+            reference.release()
+            until(lambda: not any(agents[1].debug_info()["references"].values()))
+    finally:
+        for agent in agents:
+            agent.close("its test ended")
+        if relay is not None:
+            relay.close()
+
+
+class Gate:
+    event = threading.Event()
+
+
+def wait_at_gate():
+    assert Gate.event.wait(20)
+
+
+class Relay:
+    """A port that passes everything on to another, until it is cut."""
+
+    def __init__(self, address):
+        host, _, port = address.removeprefix("grpc://").rpartition(":")
+        self._to = (host, int(port))
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"grpc://127.0.0.1:{self._server.getsockname()[1]}"
+        self._sockets, self._threads, self._lock = [], [], threading.Lock()
+        self._run(self._accept)
+
+    def cut(self):
+        with self._lock:
+            sockets, self._sockets = self._sockets, []
+        for each in sockets:
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self._server.shutdown(socket.SHUT_RDWR)
+        self.cut()
+        for thread in self._threads:
+            thread.join(10)
+        self._server.close()
+
+    def _run(self, function, *args):
+        self._threads.append(threading.Thread(target=function, args=args))
+        self._threads[-1].start()
+
+    def _accept(self):
+        while True:
+            try:
+                one, _ = self._server.accept()
+            except OSError:
+                return
+            two = socket.create_connection(self._to)
+            with self._lock:
+                self._sockets += [one, two]
+            open_ends = [one, two]
+            self._run(self._pass_on, one, two, open_ends)
+            self._run(self._pass_on, two, one, open_ends)
+
+    def _pass_on(self, source, target, open_ends):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+        except OSError:
+            pass
+        for each in (source, target):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        with self._lock:
+            open_ends.remove(source)
+            if not open_ends:
+                source.close()
+                target.close()
