@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .ops.layouts import sparse_coo_tensor
+from .ops.create.sparse import sparse_coo_tensor
 from .safetensors_file import fits
 from .tensor import Tensor
 from .types import Array

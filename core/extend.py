@@ -13,13 +13,13 @@ from .copying import rebuild
 from .devices import check_device
 from .interception import plain
 from .operation import OPERATIONS, operation
-from .ops.changes import changed
-from .ops.factories import binary, comparison, unary
-from .ops.fused import fused
-from .ops.inplace import inplace
-from .ops.losses import check_reduction, reduced
-from .ops.table import ARRAYS, TENSORS, Row, keep, keep_result, record, records
-from .ops.windows import overlap_add
+from .ops.reduce.losses import check_reduction, reduced
+from .ops.shape.strided import overlap_add
+from .ops.table.factories import binary, comparison, unary
+from .ops.table.fused import fused
+from .ops.table.in_place import inplace
+from .ops.table.in_place_history import changed
+from .ops.table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .tensor import Tensor
 from .types import Array
 

@@ -10,26 +10,26 @@ import numpy.typing as npt
 from .creation import made
 from .dtypes import get_default_dtype
 from .operation import operation
-from .ops.fourier import fft_fft as fft
-from .ops.fourier import fft_fft2 as fft2
-from .ops.fourier import fft_fftn as fftn
-from .ops.fourier import fft_fftshift as fftshift
-from .ops.fourier import fft_hfft as hfft
-from .ops.fourier import fft_hfft2 as hfft2
-from .ops.fourier import fft_hfftn as hfftn
-from .ops.fourier import fft_ifft as ifft
-from .ops.fourier import fft_ifft2 as ifft2
-from .ops.fourier import fft_ifftn as ifftn
-from .ops.fourier import fft_ifftshift as ifftshift
-from .ops.fourier import fft_ihfft as ihfft
-from .ops.fourier import fft_ihfft2 as ihfft2
-from .ops.fourier import fft_ihfftn as ihfftn
-from .ops.fourier import fft_irfft as irfft
-from .ops.fourier import fft_irfft2 as irfft2
-from .ops.fourier import fft_irfftn as irfftn
-from .ops.fourier import fft_rfft as rfft
-from .ops.fourier import fft_rfft2 as rfft2
-from .ops.fourier import fft_rfftn as rfftn
+from .ops.spectral.fourier import fft_fft as fft
+from .ops.spectral.fourier import fft_fft2 as fft2
+from .ops.spectral.fourier import fft_fftn as fftn
+from .ops.spectral.fourier import fft_fftshift as fftshift
+from .ops.spectral.fourier import fft_hfft as hfft
+from .ops.spectral.fourier import fft_hfft2 as hfft2
+from .ops.spectral.fourier import fft_hfftn as hfftn
+from .ops.spectral.fourier import fft_ifft as ifft
+from .ops.spectral.fourier import fft_ifft2 as ifft2
+from .ops.spectral.fourier import fft_ifftn as ifftn
+from .ops.spectral.fourier import fft_ifftshift as ifftshift
+from .ops.spectral.fourier import fft_ihfft as ihfft
+from .ops.spectral.fourier import fft_ihfft2 as ihfft2
+from .ops.spectral.fourier import fft_ihfftn as ihfftn
+from .ops.spectral.fourier import fft_irfft as irfft
+from .ops.spectral.fourier import fft_irfft2 as irfft2
+from .ops.spectral.fourier import fft_irfftn as irfftn
+from .ops.spectral.fourier import fft_rfft as rfft
+from .ops.spectral.fourier import fft_rfft2 as rfft2
+from .ops.spectral.fourier import fft_rfftn as rfftn
 from .tensor import Tensor
 from .types import Array
 

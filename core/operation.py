@@ -121,6 +121,6 @@ def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
     """
     if out is None:
         return result
-    from .ops.inplace import write_out
+    from .ops.table.in_place import write_out
 
     return write_out(name, result, out)

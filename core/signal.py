@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .creation import finish
 from .dtypes import get_default_dtype, is_floating
 from .operation import operation
-from .tapers import BLACKMAN, HANN, bessel, cosine_sum, triangle
+from .ops.spectral.window_functions import BLACKMAN, HANN, bessel, cosine_sum, triangle
 from .tensor import Tensor
 from .types import Array
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .errors import AutogradError
-from .ops.joining import cat
-from .ops.table import TENSORS
+from .ops.shape.joining import cat
+from .ops.table.nodes import TENSORS
 from .sparse_tensor import SparseTensor
 from .tensor import Tensor
 

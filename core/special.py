@@ -6,8 +6,15 @@ import math
 
 from .creation import as_tensor
 from .operation import delivered, operation
-from .ops import elementwise, masking, powers, special
-from .ops.bessel import (
+from .ops.elementwise import basic, exponential
+from .ops.elementwise.basic import sigmoid as expit
+from .ops.elementwise.exponential import exp2, expm1, log1p, logit, xlogy
+from .ops.elementwise.rounding import round
+from .ops.elementwise.trigonometric import sinc
+from .ops.index import masking
+from .ops.reduce.softmax import log_softmax, logsumexp, softmax
+from .ops.special import error_and_gamma
+from .ops.special.bessel import (
     airy_ai,
     bessel_j0,
     bessel_j1,
@@ -23,13 +30,16 @@ from .ops.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
-from .ops.bessel import i0 as modified_bessel_i0
-from .ops.bessel import i1 as modified_bessel_i1
-from .ops.elementwise import sigmoid as expit
-from .ops.gamma_and_zeta import igamma as gammainc
-from .ops.gamma_and_zeta import igammac as gammaincc
-from .ops.gamma_and_zeta import zeta
-from .ops.orthogonal_polynomials import (
+from .ops.special.bessel import i0 as modified_bessel_i0
+from .ops.special.bessel import i1 as modified_bessel_i1
+from .ops.special.error_and_gamma import digamma, erf, erfc, erfcx, erfinv, log_ndtr, polygamma
+from .ops.special.error_and_gamma import digamma as psi
+from .ops.special.error_and_gamma import lgamma as gammaln
+from .ops.special.error_and_gamma import mvlgamma as multigammaln
+from .ops.special.gamma_and_zeta import igamma as gammainc
+from .ops.special.gamma_and_zeta import igammac as gammaincc
+from .ops.special.gamma_and_zeta import zeta
+from .ops.special.orthogonal_polynomials import (
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
     chebyshev_polynomial_v,
@@ -43,14 +53,6 @@ from .ops.orthogonal_polynomials import (
     shifted_chebyshev_polynomial_v,
     shifted_chebyshev_polynomial_w,
 )
-from .ops.powers import exp2, expm1, log1p, logit, xlogy
-from .ops.rounding import round
-from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.special import digamma, erf, erfc, erfcx, erfinv, log_ndtr, polygamma
-from .ops.special import digamma as psi
-from .ops.special import lgamma as gammaln
-from .ops.special import mvlgamma as multigammaln
-from .ops.trigonometry import sinc
 from .tensor import Tensor
 from .types import Operand
 
@@ -117,20 +119,20 @@ __all__ = [
 @operation
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``-input * log(input)``: 0 at 0, and -inf below."""
-    result = masking.where(input < 0, -math.inf, -powers.xlogy(input, input))
+    result = masking.where(input < 0, -math.inf, -exponential.xlogy(input, input))
     return delivered("special.entr", result, out)
 
 
 @operation
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of a standard normal distribution that is below ``input``."""
-    return delivered("special.ndtr", special.erfc(input * -math.sqrt(0.5)) * 0.5, out)
+    return delivered("special.ndtr", error_and_gamma.erfc(input * -math.sqrt(0.5)) * 0.5, out)
 
 
 @operation
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
-    return delivered("special.ndtri", special.erfinv(input * 2 - 1) * math.sqrt(2), out)
+    return delivered("special.ndtri", error_and_gamma.erfinv(input * 2 - 1) * math.sqrt(2), out)
 
 
 @operation
@@ -138,6 +140,6 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
-    silent = elementwise.eq(as_tensor(input), 0) & ~elementwise.isnan(other)
+    silent = basic.eq(as_tensor(input), 0) & ~basic.isnan(other)
     # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
-    return delivered("special.xlog1py", elementwise.mul(input, masking.where(silent, 0.0, powers.log1p(other))), out)
+    return delivered("special.xlog1py", basic.mul(input, masking.where(silent, 0.0, exponential.log1p(other))), out)

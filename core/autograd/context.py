@@ -127,7 +127,7 @@ class FunctionContext:
         edge = (node, slot)
         if _among(output, self._dirty):
             # Its memory was changed by forward, which also counted that; here it only gets its history.
-            from ..ops.changes import check_writable, set_history
+            from ..ops.table.in_place_history import check_writable, set_history
 
             check_writable(output)
             set_history(output, edge)

@@ -138,7 +138,7 @@ def _rows(
     output: Tensor, given: tuple[Tensor, ...], create_graph: bool, strict: bool, number: int
 ) -> tuple[Tensor, ...]:
     """The derivatives of one output by each input."""
-    from ..ops.joining import stack
+    from ..ops.shape.joining import stack
 
     found: list[list[Tensor]] = [[] for _ in given]
     for place in range(output.numel()):

@@ -10,12 +10,12 @@ import numpy as np
 from ..operation import operation
 from ..tensor import Tensor
 from ..types import Array
-from .elementwise import abs as absolute
-from .elementwise import pow, relu, sign
-from .linear_maps import LinearMap
-from .shaping import squeeze
+from .elementwise.basic import abs as absolute
+from .elementwise.basic import pow, relu, sign
+from .shape.reshaping import squeeze
 from .sliding import Ints, Sliding, per_dim
 from .sliding_arguments import batched, pool_sliding
+from .table.linear_map import LinearMap
 from .windowing import share_windows, sum_windows
 
 __all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d"]

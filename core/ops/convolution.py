@@ -11,10 +11,10 @@ from typing import Any
 from ..operation import operation
 from ..tensor import Tensor
 from .convolving import convolve, convolve_input, convolve_weight
-from .shaping import squeeze
+from .shape.reshaping import squeeze
 from .sliding import Ints, Sliding, per_dim
 from .sliding_arguments import batched, slide
-from .table import Row, keep, record, records
+from .table.nodes import Row, keep, record, records
 
 __all__ = ["conv1d", "conv2d", "conv3d"]
 METHODS = ()

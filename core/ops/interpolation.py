@@ -13,14 +13,14 @@ from ..tensor import Tensor
 from ..types import Array
 from . import resampling
 from .average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
-from .linear_maps import LinearMap
+from .index.scatter import gather
 from .max_pooling import max_pool1d, max_pool2d, max_pool3d
-from .reductions import mean
+from .reduce.reductions import mean
 from .resampling import Taps
-from .scattering import gather
-from .shaping import reshape
+from .shape.reshaping import reshape
 from .sliding import at_least
 from .sliding_arguments import batched
+from .table.linear_map import LinearMap
 
 __all__ = [
     "adaptive_avg_pool1d",

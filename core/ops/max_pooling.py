@@ -6,11 +6,11 @@ from typing import Any, Literal, overload
 
 from ..operation import operation
 from ..tensor import Tensor
-from .linear_maps import LinearMap
-from .shaping import squeeze
+from .shape.reshaping import squeeze
 from .sliding import Ints
 from .sliding_arguments import batched, pool_sliding
-from .table import record, records
+from .table.linear_map import LinearMap
+from .table.nodes import record, records
 from .windowing import peak_places, peaks, pick, pixel_numbers, place_back
 
 __all__ = ["max_pool1d", "max_pool2d", "max_pool3d"]

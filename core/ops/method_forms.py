@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import random_tensors
 from ..dtypes import bfloat16 as bfloat16_type
 from ..random import Generator
 from ..tensor import Tensor
 from ..types import Operand
-from . import casting, masking
-from .filling import fill_
-from .namespaces import stretched_dims
-from .reductions import sum as total
+from .create.filling import fill_
+from .elementwise import conversion
+from .index import masking
+from .random import sampling
+from .reduce.reductions import sum as total
+from .table.array_functions import stretched_dims
 
 __all__ = [
     "detach",
@@ -48,12 +49,12 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """``tg.multinomial``."""
-    return random_tensors.multinomial(input, num_samples, replacement, generator=generator)
+    return sampling.multinomial(input, num_samples, replacement, generator=generator)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """``tg.bernoulli``."""
-    return random_tensors.bernoulli(input, p, generator=generator)
+    return sampling.bernoulli(input, p, generator=generator)
 
 
 def bfloat16(input: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ def bfloat16(input: Tensor) -> Tensor:
     """
     if bfloat16_type is None:
         raise TypeError("there is no bfloat16; install the package ml_dtypes")
-    return casting.to(input, bfloat16_type)
+    return conversion.to(input, bfloat16_type)
 
 
 def cpu(input: Tensor) -> Tensor:
@@ -79,7 +80,7 @@ def pin_memory(input: Tensor) -> Tensor:
 
 def type(input: Tensor, dtype: npt.DTypeLike | None = None) -> Any:
     """This tensor in ``dtype``; without that, the name of its own, as in ``"torch.FloatTensor"``: ``"float32"``."""
-    return str(input.dtype) if dtype is None else casting.to(input, dtype)
+    return str(input.dtype) if dtype is None else conversion.to(input, dtype)
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:

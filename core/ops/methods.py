@@ -6,29 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from . import arithmetic, elementwise, indexing, logic, matrix_products
+from .elementwise import arithmetic, basic, bitwise
 from .families import FAMILIES
+from .index import indexing
+from .linalg import matrix_products
 
 
 def _reflected(operation: Callable[..., Tensor]) -> Callable[[Any, Any], Tensor]:
     return lambda self, other: operation(other, self)
 
 
-_IN_PLACE = elementwise.IN_PLACE
+_IN_PLACE = basic.IN_PLACE
 _REFLECTED: dict[str, Callable[..., Tensor]] = {
-    "add": elementwise.plus,
-    "sub": elementwise.minus,
-    "mul": elementwise.mul,
-    "truediv": elementwise.quotient,
-    "floordiv": elementwise.floor_divide,
-    "mod": elementwise.remainder,
-    "pow": elementwise.power,
+    "add": basic.plus,
+    "sub": basic.minus,
+    "mul": basic.mul,
+    "truediv": basic.quotient,
+    "floordiv": basic.floor_divide,
+    "mod": basic.remainder,
+    "pow": basic.power,
     "matmul": matrix_products.matmul,
-    "and": logic.bitwise_and,
-    "or": logic.bitwise_or,
-    "xor": logic.bitwise_xor,
-    "lshift": logic.bitwise_left_shift,
-    "rshift": logic.bitwise_right_shift,
+    "and": bitwise.bitwise_and,
+    "or": bitwise.bitwise_or,
+    "xor": bitwise.bitwise_xor,
+    "lshift": bitwise.bitwise_left_shift,
+    "rshift": bitwise.bitwise_right_shift,
 }
 _OPERATORS: dict[str, Any] = {
     **{f"__{name}__": operation for name, operation in _REFLECTED.items()},
@@ -40,19 +42,19 @@ _OPERATORS: dict[str, Any] = {
     "__ipow__": _IN_PLACE["pow_"],
     "__ifloordiv__": _IN_PLACE["floor_divide_"],
     "__imod__": _IN_PLACE["remainder_"],
-    "__iand__": logic.IN_PLACE["bitwise_and_"],
-    "__ior__": logic.IN_PLACE["bitwise_or_"],
-    "__ixor__": logic.IN_PLACE["bitwise_xor_"],
-    "__neg__": elementwise.neg,
+    "__iand__": bitwise.IN_PLACE["bitwise_and_"],
+    "__ior__": bitwise.IN_PLACE["bitwise_or_"],
+    "__ixor__": bitwise.IN_PLACE["bitwise_xor_"],
+    "__neg__": basic.neg,
     "__pos__": arithmetic.positive,
-    "__abs__": elementwise.abs,
-    "__invert__": elementwise.invert,
-    "__eq__": elementwise.eq,
-    "__ne__": elementwise.ne,
-    "__lt__": elementwise.lt,
-    "__le__": elementwise.le,
-    "__gt__": elementwise.gt,
-    "__ge__": elementwise.ge,
+    "__abs__": basic.abs,
+    "__invert__": basic.invert,
+    "__eq__": basic.eq,
+    "__ne__": basic.ne,
+    "__lt__": basic.lt,
+    "__le__": basic.le,
+    "__gt__": basic.gt,
+    "__ge__": basic.ge,
     "__getitem__": indexing.subscript,
     "__setitem__": indexing.setitem,
 }

@@ -6,10 +6,10 @@ import math
 
 from ..operation import operation
 from ..tensor import Tensor
-from .linear_maps import LinearMap
-from .shaping import reshape, squeeze, unsqueeze
+from .shape.reshaping import reshape, squeeze, unsqueeze
 from .sliding import Ints, Sliding, gathered, per_dim, spread
 from .sliding_arguments import batched, slide
+from .table.linear_map import LinearMap
 
 __all__ = ["col2im", "im2col"]
 METHODS = ()

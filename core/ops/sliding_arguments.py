@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
-from .shaping import unsqueeze
+from .shape.reshaping import unsqueeze
 from .sliding import Ints, Sliding, at_least, per_dim
 
 

@@ -1,6 +1,6 @@
 """PyTorch's second names of operations: ``multiply`` for ``mul``."""
 
-from . import clamping, elementwise, rounding, trigonometry
+from .elementwise import basic, clamping, rounding, trigonometric
 
 __all__ = [
     "absolute",
@@ -26,46 +26,46 @@ __all__ = [
 ]
 METHODS = __all__
 
-absolute = elementwise.abs
+absolute = basic.abs
 clip = clamping.clamp
-divide = elementwise.div
-greater = elementwise.gt
-greater_equal = elementwise.ge
-less = elementwise.lt
-less_equal = elementwise.le
-multiply = elementwise.mul
-negative = elementwise.neg
-not_equal = elementwise.ne
-subtract = elementwise.sub
-true_divide = elementwise.div
+divide = basic.div
+greater = basic.gt
+greater_equal = basic.ge
+less = basic.lt
+less_equal = basic.le
+multiply = basic.mul
+negative = basic.neg
+not_equal = basic.ne
+subtract = basic.sub
+true_divide = basic.div
 fix = rounding.trunc
-arccos = trigonometry.acos
-arccosh = trigonometry.acosh
-arcsin = trigonometry.asin
-arcsinh = trigonometry.asinh
-arctan = trigonometry.atan
-arctan2 = trigonometry.atan2
-arctanh = trigonometry.atanh
+arccos = trigonometric.acos
+arccosh = trigonometric.acosh
+arcsin = trigonometric.asin
+arcsinh = trigonometric.asinh
+arctan = trigonometric.atan
+arctan2 = trigonometric.atan2
+arctanh = trigonometric.atanh
 
 IN_PLACE = {
-    "absolute_": elementwise.IN_PLACE["abs_"],
+    "absolute_": basic.IN_PLACE["abs_"],
     "clip_": clamping.IN_PLACE["clamp_"],
-    "divide_": elementwise.IN_PLACE["div_"],
-    "greater_": elementwise.IN_PLACE["gt_"],
-    "greater_equal_": elementwise.IN_PLACE["ge_"],
-    "less_": elementwise.IN_PLACE["lt_"],
-    "less_equal_": elementwise.IN_PLACE["le_"],
-    "multiply_": elementwise.IN_PLACE["mul_"],
-    "negative_": elementwise.IN_PLACE["neg_"],
-    "not_equal_": elementwise.IN_PLACE["ne_"],
-    "subtract_": elementwise.IN_PLACE["sub_"],
-    "true_divide_": elementwise.IN_PLACE["div_"],
+    "divide_": basic.IN_PLACE["div_"],
+    "greater_": basic.IN_PLACE["gt_"],
+    "greater_equal_": basic.IN_PLACE["ge_"],
+    "less_": basic.IN_PLACE["lt_"],
+    "less_equal_": basic.IN_PLACE["le_"],
+    "multiply_": basic.IN_PLACE["mul_"],
+    "negative_": basic.IN_PLACE["neg_"],
+    "not_equal_": basic.IN_PLACE["ne_"],
+    "subtract_": basic.IN_PLACE["sub_"],
+    "true_divide_": basic.IN_PLACE["div_"],
     "fix_": rounding.IN_PLACE["trunc_"],
-    "arccos_": trigonometry.IN_PLACE["acos_"],
-    "arccosh_": trigonometry.IN_PLACE["acosh_"],
-    "arcsin_": trigonometry.IN_PLACE["asin_"],
-    "arcsinh_": trigonometry.IN_PLACE["asinh_"],
-    "arctan_": trigonometry.IN_PLACE["atan_"],
-    "arctan2_": trigonometry.IN_PLACE["atan2_"],
-    "arctanh_": trigonometry.IN_PLACE["atanh_"],
+    "arccos_": trigonometric.IN_PLACE["acos_"],
+    "arccosh_": trigonometric.IN_PLACE["acosh_"],
+    "arcsin_": trigonometric.IN_PLACE["asin_"],
+    "arcsinh_": trigonometric.IN_PLACE["asinh_"],
+    "arctan_": trigonometric.IN_PLACE["atan_"],
+    "arctan2_": trigonometric.IN_PLACE["atan2_"],
+    "arctanh_": trigonometric.IN_PLACE["atanh_"],
 }

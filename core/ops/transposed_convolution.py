@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..operation import operation
 from ..tensor import Tensor
 from .convolution import check_convolution, convolved_input
-from .shaping import squeeze
+from .shape.reshaping import squeeze
 from .sliding import Ints, Sliding, at_least, per_dim
 from .sliding_arguments import batched
 

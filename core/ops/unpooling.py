@@ -9,10 +9,10 @@ import numpy as np
 
 from ..operation import operation
 from ..tensor import Tensor
-from .shaping import reshape
+from .shape.reshaping import reshape
 from .sliding import Ints, per_dim
 from .sliding_arguments import batched
-from .table import Row, record, records
+from .table.nodes import Row, record, records
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 METHODS = ()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
-from .choosing import chosen as choose
+from .index.array_masking import chosen as choose
 from .sliding import Sliding, cropped, padded
 
 

@@ -68,7 +68,7 @@ def main() -> None:
 
 def signatures() -> str:
     """The text of ``signatures.py``."""
-    families = [Family(path) for path in sorted(OPS.glob("*.py")) if "\nMETHODS = " in path.read_text()]
+    families = [Family(path) for path in sorted(OPS.rglob("*.py")) if "\nMETHODS = " in path.read_text()]
     others = {family.name: family for family in families}
     for family in families:
         family.others = others
@@ -85,6 +85,7 @@ class Family:
 
     def __init__(self, path: Path) -> None:
         self.name = path.stem
+        self.module = ("ops", *path.relative_to(OPS).with_suffix("").parts)
         self.tree = ast.parse(path.read_text())
         self.public: list[str] = []
         self.methods: list[str] = []
@@ -151,10 +152,10 @@ class Family:
         }
         for node in ast.walk(self.tree):  # imports for type checkers only are further in
             if isinstance(node, ast.ClassDef) and node.name in wanted:
-                yield f"from .ops.{self.name} import {node.name}"
+                yield f"from .{'.'.join(self.module)} import {node.name}"
             elif isinstance(node, ast.ImportFrom):
                 place = node.module or ""
-                module = f".{place}" if node.level == 2 else f".ops.{place}" if node.level == 1 else place
+                module = ".".join(["", *self.module[: -node.level], place]) if node.level else place
                 for alias in node.names:
                     if alias.name in wanted - known and alias.asname is None:
                         yield f"from {module} import {alias.name}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, special
-from ...core.ops.bessel import airy_ai_prime
+from ...core.ops.special.bessel import airy_ai_prime
 from .check import Make, OpCheck, Samples
 from .samples import PAIRS, unary
 

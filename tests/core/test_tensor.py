@@ -12,7 +12,7 @@ import telegrad.core as tg
 from telegrad.core.errors import AutogradError
 from telegrad.core.ops import write_signatures
 from telegrad.core.ops.families import FAMILIES
-from telegrad.core.ops.table import ARRAYS, TENSORS
+from telegrad.core.ops.table.nodes import ARRAYS, TENSORS
 from telegrad.core.tensor import Tensor
 
 

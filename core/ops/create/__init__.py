@@ -1,0 +1,1 @@
+"""New tensors and filling: ranges, new tensors like another, sparse tensors."""

@@ -1,0 +1,157 @@
+"""Overwriting a tensor with given, equal or random values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...autograd.grad_mode import is_grad_enabled
+from ...creation import as_tensor
+from ...dtypes import finfo, is_inexact
+from ...random import Generator, default_generator
+from ...tensor import Tensor
+from ...types import Array, Operand
+from ..elementwise import conversion
+from ..index.indexing import setitem
+from ..random.sampling import floats
+from ..shape import expanding
+from ..table.in_place import inplace
+from ..table.in_place_history import changed, check_writable
+
+__all__: list[str] = []
+METHODS = (
+    "bernoulli_",
+    "cauchy_",
+    "copy_",
+    "exponential_",
+    "fill_",
+    "geometric_",
+    "log_normal_",
+    "normal_",
+    "random_",
+    "uniform_",
+    "zero_",
+)
+
+
+def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
+    """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded."""
+    src = as_tensor(src)
+    return _copy(input, expanding.broadcast_to(conversion.to(src, input.dtype), input.shape))
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return fill_(input, 0)
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Fill with ``value``, a number or a 0-d tensor, which is converted.
+
+    Raises:
+        ValueError: ``value`` has dimensions.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"fill_() takes a number or a 0-d tensor, and you gave shape {value.shape}; use copy_()")
+        value = conversion.to(value, input.dtype)
+    setitem(input, Ellipsis, value)
+    return input
+
+
+def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers uniform in [``from_``, ``to``)."""
+    return _refill(input, floats("random", input.shape, generator, input.dtype) * (to - from_) + from_)
+
+
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers of that mean and standard deviation."""
+    return _refill(input, floats("standard_normal", input.shape, generator, input.dtype) * std + mean)
+
+
+def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, of that mean and standard deviation."""
+    return _refill(input, np.exp(floats("standard_normal", input.shape, generator, np.float64) * std + mean))
+
+
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponential numbers of rate ``lambd``.
+
+    Raises:
+        ValueError: the rate is not positive.
+    """
+    if not lambd > 0:
+        raise ValueError(f"exponential_() needs a positive rate, and you gave {lambd}")
+    return _refill(input, floats("standard_exponential", input.shape, generator, np.float64) / lambd)
+
+
+def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of a Cauchy distribution of that median and half-width."""
+    drawn = (generator or default_generator).draw("standard_cauchy", input.shape)
+    return _refill(input, np.asarray(drawn) * sigma + median)
+
+
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials up to the first success, which has probability ``p``.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"geometric_() needs a probability above 0 and up to 1, and you gave {p}")
+    return _refill(input, (generator or default_generator).draw("geometric", p, input.shape))
+
+
+def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability ``p`` (a number, or a tensor that is broadcast), else 0.
+
+    Raises:
+        ValueError: a probability is not within 0 and 1.
+    """
+    chances = np.asarray(p._array if isinstance(p, Tensor) else p)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ValueError("bernoulli_() takes probabilities within 0 and 1")
+    return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
+
+
+def random_(
+    input: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with integers from ``from_`` to below ``to``; ``random_(to)`` starts at 0.
+
+    Without bounds, up to the largest that the type holds, or that it holds exactly if it is of floating point.
+
+    Raises:
+        ValueError: the bounds leave nothing.
+    """
+    if to is None:
+        from_, to = 0, _past_largest(input) if from_ is None else from_
+    low = from_ or 0
+    if low >= to:
+        raise ValueError(f"random_() needs from_ < to, and you gave {low} and {to}")
+    return _refill(input, (generator or default_generator).draw("integers", low, to, input.shape))
+
+
+def _past_largest(input: Tensor) -> int:
+    dtype = input._array.dtype
+    if dtype.kind == "b":
+        return 2
+    if is_inexact(dtype):
+        return 1 << min(1 - int(np.log2(finfo(dtype).eps)), 62)
+    return int(np.iinfo(dtype).max) + (dtype.itemsize < 8)
+
+
+def _refill(input: Tensor, values: Array) -> Tensor:
+    if input._requires_grad and is_grad_enabled():
+        check_writable(input)
+    input._array[...] = values
+    return changed(input)
+
+
+def copy(input: Tensor, src: Tensor) -> Tensor:
+    # What copy_ computes: the source's value and history, none of the former one's.
+    return src
+
+
+_copy = inplace(copy, keeps="never")

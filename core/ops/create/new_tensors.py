@@ -1,0 +1,73 @@
+"""New tensors of the dtype of one that is there: ``new_zeros`` and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from ... import creation, filled_tensors
+from ...tensor import Tensor
+from ...types import Scalar
+
+__all__: list[str] = []
+METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+
+
+def new_tensor(
+    input: Tensor,
+    data: Any,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A copy of ``data``, in the dtype of ``input``."""
+    return creation.tensor(data, dtype or input.dtype, device, requires_grad)
+
+
+def new_zeros(
+    input: Tensor,
+    *size: Any,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros of shape ``size``, in the dtype of ``input``."""
+    return filled_tensors.zeros(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def new_ones(
+    input: Tensor,
+    *size: Any,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones of shape ``size``, in the dtype of ``input``."""
+    return filled_tensors.ones(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def new_empty(
+    input: Tensor,
+    *size: Any,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uninitialised, of shape ``size`` and the dtype of ``input``."""
+    return filled_tensors.empty(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def new_full(
+    input: Tensor,
+    size: int | Sequence[int],
+    fill_value: Scalar,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``fill_value`` in shape ``size``, in the dtype of ``input``."""
+    return filled_tensors.full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)

@@ -1,0 +1,143 @@
+"""New tensors of evenly spaced numbers, of ones on a diagonal, and of the indices beside one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...creation import finish, made
+from ...dtypes import complex_type, get_default_dtype
+from ...operation import operation
+from ...tensor import Tensor
+from ...types import Array, Scalar
+
+__all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
+
+
+@operation
+def arange(
+    start: Scalar,
+    end: Scalar | None = None,
+    step: Scalar = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start``, ``start + step``, ... below ``end``; ``arange(end)`` starts at 0. ``int64`` if all are integers.
+
+    Raises:
+        ValueError: ``step`` is zero, or leads away from ``end``.
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = _ends(dtype, start, end, step)
+    if not all(math.isfinite(value) for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
+        raise ValueError(f"arange() cannot go from {start} to {end} in steps of {step}")
+    whole = all(isinstance(value, int) for value in (start, end, step))
+    chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
+    count = math.ceil((end - start) / step)
+    array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
+    array = array * step + start
+    return made(array.astype(chosen, copy=False), requires_grad, device, out)
+
+
+@operation
+def linspace(
+    start: Scalar | complex,
+    end: Scalar | complex,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Raises:
+        ValueError: ``steps`` is negative.
+    """
+    return made(_spaced("linspace", start, end, steps, None, dtype), requires_grad, device, out)
+
+
+@operation
+def logspace(
+    start: Scalar | complex,
+    end: Scalar | complex,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+
+    Raises:
+        ValueError: ``steps`` is negative.
+    """
+    return made(_spaced("logspace", start, end, steps, base, dtype), requires_grad, device, out)
+
+
+def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dtype: npt.DTypeLike | None) -> Array:
+    if steps < 0:
+        raise ValueError(f"{name}() needs a number of steps that is not negative, and you gave {steps}")
+    start, end = _ends(dtype, start, end)
+    usual = get_default_dtype()
+    chosen = np.dtype(dtype or (complex_type(usual) if isinstance(start + end, complex) else usual))
+    values = np.linspace(start, end, steps)
+    if chosen.kind in "iu" and steps > 1:  # from both ends, so that whole numbers stay whole
+        number, step = np.arange(steps), (end - start) / (steps - 1)
+        values = np.where(number < steps // 2, start + step * number, end - step * (steps - 1 - number))
+    if base is not None:
+        values = np.power(base, values)
+    # Integers are cut off, towards 0.
+    return values.astype(chosen)
+
+
+@operation
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError(f"eye() needs lengths that are not negative, and you gave {n} and {m}")
+    return made(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device, out)
+
+
+@operation
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
+) -> Tensor:
+    """The rows and columns, shape ``(2, n)``, of what is on or below a diagonal of a ``row`` by ``col`` matrix."""
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype(dtype), False, device)
+
+
+@operation
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
+) -> Tensor:
+    """The rows and columns, shape ``(2, n)``, of what is on or above a diagonal of a ``row`` by ``col`` matrix."""
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype(dtype), False, device)
+
+
+def _ends(dtype: npt.DTypeLike | None, *values: Any) -> Any:
+    # Of integers, what is given is cut off first.
+    numbers = [_number(value) for value in values]
+    return [int(number) for number in numbers] if dtype is not None and np.dtype(dtype).kind in "iu" else numbers
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value

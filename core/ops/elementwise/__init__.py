@@ -1,0 +1,1 @@
+"""Pointwise operations: arithmetic, comparison, rounding, exponentials, conversions."""

@@ -1,0 +1,193 @@
+"""Arithmetic beside the common operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...creation import as_tensor
+from ...dtypes import finfo, is_inexact
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Operand, Scalar
+from ..table.array_functions import signs
+from ..table.broadcasting import integers_divide, record_fitted
+from ..table.factories import binary, comparison, flat, real_only
+from ..table.in_place import inplace
+from ..table.nodes import Row, keep, keep_result, record, records
+from . import basic
+
+__all__ = [
+    "addcdiv",
+    "addcmul",
+    "copysign",
+    "fmax",
+    "fmin",
+    "fmod",
+    "heaviside",
+    "lerp",
+    "nan_to_num",
+    "positive",
+    "rsub",
+    "sgn",
+]
+METHODS = __all__
+
+
+def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
+    if a.dtype.kind != "c":
+        return xp.zeros_like(g)
+    # A change along the number's own direction leaves the sign as it is.
+    length = xp.real(a * xp.conj(a)) ** 0.5
+    return (g - out * xp.real(g * xp.conj(out))) / xp.where(length == 0, np.inf, length)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    return integers_divide(np.fmod, x, y)
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    return np.where(np.equal(x, 0), y, np.greater(x, 0)).astype(np.result_type(x, y))
+
+
+fmod = binary(
+    "fmod",
+    _fmod,
+    lambda xp, g, a, b: g,
+    lambda xp, g, a, b: -g * xp.trunc(a / b),
+    saves=("", "ab"),
+    doc="The remainder of ``input / other``, with the sign of ``input``.",
+)
+fmax = binary(
+    "fmax",
+    real_only(np.fmax),
+    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
+    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
+    saves=("ab", "ab"),
+    doc="The larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+)
+fmin = binary(
+    "fmin",
+    real_only(np.fmin),
+    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
+    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
+    saves=("ab", "ab"),
+    doc="The smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+)
+copysign = binary(
+    "copysign",
+    real_only(np.copysign),
+    lambda xp, g, a, out: xp.where(a == 0, 0.0, g * (out / xp.where(a == 0, 1.0, a))),
+    flat,
+    saves=("ao", ""),
+    floats=True,
+    doc="The absolute value of ``input`` with the sign of ``other``.",
+)
+_step = comparison("heaviside", real_only(_heaviside), "``heaviside``.")
+
+
+@operation
+def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
+    """0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable."""
+    return _step(input, values, out=out)
+
+
+@operation
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself.
+
+    Raises:
+        TypeError: it is boolean.
+    """
+    if input._array.dtype.kind == "b":
+        raise TypeError("a boolean tensor has no +")
+    return input
+
+
+@operation
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
+    result = Tensor(signs(input._array))
+    if records(input):
+        record(_SGN, result, (input,), (keep(input), keep_result(result)))
+    return delivered("sgn", result, out)
+
+
+@operation
+def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return basic.sub(other, input, alpha=alpha)
+
+
+@operation
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+    product = basic.mul(tensor1, tensor2)
+    return basic.add(input, product, alpha=value, out=out)
+
+
+@operation
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 / tensor2``."""
+    return basic.add(input, basic.div(tensor1, tensor2), alpha=value, out=out)
+
+
+@operation
+def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | None = None) -> Tensor:
+    """``input + weight * (end - input)``: from ``input`` at weight 0 to ``end`` at 1, exact at both.
+
+    Raises:
+        TypeError: the dtypes differ.
+    """
+    share = as_tensor(weight, input.dtype)
+    if end.dtype != input.dtype:
+        raise TypeError(f"lerp() needs one dtype, and you gave {input.dtype} and {end.dtype}")
+    x, y, w = input._array, end._array, share._array
+    near = np.abs(w) < 0.5
+    result = Tensor(np.where(near, x + w * (y - x), y - (y - x) * (1 - w)))
+    saved = (keep(input), keep(end), keep(share))
+    return delivered("lerp", record_fitted(_LERP, result, (input, end, share), saved), out)
+
+
+@operation
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input`` with nan and infinities replaced: by 0, and the largest and smallest finite number, if not said otherwise."""
+    x = input._array
+    if not is_inexact(x.dtype):
+        return delivered("nan_to_num", Tensor(x.copy()), out)
+    about = finfo(x.dtype)
+    high, low = about.max if posinf is None else posinf, about.min if neginf is None else neginf
+    result = Tensor(_replaced(x, nan or 0.0, high, low))
+    if records(input):
+        record(_NAN_TO_NUM, result, (input,), (), np.isfinite(x))
+    return delivered("nan_to_num", result, out)
+
+
+def _replaced(x: Array, nan: float, high: float, low: float) -> Array:
+    if x.dtype.kind == "c":
+        result = np.empty_like(x)
+        result.real, result.imag = _replaced(x.real, nan, high, low), _replaced(x.imag, nan, high, low)
+        return result
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x))).astype(x.dtype)
+
+
+_SGN = Row("sgn", _sgn_rule, holomorphic=False)
+_LERP = Row(
+    "lerp",
+    lambda xp, g, a, b, w: g * (1 - w),
+    lambda xp, g, a, b, w: g * w,
+    lambda xp, g, a, b, w: g * (b - a),
+)
+_NAN_TO_NUM = Row("nan_to_num", lambda xp, g, mask: xp.chosen(mask, g))
+IN_PLACE = {
+    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (addcdiv, addcmul, heaviside, nan_to_num)},
+    **{f"{each.__name__}_": inplace(each) for each in (copysign, fmod, lerp, sgn)},
+}

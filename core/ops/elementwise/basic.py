@@ -1,0 +1,286 @@
+"""Element-wise arithmetic and functions that operators and gradient rules use: each a NumPy function and its rules."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...dtypes import result_type
+from ...operation import operation
+from ...tensor import Tensor
+from ...types import Array, Operand, Scalar
+from ..table.array_functions import sigmoid as logistic
+from ..table.array_functions import signs
+from ..table.broadcasting import integers_divide
+from ..table.factories import Binary, binary, comparison, exact, flat, named, real_only, test, unary
+from ..table.in_place import inplace
+from .conversion import to
+
+__all__ = [
+    "abs",
+    "add",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "floor_divide",
+    "ge",
+    "gt",
+    "isfinite",
+    "isnan",
+    "le",
+    "log",
+    "logical_not",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "relu",
+    "remainder",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "sub",
+    "tanh",
+]
+METHODS = __all__
+
+
+class Scaled(Protocol):
+    """What ``add`` and ``sub`` are: with ``alpha``."""
+
+    __name__: str
+
+    def __call__(self, input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor: ...
+
+
+def _power(x: Any, y: Any) -> Any:
+    if type(y) in (int, float):  # a tenth of the cost of a power
+        if y == 2:
+            return np.square(x)
+        if y == -0.5:
+            return 1 / np.sqrt(x)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "i" and y.size and y.min() < 0:
+        return _whole_power(x, y)
+    return np.power(x, y)
+
+
+def _whole_power(x: Any, y: Array) -> Any:
+    # A whole number to a negative power is 0, except for 1 and -1; NumPy refuses to compute it.
+    base = np.asarray(x).astype(y.dtype)
+    tiny = np.where(np.abs(base) == 1, np.power(base, np.abs(y)), 0)
+    return np.where(y < 0, tiny, np.power(base, np.maximum(y, 0)))
+
+
+def _power_rule_a(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
+    # b * a**(b-1) is nan at a = b = 0 although a**0 is constant.
+    if isinstance(b, (bool, int, float, complex)):
+        return xp.zeros_like(g) if b == 0 else g * (b * a ** (b - 1))
+    return xp.where(b == 0, 0.0, g * (b * a ** xp.where(b == 0, 1.0, b - 1)))
+
+
+def _power_rule_b(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
+    # log(0) * 0**b is 0 for b >= 0, as the limit is.
+    if isinstance(a, (bool, int, float, complex)):
+        return g * out * np.log(a).item() if a else xp.where(_not_negative(b), 0.0, g * out * -np.inf)
+    safe = xp.where((a == 0) & _not_negative(b), 1.0, a)
+    return g * out * xp.log(safe)
+
+
+def _not_negative(b: Any) -> Any:
+    return b.real >= 0 if b.dtype.kind == "c" else b >= 0
+
+
+def _larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return xp.where(a == b, g * 0.5, xp.where(a < b, 0.0, g))
+
+
+def _smaller(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return _larger(xp, g, b, a)
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    return integers_divide(np.floor_divide, x, y)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return integers_divide(np.remainder, x, y)
+
+
+def _divide_to_zero(x: Any, y: Any) -> Any:
+    if np.result_type(x, y).kind in "iu":
+        # Exact, where the quotient of large integers in floating point is not.
+        down = integers_divide(np.floor_divide, x, y)
+        return down + ((down < 0) & (down * y != x))
+    return np.trunc(np.true_divide(x, y))
+
+
+def _scaled(plain: Binary, doc: str) -> Scaled:
+    """``plain`` with ``alpha``, which operators do without."""
+    name = plain.__name__
+
+    def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
+        if alpha != 1:
+            # In the type of the result: that of ``other`` may not hold the product.
+            dense = isinstance(other, Tensor) and not other.is_sparse
+            other = to(other, result_type(input, other)) * alpha if dense else other * alpha  # type: ignore[arg-type]
+        return plain(input, other, out=out)
+
+    return named(scaled, name, doc)
+
+
+plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")
+minus = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="``input - other``.")
+add = _scaled(plus, "``input + alpha * other``.")
+sub = _scaled(minus, "``input - alpha * other``.")
+mul = binary(
+    "mul",
+    np.multiply,
+    lambda xp, g, a, b: g * b,
+    lambda xp, g, a, b: g * a,
+    saves=("b", "a"),
+    doc="``input * other``.",
+)
+quotient = binary(
+    "div",
+    np.true_divide,
+    lambda xp, g, b, out: g / b,
+    lambda xp, g, b, out: -g * out / b,
+    saves=("b", "bo"),
+    floats=True,
+    doc="``input / other``, in floating point.",
+)
+power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+
+
+@operation
+def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``."""
+    return power(input, exponent, out=out)
+
+
+floor_divide = binary(
+    "floor_divide",
+    _floor_divide,
+    flat,
+    flat,
+    saves=("", ""),
+    doc="``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
+)
+_divided_to_zero = binary(
+    "div",
+    _divide_to_zero,
+    flat,
+    flat,
+    saves=("", ""),
+    doc="``input / other``, rounded towards 0.",
+)
+remainder = binary(
+    "remainder",
+    _remainder,
+    lambda xp, g, a, b: g,
+    lambda xp, g, a, b: -g * xp.floor(a / b),
+    saves=("", "ab"),
+    doc="``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
+)
+maximum = binary(
+    "maximum",
+    real_only(np.maximum),
+    _larger,
+    _smaller,
+    saves=("ab", "ab"),
+    doc="The larger of the two, nan if either is; equal ones share the gradient.",
+)
+minimum = binary(
+    "minimum",
+    real_only(np.minimum),
+    _smaller,
+    _larger,
+    saves=("ab", "ab"),
+    doc="The smaller of the two, nan if either is; equal ones share the gradient.",
+)
+
+exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.")
+log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.")
+sqrt = unary("sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.")
+sin = unary("sin", np.sin, lambda xp, g, a: g * xp.cos(a), saves="a", doc="The sine of an angle in radians.")
+cos = unary("cos", np.cos, lambda xp, g, a: -g * xp.sin(a), saves="a", doc="The cosine of an angle in radians.")
+tanh = unary("tanh", np.tanh, lambda xp, g, out: g - g * out * out, saves="o", doc="The hyperbolic tangent.")
+sigmoid = unary(
+    "sigmoid", logistic, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-input))``."
+)
+
+eq = comparison("eq", np.equal, "Where ``input == other``, as a boolean tensor.")
+ne = comparison("ne", np.not_equal, "Where ``input != other``, as a boolean tensor.")
+lt = comparison("lt", np.less, "Where ``input < other``, as a boolean tensor.", ordered=True)
+le = comparison("le", np.less_equal, "Where ``input <= other``, as a boolean tensor.", ordered=True)
+gt = comparison("gt", np.greater, "Where ``input > other``, as a boolean tensor.", ordered=True)
+ge = comparison("ge", np.greater_equal, "Where ``input >= other``, as a boolean tensor.", ordered=True)
+
+
+def _negative(x: Array) -> Any:
+    if x.dtype.kind == "b":
+        raise TypeError("a boolean tensor cannot be negated with -; use ~")
+    return np.negative(x)
+
+
+def _real_sign(x: Array) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("complex numbers have no sign; use sgn()")
+    return signs(x)
+
+
+neg = exact("neg", _negative, lambda xp, g: -g, doc="``-input``; booleans raise ``TypeError``.")
+abs = exact(
+    "abs",
+    np.absolute,
+    lambda xp, g, a: g * xp.sign(a),
+    saves="a",
+    doc="The absolute value, real also for complex numbers; its gradient at 0 is 0.",
+)
+sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
+relu = exact(
+    "relu",
+    real_only(lambda x: np.maximum(x, 0)),
+    lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch
+    saves="o",
+    doc="``max(input, 0)``; its gradient at 0 is 0.",
+)
+logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).")
+invert = test("bitwise_not", np.invert, "``~input``: not, for booleans; bitwise, for integers.")
+isnan = test("isnan", np.isnan, "Where ``input`` is nan.")
+isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.")
+
+
+@operation
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
+
+    Raises:
+        ValueError: another rounding mode.
+        ZeroDivisionError: integers divided by 0 with a rounding mode.
+    """
+    if rounding_mode is None:
+        return quotient(input, other, out=out)
+    if rounding_mode == "floor":
+        return floor_divide(input, other, out=out)
+    if rounding_mode == "trunc":
+        return _divided_to_zero(input, other, out=out)
+    raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
+
+
+IN_PLACE = {
+    "add_": inplace(add, np.add, keeps="never"),
+    "sub_": inplace(sub, np.subtract, keeps="never"),
+    "mul_": inplace(mul, np.multiply, keeps="other"),
+    "div_": inplace(div, np.true_divide, keeps="never"),
+    "pow_": inplace(pow),
+    **{f"{each.__name__}_": inplace(each) for each in (abs, cos, log, remainder, sign, sin)},
+    **{f"{each.__name__}_": inplace(each) for each in (eq, floor_divide, ge, gt, le, logical_not, lt, ne)},
+    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp, neg, relu, sigmoid, sqrt, tanh)},
+}

@@ -1,0 +1,192 @@
+"""Complex numbers: made of parts, taken apart, conjugated.
+
+Gradients are PyTorch's: of a real result to a complex input, the derivative to the real part plus ``i`` times that to the
+imaginary one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import complex_type, real_type, to_float
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..table.broadcasting import record_fitted
+from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.views import view_of
+
+__all__ = [
+    "angle",
+    "complex",
+    "conj",
+    "conj_physical",
+    "imag",
+    "is_complex",
+    "polar",
+    "real",
+    "resolve_conj",
+    "view_as_complex",
+    "view_as_real",
+]
+METHODS = ("angle", "conj", "conj_physical", "resolve_conj")
+
+
+def _angle_rule(xp: Any, g: Any, a: Any) -> Any:
+    if a.dtype.kind != "c":
+        return xp.zeros_like(g)
+    square = xp.real(a * xp.conj(a))
+    return a * (g * 1j) / xp.where(square == 0, np.inf, square)
+
+
+def _pairs(x: Array) -> Array:
+    return x.view(real_type(x.dtype)).reshape(*x.shape, 2) if x.flags.c_contiguous and x.ndim else _strided_pairs(x)
+
+
+def _strided_pairs(x: Array) -> Array:
+    width = x.dtype.itemsize // 2
+    return np.lib.stride_tricks.as_strided(x.real, (*x.shape, 2), (*x.strides, width))
+
+
+_ANGLE = Row("angle", _angle_rule)
+_CONJ = Row("conj", lambda xp, g: xp.conj(g), holomorphic=False)
+_REAL = Row("real", lambda xp, g: xp.to_complex(g), view=lambda x: x.real)
+_IMAG = Row("imag", lambda xp, g: xp.to_complex(g) * 1j, view=lambda x: x.imag)
+_AS_REAL = Row("view_as_real", lambda xp, g: xp.get(g, (..., 0)) + xp.get(g, (..., 1)) * 1j, view=_pairs)
+_AS_COMPLEX = Row(
+    "view_as_complex",
+    lambda xp, g: xp.pairs(g),
+    view=lambda x: x.view(complex_type(x.dtype))[..., 0],
+    holomorphic=False,
+)
+_COMPLEX = Row("complex", lambda xp, g: xp.real(g), lambda xp, g: xp.imag(g), holomorphic=False)
+_POLAR = Row(
+    "polar",
+    lambda xp, g, angle, out: xp.real(g) * xp.cos(angle) + xp.imag(g) * xp.sin(angle),
+    lambda xp, g, angle, out: xp.imag(g) * xp.real(out) - xp.real(g) * xp.imag(out),
+    holomorphic=False,
+)
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return input._array.dtype.kind == "c"
+
+
+@operation
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
+    if input._array.dtype.kind != "c":
+        return input
+    result = Tensor(np.conj(input._array))
+    return record(_CONJ, result, (input,), ()) if records(input) else result
+
+
+@operation
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate; conjugates are always computed here, so it is ``conj``."""
+    return conj(input)
+
+
+@operation
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are never left for later here."""
+    return input
+
+
+@operation
+def real(input: Tensor) -> Tensor:
+    """The real part, a view; a real tensor itself."""
+    return input if input._array.dtype.kind != "c" else view_of(input, input._array.real, _REAL, ())
+
+
+@operation
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view.
+
+    Raises:
+        TypeError: the tensor is real.
+    """
+    if input._array.dtype.kind != "c":
+        raise TypeError(f"imag() takes a complex tensor, and this one is {input.dtype}")
+    return view_of(input, input._array.imag, _IMAG, ())
+
+
+@operation
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
+    x = to_float(input._array)
+    real_angle = x.dtype.kind != "c"
+    result = Tensor(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype) if real_angle else np.angle(x))
+    if records(input):
+        record(_ANGLE, result, (input,), (keep(input),))
+    return delivered("angle", result, out)
+
+
+@operation
+def view_as_real(input: Tensor) -> Tensor:
+    """The same memory as real numbers, with a last dimension of (real, imaginary).
+
+    Raises:
+        TypeError: the tensor is real.
+    """
+    if input._array.dtype.kind != "c":
+        raise TypeError(f"view_as_real() takes a complex tensor, and this one is {input.dtype}")
+    return view_of(input, _pairs(input._array), _AS_REAL, ())
+
+
+@operation
+def view_as_complex(input: Tensor) -> Tensor:
+    """The same memory as complex numbers; the last dimension holds (real, imaginary).
+
+    Raises:
+        ValueError: the last dimension is not two neighbours in memory.
+    """
+    x = input._array
+    if x.ndim == 0 or x.shape[-1] != 2 or (x.size and x.strides[-1] != x.itemsize) or x.dtype.kind != "f":
+        raise ValueError(
+            f"view_as_complex() needs a last dimension of two floating-point neighbours, and this is {x.dtype} "
+            f"of shape {x.shape}"
+        )
+    return view_of(input, x.view(complex_type(x.dtype))[..., 0], _AS_COMPLEX, ())
+
+
+@operation
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of these parts, broadcast.
+
+    Raises:
+        TypeError: the parts are not floating-point numbers of one dtype.
+    """
+    if real.dtype != imag.dtype or real.dtype.kind != "f":
+        raise TypeError(
+            f"complex() needs two floating-point tensors of one dtype, and you gave {real.dtype} and {imag.dtype}"
+        )
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    parts = np.empty(shape, complex_type(real.dtype))
+    parts.real, parts.imag = real._array, imag._array
+    return delivered("complex", record_fitted(_COMPLEX, Tensor(parts), (real, imag), ()), out)
+
+
+@operation
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``abs * exp(i * angle)``, broadcast.
+
+    Raises:
+        TypeError: not floating-point numbers of one dtype.
+    """
+    if abs.dtype != angle.dtype or abs.dtype.kind != "f":
+        raise TypeError(
+            f"polar() needs two floating-point tensors of one dtype, and you gave {abs.dtype} and {angle.dtype}"
+        )
+    x, y = abs._array, angle._array
+    parts = np.empty(np.broadcast_shapes(x.shape, y.shape), complex_type(x.dtype))
+    parts.real, parts.imag = x * np.cos(y), x * np.sin(y)
+    result = Tensor(parts)
+    saved = (keep(angle), keep_result(result))
+    return delivered("polar", record_fitted(_POLAR, result, (abs, angle), saved), out)
+
+
+PROPERTIES = {"real": real, "imag": imag}

@@ -1,0 +1,132 @@
+"""Copies and conversions."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...devices import check_device
+from ...dtypes import (
+    bool_,
+    complex64,
+    complex128,
+    converted,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_inexact,
+    uint8,
+)
+from ...operation import operation
+from ...tensor import Tensor
+from ..table.nodes import Row, record, records
+
+__all__ = [
+    "clone",
+]
+# What of these are methods of tensors too.
+METHODS = (
+    "bool",
+    "byte",
+    "cdouble",
+    "cfloat",
+    "char",
+    "clone",
+    "cuda",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "short",
+    "to",
+    "type_as",
+)
+
+_CLONE = Row("clone", lambda xp, g: g)
+_CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
+
+
+@operation
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
+    result = Tensor(np.array(input._array, order="C"))
+    return record(_CLONE, result, (input,), ()) if records(input) else result
+
+
+@operation
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    non_blocking: builtins.bool = False,
+    copy: builtins.bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+
+    Raises:
+        ValueError: a device other than the CPU.
+    """
+    for argument in (*args, device):
+        if isinstance(argument, Tensor):
+            dtype = argument.dtype
+        elif isinstance(argument, str) and argument.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta"):
+            check_device(argument)
+        elif argument is not None and not isinstance(argument, builtins.bool):
+            dtype = argument
+    flags = [argument for argument in args if isinstance(argument, builtins.bool)]  # non_blocking, copy
+    copy = copy or (len(flags) == 2 and flags[1])
+    wanted = input.dtype if dtype is None else np.dtype(dtype)
+    if wanted == input.dtype:
+        return clone(input) if copy else input
+    result = Tensor(converted(input._array, wanted))
+    if records(input) and is_inexact(wanted):
+        record(_CAST, result, (input,), (), input.dtype)
+    return result
+
+
+def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
+    """Not possible here.
+
+    Raises:
+        ValueError: always.
+    """
+    check_device("cuda")
+    return input
+
+
+@operation
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input`` in the dtype of ``other``."""
+    return to(input, other.dtype)
+
+
+def _converter(name: str, dtype: Any) -> Any:
+    def convert(input: Tensor, memory_format: Any = None) -> Tensor:
+        return to(input, dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"``to({dtype.name})``."
+    return convert
+
+
+cfloat = _converter("cfloat", complex64)
+cdouble = _converter("cdouble", complex128)
+half = _converter("half", float16)
+float = _converter("float", float32)
+double = _converter("double", float64)
+bool = _converter("bool", bool_)
+byte = _converter("byte", uint8)
+char = _converter("char", int8)
+short = _converter("short", int16)
+int = _converter("int", int32)
+long = _converter("long", int64)

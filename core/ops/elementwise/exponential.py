@@ -1,0 +1,143 @@
+"""Exponentials, logarithms, powers and roots beside the common ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...autograd.grad_mode import is_grad_enabled
+from ...dtypes import complex128, float64, to_float
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Operand
+from ..table.factories import binary, exact, real_only, unary
+from ..table.in_place import inplace
+from ..table.nodes import Row, keep, record
+from . import basic
+from .conversion import to
+
+__all__ = [
+    "exp2",
+    "expm1",
+    "float_power",
+    "hypot",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "logit",
+    "reciprocal",
+    "rsqrt",
+    "square",
+    "xlogy",
+]
+METHODS = __all__
+
+
+def _log(xp: Any, b: Any) -> Any:
+    return np.log(b).item() if isinstance(b, (bool, int, float, complex)) else xp.log(b)
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    # The logarithm of a Python number would be a float64, which widens.
+    product = np.multiply(x, _log(np, y))
+    return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
+
+
+def _square(x: Array) -> Any:
+    return np.multiply(x, x, dtype=np.int64) if x.dtype.kind == "b" else np.square(x)
+
+
+exp2 = unary("exp2", np.exp2, lambda xp, g, out: g * out * math.log(2), saves="o", doc="``2 ** input``.")
+expm1 = unary("expm1", np.expm1, lambda xp, g, out: g * (out + 1), saves="o", doc="``exp(input) - 1``, precise near 0.")
+log1p = unary("log1p", np.log1p, lambda xp, g, a: g / (a + 1), saves="a", doc="``log(1 + input)``, precise near 0.")
+log2 = unary("log2", np.log2, lambda xp, g, a: g / (a * math.log(2)), saves="a", doc="The logarithm to base 2.")
+log10 = unary("log10", np.log10, lambda xp, g, a: g / (a * math.log(10)), saves="a", doc="The logarithm to base 10.")
+rsqrt = unary(
+    "rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    lambda xp, g, out: -0.5 * g * (out * out * out),
+    saves="o",
+    doc="``1 / sqrt(input)``.",
+)
+reciprocal = unary("reciprocal", lambda x: 1 / x, lambda xp, g, out: -g * (out * out), saves="o", doc="``1 / input``.")
+square = exact("square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="``input ** 2``.")
+hypot = binary(
+    "hypot",
+    real_only(np.hypot),
+    lambda xp, g, a, b, out: g * (a / out),
+    lambda xp, g, a, b, out: g * (b / out),
+    saves=("ao", "bo"),
+    floats=True,
+    doc="``sqrt(input**2 + other**2)``, without overflow.",
+)
+logaddexp = binary(
+    "logaddexp",
+    real_only(np.logaddexp),
+    lambda xp, g, a, b: g / (1 + xp.exp(b - a)),
+    lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
+    saves=("ab", "ab"),
+    floats=True,
+    doc="``log(exp(input) + exp(other))``, without overflow.",
+)
+logaddexp2 = binary(
+    "logaddexp2",
+    real_only(np.logaddexp2),
+    lambda xp, g, a, b: g / (1 + 2.0 ** (b - a)),
+    lambda xp, g, a, b: g / (1 + 2.0 ** (a - b)),
+    saves=("ab", "ab"),
+    floats=True,
+    doc="``log2(2**input + 2**other)``, without overflow.",
+)
+xlogy = binary(
+    "xlogy",
+    _xlogy,
+    lambda xp, g, a, b: xp.where((a == 0) & (b <= 0), 0.0, g * _log(xp, b)),
+    lambda xp, g, a, b: g * (a / b),
+    saves=("ab", "ab"),
+    floats=True,
+    doc="``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
+)
+
+
+@operation
+def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent`` computed in float64 (complex128 for complex numbers)."""
+    wide = [to(each, _widest(each)) if isinstance(each, Tensor) else each for each in (input, exponent)]
+    return basic.pow(*wide, out=out)
+
+
+def _widest(tensor: Tensor) -> Any:
+    return complex128 if tensor._array.dtype.kind == "c" else float64
+
+
+@operation
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1].
+
+    Raises:
+        TypeError: ``input`` is complex.
+    """
+    x = to_float(input._array)
+    if x.dtype.kind == "c":
+        raise TypeError(f"logit() is of real numbers only, and you gave {x.dtype}")
+    inside = x if eps is None else np.clip(x, eps, 1 - eps)
+    result = Tensor(np.asarray(np.log(inside / (1 - inside))).astype(x.dtype, copy=False))
+    if input._requires_grad and is_grad_enabled():
+        record(_LOGIT, result, (input,), (keep(input),), eps)
+    return delivered("logit", result, out)
+
+
+def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
+    low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
+    return xp.where((a < low) | (a > 1 - low), beyond, g / xp.abs(a * (1 - a)))
+
+
+_LOGIT = Row("logit", _logit_rule)
+IN_PLACE = {
+    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp2, expm1, reciprocal, rsqrt)},
+    **{f"{each.__name__}_": inplace(each) for each in (float_power, hypot, log10, log1p, log2, logit, square, xlogy)},
+}

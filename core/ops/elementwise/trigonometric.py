@@ -1,0 +1,100 @@
+"""Trigonometric and hyperbolic functions and their inverses; angles are in radians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...types import Array
+from ..table.factories import binary, real_only, unary
+from ..table.in_place import inplace
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cosh",
+    "deg2rad",
+    "rad2deg",
+    "sinc",
+    "sinh",
+    "tan",
+]
+METHODS = __all__
+
+
+def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    # At the origin there is no angle, and no gradient.
+    square = a * a + b * b
+    return g * xp.where(square == 0, 0.0, 1 / xp.where(square == 0, 1.0, square))
+
+
+def _acosh_rule(xp: Any, g: Any, a: Any) -> Any:
+    if a.dtype.kind != "c":
+        return g / xp.sqrt(a * a - 1)
+    return g / (xp.sqrt(a - 1) * xp.sqrt(a + 1))  # left of 0, the root of the product is the other one
+
+
+def _sinc(x: Array) -> Any:
+    angle = np.pi * x
+    return np.where(x == 0, 1.0, np.sin(angle) / np.where(x == 0, 1.0, angle))
+
+
+def _sinc_rule(xp: Any, g: Any, a: Any) -> Any:
+    angle = xp.where(a == 0, 1.0, a) * np.pi
+    slope = (angle * xp.cos(angle) - xp.sin(angle)) * np.pi / (angle * angle)
+    return xp.where(a == 0, 0.0, g * slope)
+
+
+tan = unary("tan", np.tan, lambda xp, g, out: g * (1 + out * out), saves="o", doc="The tangent.")
+asin = unary("asin", np.arcsin, lambda xp, g, a: g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose sine it is.")
+acos = unary(
+    "acos", np.arccos, lambda xp, g, a: -g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose cosine it is."
+)
+atan = unary("atan", np.arctan, lambda xp, g, a: g / (1 + a * a), saves="a", doc="The angle whose tangent it is.")
+atan2 = binary(
+    "atan2",
+    real_only(np.arctan2),
+    lambda xp, g, a, b: _towards(xp, g, a, b) * b,
+    lambda xp, g, a, b: _towards(xp, -g, a, b) * a,
+    saves=("ab", "ab"),
+    floats=True,
+    doc="The angle of the point with ordinate ``input`` and abscissa ``other``, from -pi to pi.",
+)
+sinh = unary("sinh", np.sinh, lambda xp, g, a: g * xp.cosh(a), saves="a", doc="The hyperbolic sine.")
+cosh = unary("cosh", np.cosh, lambda xp, g, a: g * xp.sinh(a), saves="a", doc="The hyperbolic cosine.")
+asinh = unary("asinh", np.arcsinh, lambda xp, g, a: g / xp.sqrt(a * a + 1), saves="a", doc="The inverse of ``sinh``.")
+acosh = unary(
+    "acosh",
+    np.arccosh,
+    _acosh_rule,
+    saves="a",
+    doc="The inverse of ``cosh``.",
+)
+atanh = unary("atanh", np.arctanh, lambda xp, g, a: g / (1 - a * a), saves="a", doc="The inverse of ``tanh``.")
+sinc = unary("sinc", _sinc, _sinc_rule, saves="a", doc="``sin(pi * input) / (pi * input)``, and 1 at 0.")
+deg2rad = unary(
+    "deg2rad",
+    real_only(lambda x: x * (np.pi / 180)),
+    lambda xp, g: g * (np.pi / 180),
+    saves="",
+    doc="Degrees in radians.",
+)
+rad2deg = unary(
+    "rad2deg",
+    real_only(lambda x: x * (180 / np.pi)),
+    lambda xp, g: g * (180 / np.pi),
+    saves="",
+    doc="Radians in degrees.",
+)
+
+IN_PLACE = {
+    "tan_": inplace(tan, keeps="never"),
+    **{f"{each.__name__}_": inplace(each) for each in (acos, acosh, asin, asinh, atan, atan2, atanh)},
+    **{f"{each.__name__}_": inplace(each) for each in (cosh, deg2rad, rad2deg, sinc, sinh)},
+}

@@ -1,0 +1,1 @@
+"""Indexing: subscripts, gather and scatter, masks."""

@@ -1,0 +1,93 @@
+"""Reading, overwriting and adding at places of a tensor: what every kind of indexing comes down to.
+
+A place is named by a NumPy index, whatever form the user's had: ``gather``, ``index_add``, ``scatter``, ``t[mask]`` and
+the rest only work out which, and share the gradient rules here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...autograd.edges import gradient_edge
+from ...autograd.grad_mode import is_grad_enabled
+from ...tensor import Tensor
+from ...types import Array
+from ..table.in_place_history import changed, check_writable
+from ..table.linear_map import LinearMap
+from ..table.nodes import OpNode, Row
+from .array_elements import FULL as FULL
+from .array_elements import add_at, read_at, without, write_at
+
+
+def _scattered(g: Array, shape: tuple[int, ...], where: Any) -> Array:
+    return add_at(np.zeros(shape, g.dtype), where, g)
+
+
+def _placed(g: Array, shape: tuple[int, ...], where: Any) -> Array:
+    result = np.zeros(shape, g.dtype)
+    result[where] = g
+    return result
+
+
+# Reading: copies at arrays of indices; views at integers and slices.
+GET = LinearMap("index", read_at, _scattered)
+PART = LinearMap("slice", lambda x, where: x[where], _placed, view=True)
+# Setting to zero, which is its own adjoint.
+CLEAR = LinearMap("clear", without, lambda g, shape, where: without(g, where))
+
+_SET = Row(
+    "index_put",
+    lambda xp, g, where, shape, dtype, scale: xp.masked(g, where),
+    lambda xp, g, where, shape, dtype, scale: xp.fit(xp.get(g, where), shape, dtype),
+    holomorphic=False,
+)
+_ADD = Row(
+    "index_add",
+    lambda xp, g, where, shape, dtype, scale: g,
+    lambda xp, g, where, shape, dtype, scale: xp.fit(xp.get(g, where) * scale, shape, dtype),
+    holomorphic=False,
+)
+
+
+def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
+    """``input`` (itself, or a copy) with ``value``, broadcast, at ``where``."""
+    return _write(_SET, _assign, input, where, value, 1, in_place)
+
+
+def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: float = 1) -> Tensor:
+    """``input`` (itself, or a copy) with ``scale * value``, broadcast, added at ``where``."""
+    return _write(_ADD, _increase, input, where, value, scale, in_place)
+
+
+def _write(row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: float, in_place: bool) -> Tensor:
+    source = value._array if isinstance(value, Tensor) else np.asarray(value)
+    recorded = is_grad_enabled() and (input._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
+    edge = None
+    if recorded:
+        if in_place:
+            check_writable(input)
+        # Before the write: the edge must be that of the old value.
+        value_edge = gradient_edge(value) if isinstance(value, Tensor) else None
+        edge = (OpNode(row, (gradient_edge(input), value_edge), (), (where, source.shape, source.dtype, scale)), 0)
+    if in_place:
+        write(input._array, where, source, scale)
+        return changed(input, edge)
+    result = Tensor(np.array(input._array, order="C"))
+    write(result._array, where, source, scale)
+    if edge is not None:
+        result._edge, result._requires_grad = edge, True
+    return result
+
+
+def _assign(array: Array, where: Any, source: Array, scale: float) -> None:
+    write_at(array, where, source)
+
+
+def _increase(array: Array, where: Any, source: Array, scale: float) -> None:
+    values = source if scale == 1 else source * np.asarray(scale).astype(array.dtype)
+    if array.flags.c_contiguous:
+        add_at(array, where, values)
+    else:
+        array += add_at(np.zeros(array.shape, array.dtype), where, values)

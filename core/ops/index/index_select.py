@@ -1,0 +1,158 @@
+"""Reading and writing whole slices along one dimension: ``index_select``, ``index_add``, ``embedding``, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...creation import number_as
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Operand
+from ..table.dims import one_dim
+from .elements import FULL, GET, accumulate, overwrite
+from .indexing import part
+from .subscripts import integers, within
+
+__all__ = ["embedding", "index_add", "index_copy", "index_fill", "index_select", "select"]
+METHODS = ("index_add", "index_copy", "index_fill", "index_select", "select")
+
+
+@operation
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """A view of the slice number ``index`` along ``dim``, without that dimension.
+
+    Raises:
+        IndexError: ``dim`` or ``index`` is out of range.
+    """
+    if not input._array.ndim:
+        raise IndexError("select() needs a tensor with dimensions, and this one is 0-d")
+    return part(input, (FULL,) * one_dim(dim, input._array.ndim) + (index.__index__(),))
+
+
+@operation
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the slices along ``dim`` that the integers ``index``, a vector, name.
+
+    Raises:
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``index`` does not hold integers.
+    """
+    if not input._array.ndim:
+        if index.numel() != 1:
+            raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {index.shape}")
+        return delivered("index_select", GET(input, _of_scalar("index_select", dim, index)), out)
+    return delivered("index_select", GET(input, _where("index_select", input._array, dim, index)), out)
+
+
+@operation
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy with ``alpha`` times the slices of ``source`` added to those along ``dim`` that ``index`` names.
+
+    Raises:
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``index`` does not hold integers, or ``source`` is of another dtype.
+        ValueError: the shape of ``source`` does not fit.
+    """
+    return accumulate(input, *_for_writing("index_add", input, dim, index, source), False, alpha)
+
+
+@operation
+def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """``index_add`` in place."""
+    return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
+
+
+@operation
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the slices of ``source`` in place of those along ``dim`` that ``index`` names. Errors: ``index_add``'s."""
+    return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
+
+
+@operation
+def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """``index_copy`` in place."""
+    return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
+
+
+@operation
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """A copy with ``value``, a number or 0-d tensor, in the slices along ``dim`` that ``index`` names.
+
+    Raises:
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``index`` does not hold integers.
+        ValueError: ``value`` has dimensions.
+    """
+    return overwrite(input, *_for_filling("index_fill", input, dim, index, value), False)
+
+
+@operation
+def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """``index_fill`` in place."""
+    return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)
+
+
+@operation
+def embedding(weight: Tensor, rows: Tensor) -> Tensor:
+    """The rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
+
+    Raises:
+        IndexError: a row is out of range.
+        TypeError: ``rows`` does not hold integers.
+    """
+    places, table = integers("embedding", rows), weight._array
+    if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
+        wrong = places[(places < 0) | (places >= table.shape[0])].flat[0]
+        raise IndexError(
+            f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"
+        )
+    return GET(weight, (places,))
+
+
+def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
+    axis = one_dim(dim, x.ndim)
+    places = integers(name, index)
+    if places.ndim > 1:
+        raise IndexError(f"{name}() needs a vector of indices, and yours has shape {places.shape}")
+    within(name, places, axis, x.shape[axis])
+    return (FULL,) * axis + (places.reshape(-1),)
+
+
+def _of_scalar(name: str, dim: int, index: Tensor) -> tuple[Any, ...]:
+    """A 0-d tensor counts as a vector of one element."""
+    one_dim(dim, 0)
+    places = integers(name, index)
+    within(name, places, 0, 1)
+    return () if places.size else (np.zeros((), bool),)
+
+
+def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[Any, Tensor]:
+    x = input._array
+    if source._array.dtype != x.dtype:
+        raise TypeError(f"{name}() needs a source of the tensor's dtype {x.dtype}, and you gave {source.dtype}")
+    if not x.ndim:
+        return _of_scalar(name, dim, index), source.reshape(())
+    where = _where(name, x, dim, index)
+    wanted = (*x.shape[: len(where) - 1], where[-1].size, *x.shape[len(where) :])
+    if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
+        raise ValueError(f"{name}() needs a source of shape {wanted} here, and you gave {source.shape}")
+    return where, source
+
+
+def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) -> tuple[Any, Any]:
+    if isinstance(value, Tensor) and value.ndim:
+        raise ValueError(f"{name}() takes a number or a 0-d tensor as value, and you gave shape {value.shape}")
+    x = input._array
+    if not isinstance(value, Tensor):
+        value = number_as(value, x.dtype)
+    if not x.ndim:
+        return _of_scalar(name, dim, index), value
+    if index.dtype.kind == "i":  # negative ones count from the end, here and not in its kin, as in PyTorch
+        index = Tensor(np.where(index._array < 0, index._array + x.shape[one_dim(dim, x.ndim)], index._array))
+    *before, places = _where(name, x, dim, index)
+    return (*before, np.unique(places)), value  # each once, or the gradient of the value would count some twice
+
+
+IN_PLACE = {"index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_}

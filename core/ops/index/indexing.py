@@ -1,0 +1,199 @@
+"""``t[index]`` and ``t[index] = value``, and their forms as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...creation import number_as
+from ...interception import active
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Operand
+from ..elementwise.complex_numbers import real
+from ..shape.reshaping import reshape
+from ..table.views import view_of
+from .array_elements import Flat
+from .elements import FULL, GET, PART, overwrite
+from .elements import accumulate as accumulate_at
+from .subscripts import integers, out_of_range, split_index
+
+__all__ = ["index_put", "put", "take"]
+METHODS = ("index_put", "put", "take")
+
+_PART = PART.row
+
+
+@operation
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """``input[index]`` with PyTorch's meaning: a view for integers and slices, a copy for tensors, lists and masks.
+
+    Raises:
+        IndexError: the index is out of range, or of a kind that cannot index.
+        ValueError: a slice has a step that is not positive.
+    """
+    basic, advanced = split_index(index, input._array)
+    if advanced is None:
+        return part(input, Ellipsis if basic is None else basic)
+    if basic is not None:
+        input = part(input, basic)
+    try:
+        return GET(input, advanced)
+    except IndexError as error:
+        raise out_of_range(error, input._array) from None
+
+
+def subscript(input: Tensor, index: Any) -> Tensor:
+    """``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
+    if type(index) is int and not active:
+        x = input._array
+        if x.ndim and -len(x) <= index < len(x):
+            place = index if x.ndim > 1 else (index, Ellipsis)  # of a vector, a 0-d view and not a number
+            return view_of(input, x[place], _PART, (place,), (x.shape, place))
+    return getitem(input, index)
+
+
+def part(input: Tensor, index: Any) -> Tensor:
+    """The view that integers, slices, ``None`` and ``...`` name."""
+    x = input._array
+    try:
+        out = x[index]
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    if type(out) is not np.ndarray:
+        # With "..." an element comes as a 0-d view; without, as a scalar, which is a copy.
+        index = (*index, Ellipsis) if isinstance(index, tuple) else (index, Ellipsis)
+        out = x[index]
+    return view_of(input, out, _PART, (index,), (x.shape, index))
+
+
+@operation
+def setitem(input: Tensor, index: Any, value: Operand) -> None:
+    """``input[index] = value``, recorded.
+
+    Raises:
+        AutogradError: ``input`` is a leaf that requires grad.
+        IndexError: the index is out of range.
+        ValueError: the shape of ``value`` cannot be broadcast to that of ``input[index]``.
+        TypeError: ``value`` is a complex number, and ``input`` is not.
+    """
+    basic, advanced = split_index(index, input._array)
+    if basic is None or advanced is None:
+        _assign(input, Ellipsis if basic is advanced else basic if advanced is None else advanced, value)
+    else:
+        _assign(part(input, basic), advanced, value)
+
+
+def _assign(input: Tensor, where: Any, value: Any) -> None:
+    x = input._array
+    if isinstance(value, Tensor):
+        if value._array.dtype.kind == "c" and x.dtype.kind not in "bc":
+            value = real(value)
+        if value._array.ndim and value._array.shape[0] == 1:
+            value = _without_leading(value, x, where)
+    elif isinstance(value, (bool, int, float, complex)):
+        value = number_as(value, x.dtype)
+    try:
+        overwrite(input, where, value, True)
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    except (TypeError, ValueError) as error:
+        raise _unfit(error, x[where].shape, np.shape(getattr(value, "_array", value))) from None
+
+
+def _unfit(error: Exception, shape: tuple[int, ...], given: tuple[int, ...]) -> Exception:
+    try:
+        fits = np.broadcast_shapes(shape, given) == shape
+    except ValueError:
+        fits = False
+    # Else it was something else, as memory that must not be written to.
+    return error if fits else ValueError(f"a value of shape {given} cannot be broadcast to the place's shape {shape}")
+
+
+def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
+    # Further dimensions of length 1 in front are no obstacle.
+    try:
+        extra = value.ndim - np.ndim(x[where])
+    except IndexError as error:
+        raise out_of_range(error, x) from None
+    return part(value, (0,) * extra) if extra > 0 and value.shape[:extra] == (1,) * extra else value
+
+
+@operation
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
+
+    Raises:
+        IndexError: an index is out of range.
+        TypeError: ``values`` is of another dtype.
+        ValueError: its shape does not fit.
+    """
+    return _index_put("index_put", input, indices, values, accumulate, False)
+
+
+@operation
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """``index_put`` in place."""
+    return _index_put("index_put_", input, indices, values, accumulate, True)
+
+
+def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulate: bool, in_place: bool) -> Tensor:
+    if values.dtype != input.dtype:
+        raise TypeError(f"{name}() needs values of the tensor's dtype {input.dtype}, and you gave {values.dtype}")
+    index = tuple(FULL if each is None else each for each in indices)
+    _, where = split_index(index, input._array)
+    write = accumulate_at if accumulate else overwrite
+    try:
+        return write(input, Ellipsis if where is None else where, values, in_place)
+    except IndexError as error:
+        raise out_of_range(error, input._array) from None
+
+
+@operation
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of the flattened tensor at the places ``index``, in its shape.
+
+    Raises:
+        IndexError: a place is out of range.
+        TypeError: ``index`` does not hold integers.
+    """
+    return delivered("take", GET(input, _flat("take", input._array, index)), out)
+
+
+@operation
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
+
+    Raises:
+        IndexError: a place is out of range.
+        ValueError: ``source`` has another number of elements than ``index``.
+    """
+    return _put("put", input, index, source, accumulate, False)
+
+
+@operation
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``put`` in place."""
+    return _put("put_", input, index, source, accumulate, True)
+
+
+def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
+    if source.numel() != index.numel():
+        raise ValueError(f"{name}() needs as many values as places: {index.numel()} places, {source.numel()} values")
+    where = _flat(name, input._array, index)
+    write = accumulate_at if accumulate else overwrite
+    return write(input, where, reshape(source, index.shape), in_place)
+
+
+def _flat(name: str, x: Array, index: Tensor) -> Flat:
+    places = integers(name, index)
+    if places.size and (places.min() < -x.size or places.max() >= x.size):
+        raise IndexError(
+            f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
+        )
+    return Flat(np.where(places < 0, places + x.size, places))
+
+
+IN_PLACE = {"index_put_": index_put_, "put_": put_}

@@ -1,0 +1,158 @@
+"""Choosing by a mask: ``where``, ``masked_fill``, ``masked_select``, ``nonzero``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from ...creation import as_tensor
+from ...dtypes import result_type
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Operand
+from ..shape.reshaping import reshape
+from ..table.in_place import inplace
+from ..table.nodes import Row, record, records
+from .elements import GET, overwrite
+
+__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "where"]
+METHODS = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero")
+
+_WHERE = Row(
+    "where",
+    lambda xp, g, condition, a, b: xp.fit(xp.chosen(condition, g), *a),
+    lambda xp, g, condition, a, b: xp.fit(xp.chosen(~condition, g), *b),
+    holomorphic=False,
+)
+
+
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
+@operation
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
+    """``input`` where ``condition`` is true and ``other`` elsewhere, broadcast; with ``condition`` alone, its true indices.
+
+    Raises:
+        TypeError: ``condition`` is not boolean.
+        ValueError: the shapes cannot be broadcast together.
+    """
+    mask = condition._array if isinstance(condition, Tensor) else np.asarray(condition)
+    if input is None or other is None:
+        return nonzero(condition, as_tuple=True)
+    if mask.dtype.kind != "b":
+        raise TypeError(f"where() needs a boolean condition, not {mask.dtype}; compare, as in x != 0")
+    dtype = _common(input, other)
+    first, second = _operand(input, dtype), _operand(other, dtype)
+    result = Tensor(np.where(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
+    if records(first, second):
+        shapes = ((first.shape, first.dtype), (second.shape, second.dtype))
+        record(_WHERE, result, (first, second), (), mask, *shapes)
+    return result
+
+
+def _common(a: Any, b: Any) -> Any:
+    """The dtype of both; the usual cases without the whole of promotion."""
+    one, other = (getattr(each, "_array", each) for each in (a, b))
+    if type(one) is np.ndarray and (type(other) is float if one.dtype.kind == "f" else False):
+        return one.dtype
+    if type(one) is type(other) is np.ndarray and one.dtype is other.dtype:
+        return one.dtype
+    return result_type(a, b)
+
+
+def _operand(value: Any, dtype: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else as_tensor(value, dtype)
+
+
+@operation
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+    """A copy with ``value``, a number or 0-d tensor, where ``mask`` is true; both are broadcast together.
+
+    Raises:
+        TypeError: ``mask`` is not boolean.
+        ValueError: ``value`` has dimensions, or the shapes cannot be broadcast together.
+    """
+    x, chosen = input._array, _mask("masked_fill", mask)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"masked_fill() takes a number or a 0-d tensor, and you gave shape {value.shape}")
+        if value._requires_grad:
+            return where(mask, value.to(x.dtype), input)
+        value = value.item()
+    result = Tensor(np.where(chosen, x.dtype.type(value), x))
+    if records(input):
+        record(_FILL, result, (input,), (), chosen, (x.shape, x.dtype))
+    return result
+
+
+_FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g), *target), holomorphic=False)
+
+
+@operation
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
+
+    Raises:
+        TypeError: ``mask`` is not boolean.
+        ValueError: the shapes cannot be broadcast together.
+    """
+    chosen = _mask("masked_select", mask)
+    shape = np.broadcast_shapes(chosen.shape, input.shape)
+    if input.shape != shape:
+        input = input.broadcast_to(shape)
+    return delivered("masked_select", reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1), out)
+
+
+@operation
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the first elements of ``source``, one after the other, where ``mask`` is true.
+
+    Raises:
+        TypeError: ``mask`` is not boolean, or ``source`` is of another dtype.
+        ValueError: ``source`` has too few elements, or the shapes cannot be broadcast together.
+    """
+    chosen = _mask("masked_scatter", mask)
+    if source.dtype != input.dtype:
+        raise TypeError(f"masked_scatter() needs a source of dtype {input.dtype}, and you gave {source.dtype}")
+    shape = np.broadcast_shapes(chosen.shape, input.shape)
+    chosen = np.broadcast_to(chosen, shape)
+    count = int(np.count_nonzero(chosen))
+    if source.numel() < count:
+        raise ValueError(f"masked_scatter() needs {count} elements for the mask, and the source has {source.numel()}")
+    wide = input if input.shape == shape else input.broadcast_to(shape)
+    return overwrite(wide, (chosen,), reshape(source, -1)[:count], False)
+
+
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@operation
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Where ``input`` is not zero: ``int64`` of shape (count, dimensions), or a vector for each dimension."""
+    x = input._array if isinstance(input, Tensor) else np.asarray(input)
+    if as_tuple:
+        return tuple(Tensor(places) for places in np.nonzero(np.atleast_1d(x)))
+    return Tensor(np.ascontiguousarray(np.argwhere(x)))
+
+
+@operation
+def argwhere(input: Tensor) -> Tensor:
+    """Where ``input`` is not zero, as ``int64`` of shape (count, dimensions)."""
+    return nonzero(input)
+
+
+def _mask(name: str, mask: Tensor) -> Array:
+    if not isinstance(mask, Tensor) or mask._array.dtype.kind != "b":
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"{name}() needs a boolean tensor as mask, and you gave {kind}")
+    return mask._array
+
+
+IN_PLACE = {
+    "masked_fill_": inplace(masked_fill, keeps="never"),
+    "masked_scatter_": inplace(masked_scatter, keeps="never"),
+}

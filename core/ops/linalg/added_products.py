@@ -1,0 +1,128 @@
+"""Products added to something: ``addmm``, ``baddbmm`` and their kin, ``beta * input + alpha * product``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import result_type
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Scalar
+from ..table.array_functions import matmul as product
+from ..table.in_place import inplace
+from ..table.nodes import Row, keep, record, records
+from .matrix_products import factors, mv, outer
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
+METHODS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
+
+
+def _times(xp: Any, g: Any, factor: Any) -> Any:
+    return g if factor == 1 else xp.cast(g * factor.conjugate(), g.dtype)  # NumPy widens bfloat16 beside a number
+
+
+_ADDMM = Row(
+    "addmm",
+    lambda xp, g, a, b, shape, beta, alpha: xp.fit(_times(xp, g, beta), shape, g.dtype),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(_times(xp, g, alpha), xp.adjoint(b)),
+    lambda xp, g, a, b, shape, beta, alpha: xp.matmul(xp.adjoint(a), _times(xp, g, alpha)),
+    holomorphic=False,
+)
+
+
+@operation
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
+) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` of matrices; ``input`` is broadcast. With ``beta`` 0 it is ignored.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+        ValueError: the shapes do not fit.
+    """
+    return _added("addmm", 2, input, mat1, mat2, beta, alpha, out)
+
+
+@operation
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
+) -> Tensor:
+    """``addmm`` for batches: ``(n, i, k)`` and ``(n, k, j)``. Errors: those of ``addmm``."""
+    return _added("baddbmm", 3, input, batch1, batch2, beta, alpha, out)
+
+
+@operation
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
+) -> Tensor:
+    """``beta * input + alpha`` times the sum of the products of two batches of matrices. Errors: those of ``addmm``."""
+    _check("addbmm", 3, batch1, batch2)
+    n, rows, inner = batch1.shape
+    # The sum over the batch is one longer product.
+    left = batch1.transpose(0, 1).reshape(rows, n * inner)
+    return _added("addbmm", 2, input, left, batch2.reshape(n * inner, batch2.shape[2]), beta, alpha, out)
+
+
+@operation
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
+) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``. Errors: those of ``addmm``."""
+    return _sum("addmv", input, mv(mat, vec), beta, alpha, out)
+
+
+@operation
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
+) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``. Errors: those of ``outer``."""
+    return _sum("addr", input, outer(vec1, vec2), beta, alpha, out)
+
+
+def _sum(name: str, input: Tensor, value: Tensor, beta: Any, alpha: Any, out: Tensor | None) -> Tensor:
+    dtype = result_type(input, value)
+    value = value if alpha == 1 else value * dtype.type(alpha).item()  # of integers, whole
+    result = value if not beta else value + (input if beta == 1 else input * dtype.type(beta).item())
+    _check_shape(name, input, value.shape)
+    return result if out is None else delivered(name, result, out)
+
+
+def _added(
+    name: str, ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any, out: Tensor | None
+) -> Tensor:
+    _check(name, ndim, a, b)
+    x, y = factors(name, a, b)
+    factors(name, input, a)
+    value = product(x, y)
+    _check_shape(name, input, value.shape)
+    if alpha != 1:
+        value *= x.dtype.type(alpha)
+    if beta:
+        value += input._array if beta == 1 else input._array * x.dtype.type(beta)
+    result = Tensor(value)
+    if records(input, a, b):
+        record(_ADDMM, result, (input, a, b), (keep(a), keep(b)), input.shape, beta, alpha)
+    return result if out is None else delivered(name, result, out)
+
+
+def _check(name: str, ndim: int, a: Tensor, b: Tensor) -> None:
+    if a.ndim != ndim or b.ndim != ndim or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(
+            f"{name}() multiplies {ndim}-d tensors with equal inner lengths, and you gave shapes {a.shape} and {b.shape}"
+        )
+
+
+def _check_shape(name: str, input: Tensor, shape: tuple[int, ...]) -> None:
+    if input.shape in (shape, shape[-1:], ()):
+        return
+    try:
+        fits = np.broadcast_shapes(input.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}() cannot add an input of shape {input.shape} to a product of shape {shape}")
+
+
+IN_PLACE = {f"{each.__name__}_": inplace(each, keeps="never") for each in (addbmm, addmm, addmv, addr, baddbmm)}

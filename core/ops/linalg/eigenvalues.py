@@ -1,0 +1,224 @@
+"""Eigenvalues and singular values of matrices, and their vectors, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ...operation import operation
+from ...tensor import Tensor
+from ..shape.joining import cat
+from ..table.nodes import records
+from ..table.several import record_several
+from .checks import attempt, matrices, square
+from .decompositions import identity
+
+__all__ = ["svd"]
+METHODS = ("svd",)
+
+_UNCONVERGED = "could not be decomposed: it has nan or infinite elements, or the computation does not converge"
+
+
+class Eigen(NamedTuple):
+    """What ``linalg.eigh`` and ``linalg.eig`` return."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVD(NamedTuple):
+    """What ``linalg.svd`` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
+    # Giles (2008), 3.1.
+    gvalues, gvectors = grads
+    inside: Any = 0
+    if gvectors is not None:
+        apart = _row(xp, values) - _column(xp, values)
+        inside = xp.matmul(xp.adjoint(vectors), gvectors) * _reciprocals(xp, apart)
+    if gvalues is not None:
+        inside = inside + xp.cast(xp.diag_embed(gvalues), vectors.dtype)
+    return xp.matmul(xp.matmul(vectors, inside), xp.adjoint(vectors))
+
+
+def _row(xp: Any, x: Any) -> Any:
+    return xp.reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
+
+
+def _column(xp: Any, x: Any) -> Any:
+    return xp.reshape(x, (*x.shape, 1))
+
+
+def _reciprocals(xp: Any, x: Any) -> Any:
+    """``1 / x`` beside the diagonal, and 0 on it."""
+    diagonal = identity(x)
+    return (1 - diagonal) / (x + diagonal)
+
+
+def _eig_rule(xp: Any, grads: Any, values: Any, vectors: Any, kind: str) -> Any:
+    # Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum
+    # beamforming" (2017), equation 4.77, for eigenvectors of length 1.
+    gvalues, gvectors = grads
+    vh = xp.adjoint(vectors)
+    inside: Any = 0
+    if gvectors is not None:
+        apart = _row(xp, values) - _column(xp, values)
+        turned = xp.matmul(vh, gvectors)
+        own = xp.cast(xp.real(turned * identity(turned)), turned.dtype)
+        inside = (turned - xp.matmul(xp.matmul(vh, vectors), own)) * xp.conj(_reciprocals(xp, apart))
+    if gvalues is not None:
+        inside = inside + xp.diag_embed(gvalues)
+    result = xp.solve(vh, xp.matmul(inside, vh))
+    return result if kind == "c" else xp.real(result)
+
+
+def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
+    # Townsend, "Differentiating the singular value decomposition" (2016); for complex matrices Wan and Zhang,
+    # "Automatic differentiation for complex valued SVD" (2019).
+    gu, gs, gvh = grads
+    row, column = _row(xp, s), _column(xp, s)
+    inside: Any = 0
+    if gs is not None:
+        inside = xp.cast(xp.diag_embed(gs), u.dtype)
+    if gu is not None or gvh is not None:
+        apart = _reciprocals(xp, (row - column) * (row + column))
+        if gu is not None:
+            turned = xp.matmul(xp.adjoint(u), gu)
+            inside = inside + (turned - xp.adjoint(turned)) * apart * row
+            if u.dtype.kind == "c":
+                inside = inside + (turned - xp.adjoint(turned)) * (identity(turned) * 0.25) / row
+        if gvh is not None:
+            turned = xp.matmul(vh, xp.adjoint(gvh))
+            inside = inside + column * ((turned - xp.adjoint(turned)) * apart)
+            if u.dtype.kind == "c":
+                inside = inside - (turned - xp.adjoint(turned)) * (identity(turned) * 0.25) / row
+    result = xp.matmul(xp.matmul(u, inside), vh) if not isinstance(inside, int) else 0
+    if gu is not None and u.shape[-2] > s.shape[-1]:
+        outside = gu - xp.matmul(u, xp.matmul(xp.adjoint(u), gu))
+        result = result + xp.matmul(outside / row, vh)
+    if gvh is not None and vh.shape[-1] > s.shape[-1]:
+        outside = gvh - xp.matmul(xp.matmul(gvh, xp.adjoint(vh)), vh)
+        result = result + xp.matmul(u / row, outside)
+    return result
+
+
+@operation
+def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
+    """Eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
+
+    Only the triangle ``UPLO`` is read. The gradient of eigenvectors is not finite where eigenvalues are equal.
+
+    Raises:
+        LinAlgError: the computation does not converge.
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    x = square("linalg.eigh", A)
+    values, vectors = (Tensor(part) for part in attempt("linalg.eigh", _UNCONVERGED, np.linalg.eigh, x, UPLO.upper()))
+    if records(A):
+        record_several("LinalgEighBackward", _eigh_rule, (values, vectors), A)
+    return Eigen(values, vectors)
+
+
+@operation
+def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
+    """The eigenvalues of ``eigh``. Errors: those of ``eigh``."""
+    if records(A):
+        return eigh(A, UPLO).eigenvalues
+    x = square("linalg.eigvalsh", A)
+    return Tensor(attempt("linalg.eigvalsh", _UNCONVERGED, np.linalg.eigvalsh, x, UPLO.upper()))
+
+
+@operation
+def eig(A: Tensor) -> Eigen:
+    """Eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
+
+    The gradient of eigenvectors supposes a loss that does not depend on their phase.
+
+    Raises:
+        LinAlgError: the computation does not converge.
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    x = square("linalg.eig", A)
+    wide = np.promote_types(x.dtype, np.complex64)
+    parts = attempt("linalg.eig", _UNCONVERGED, np.linalg.eig, x)
+    values, vectors = (Tensor(part.astype(wide, copy=False)) for part in parts)
+    if records(A):
+        record_several("LinalgEigBackward", _eig_rule, (values, vectors), A, x.dtype.kind)
+    return Eigen(values, vectors)
+
+
+@operation
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
+    if records(A):
+        return eig(A).eigenvalues
+    x = square("linalg.eigvals", A)
+    values = attempt("linalg.eigvals", _UNCONVERGED, np.linalg.eigvals, x)
+    return Tensor(values.astype(np.promote_types(x.dtype, np.complex64), copy=False))
+
+
+@operation
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
+    """``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
+
+    Args:
+        A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
+        full_matrices: ``U`` and ``Vh`` square, ``(..., m, m)`` and ``(..., n, n)``, instead of ``(..., m, k)`` and
+            ``(..., k, n)``; the gradient is that of the first ``k`` vectors.
+        driver: accepted; LAPACK's gesdd it is.
+
+    Raises:
+        LinAlgError: the computation does not converge.
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    x = matrices("linalg.svd", A)
+    u, s, vh = attempt("linalg.svd", _UNCONVERGED, np.linalg.svd, x, full_matrices)
+    if not records(A):
+        return SVD(Tensor(u), Tensor(s), Tensor(vh))
+    k = s.shape[-1]
+    parts = Tensor(u[..., :k]), Tensor(s), Tensor(vh[..., :k, :])
+    record_several("LinalgSvdBackward", _svd_rule, parts, A)
+    # The vectors beyond the k first are arbitrary, so these have no gradient.
+    return SVD(_with(parts[0], u[..., k:], -1), parts[1], _with(parts[2], vh[..., k:, :], -2))
+
+
+def _with(vectors: Tensor, others: Any, dim: int) -> Tensor:
+    return cat([vectors, Tensor(others)], dim) if others.shape[dim] else vectors
+
+
+@operation
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values, descending. Errors: those of ``linalg.svd``."""
+    if records(A):
+        return linalg_svd(A, False).S
+    return Tensor(attempt("linalg.svdvals", _UNCONVERGED, _singular_values, matrices("linalg.svdvals", A)))
+
+
+def _singular_values(x: Any) -> Any:
+    return np.linalg.svd(x, compute_uv=False)
+
+
+class OldSVD(NamedTuple):
+    """What ``svd`` returns."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+@operation
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
+    """The older form of ``linalg.svd``: reduced if ``some``, and ``V`` instead of its adjoint."""
+    u, s, vh = linalg_svd(input, not some)
+    if not compute_uv:
+        u, vh = Tensor(np.zeros_like(u._array)), Tensor(np.zeros_like(vh._array))
+    return OldSVD(u, s, vh.mH)

@@ -1,0 +1,187 @@
+"""``einsum``, ``tensordot``, ``kron``: products summed over named dimensions.
+
+Operands are first brought to one occurrence of each label (diagonals, sums), then contracted two at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import promote_types
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ..elementwise.conversion import to
+from ..shape.diagonal import diagonal
+from ..shape.reshaping import reshape
+from ..shape.transposing import permute
+from ..table.dims import one_dim
+from .contraction import Labels, contract
+from .einsum_labels import from_lists, parse, resolve
+
+__all__ = ["einsum", "kron", "tensordot"]
+METHODS = ("kron",)
+
+Labelled = tuple[Tensor, tuple[int, ...]]
+
+
+@operation
+def einsum(*args: Any) -> Tensor:
+    """Products of tensors' elements, summed over the dimensions that the result does not name.
+
+    ``einsum("bij,bjk->bik", x, y)``, or with lists of labels: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``. ``...`` stands
+    for further dimensions, which are broadcast. A label twice in an operand means its diagonal. Without ``->`` the
+    result has the labels that occur once, in alphabetical order. More than two operands are multiplied in the order
+    that ``numpy.einsum_path`` finds best.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: the equation is no equation, or does not fit the operands.
+    """
+    if isinstance(args[0], str):
+        inputs, out = parse(args[0])
+        operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (tuple, list)) else list(args[1:])
+    else:
+        operands, inputs, out = from_lists(args)
+    if len(inputs) != len(operands):
+        raise ValueError(f"einsum() has subscripts for {len(inputs)} operands, and you gave {len(operands)}")
+    labels, result = resolve(inputs, out, tuple([operand.ndim for operand in operands]))
+    if len(operands) == 2:
+        (x, y), (a, b) = operands, labels
+        if _is_contraction(a, b, result, x.shape, y.shape):
+            return contract(x, y, a, b, result)
+    parts = _simplified(operands, labels)
+    for pair in _path(parts, result):
+        chosen = [parts[place] for place in pair]
+        parts = [part for place, part in enumerate(parts) if place not in pair]
+        parts.append(_multiplied(chosen, [part[1] for part in parts], result))
+    return _ordered(*parts[0], result)
+
+
+@lru_cache(maxsize=1024)
+def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether there is nothing to simplify: each label once in an operand, in two of the three, and of one length."""
+    if len({*a}) != len(a) or len({*b}) != len(b):
+        return False
+    twice = {*a} & {*b} | {*a} & {*out} | {*b} & {*out}
+    return twice == {*a, *b} and all(shape[a.index(name)] == other[b.index(name)] for name in {*a} & {*b})
+
+
+def _simplified(operands: Sequence[Tensor], labels: Sequence[tuple[int, ...]]) -> list[Labelled]:
+    """Each label once in each operand, and none of length 1 where it is longer elsewhere."""
+    parts = [_unrepeated(operand, names) for operand, names in zip(operands, labels)]
+    sizes: dict[int, int] = {}
+    for operand, names in parts:
+        for name, length in zip(names, operand.shape):
+            have = sizes.setdefault(name, length)
+            if length != have and 1 not in (length, have):
+                raise ValueError(
+                    f"einsum() operands have lengths {have} and {length} for one label: shapes "
+                    f"{', '.join(str(each.shape) for each in operands)}"
+                )
+            sizes[name] = length if have == 1 else have
+    return [_stretched_out(operand, names, sizes) for operand, names in parts]
+
+
+def _unrepeated(operand: Tensor, names: tuple[int, ...]) -> Labelled:
+    for name in names:
+        while names.count(name) > 1:
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            if operand.shape[first] != operand.shape[second]:
+                raise ValueError(
+                    f"einsum() takes the diagonal of unequal lengths in an operand of shape {operand.shape}"
+                )
+            operand = diagonal(operand, 0, first, second)
+            names = (*(each for place, each in enumerate(names) if place not in (first, second)), name)
+    return operand, names
+
+
+def _stretched_out(operand: Tensor, names: tuple[int, ...], sizes: dict[int, int]) -> Labelled:
+    kept = [place for place, name in enumerate(names) if operand.shape[place] == sizes[name]]
+    if len(kept) == len(names):
+        return operand, names
+    return reshape(operand, [operand.shape[place] for place in kept]), tuple(names[place] for place in kept)
+
+
+def _path(parts: Sequence[Labelled], result: tuple[int, ...]) -> list[tuple[int, ...]]:
+    if len(parts) <= 2:
+        return [tuple(range(len(parts)))] if len(parts) == 2 else []
+    names = {name: place for place, name in enumerate(sorted({name for _, names in parts for name in names}))}
+    operands = [
+        each
+        for operand, labels in parts
+        for each in (np.broadcast_to(np.float64(0), operand.shape), [names[label] for label in labels])
+    ]
+    how = "optimal" if len(parts) <= 4 else "greedy"
+    path = np.einsum_path(*operands, [names[label] for label in result], optimize=how)[0][1:]
+    return [tuple(step) for step in path]
+
+
+def _multiplied(chosen: list[Labelled], others: list[tuple[int, ...]], result: tuple[int, ...]) -> Labelled:
+    """The product of operands, summed over what neither another operand nor the result needs."""
+    while len(chosen) > 1:
+        (x, a), (y, b), *rest = chosen
+        needed = set(result).union(*others, *(names for _, names in rest))
+        x, a = _summed(x, a, needed.union(b))
+        y, b = _summed(y, b, needed.union(a))
+        out = tuple(name for name in result if name in a or name in b)
+        out += tuple(name for name in dict.fromkeys((*a, *b)) if name in needed and name not in out)
+        chosen = [(contract(x, y, a, b, out), out), *rest]
+    return chosen[0]
+
+
+def _summed(x: Tensor, names: tuple[int, ...], needed: set[int]) -> Labelled:
+    dims = tuple(place for place, name in enumerate(names) if name not in needed)
+    return (x.sum(dims), tuple(name for name in names if name in needed)) if dims else (x, names)
+
+
+def _ordered(x: Tensor, names: tuple[int, ...], result: tuple[int, ...]) -> Tensor:
+    x, names = _summed(x, names, set(result))
+    order = tuple(names.index(name) for name in result)
+    return x if order == tuple(range(len(order))) else permute(x, order)
+
+
+@operation
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, *, out: Tensor | None = None
+) -> Tensor:
+    """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over listed ones.
+
+    Args:
+        a: a tensor.
+        b: a tensor of the same dtype.
+        dims: how many dimensions, or two lists: those of ``a``, and their counterparts in ``b``.
+        out: where the result is written.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    given: Any = dims.tolist() if isinstance(dims, Tensor) else dims
+    if isinstance(given, int):
+        if not 0 <= given <= min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot() cannot sum over {given} dimensions of shapes {a.shape} and {b.shape}")
+        given = (range(a.ndim - given, a.ndim), range(given))
+    of_a, of_b = ([one_dim(dim, x.ndim) for dim in each] for each, x in zip(given, (a, b)))
+    if len(of_a) != len(of_b) or any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b)):
+        raise ValueError(f"tensordot() needs equal lengths in dims {dims} of shapes {a.shape} and {b.shape}")
+    names_a = tuple(range(a.ndim))
+    names_b = tuple(of_a[of_b.index(dim)] if dim in of_b else a.ndim + dim for dim in range(b.ndim))
+    kept = [name for name in names_a if name not in of_a] + [name for name in names_b if name not in of_a]
+    result = contract(a, b, names_a, names_b, tuple(kept))
+    return delivered("tensordot", result, out)
+
+
+@operation
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Kronecker product: each element of ``input`` replaced by its product with all of ``other``."""
+    ndim = max(input.ndim, other.ndim)
+    first, second = ((1,) * (ndim - x.ndim) + x.shape for x in (input, other))
+    dtype = promote_types(input.dtype, other.dtype)  # a 0-d factor counts as much
+    spread = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
+    blocks = spread * reshape(to(other, dtype), [n for length in second for n in (1, length)])
+    result = reshape(blocks, [n * m for n, m in zip(first, second)])
+    return delivered("kron", result, out)

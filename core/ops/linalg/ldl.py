@@ -1,0 +1,210 @@
+"""LDL factors of symmetric and Hermitian matrices, indefinite ones too, and systems solved with them.
+
+J. R. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems" (Math. Comp. 31,
+1977), in LAPACK's form (sytf2, lower triangle): D has blocks of 1 or 2 rows, chosen as the elimination goes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ...errors import AutogradError
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..table.nodes import records
+from ..table.several import record_several
+from .checks import LinAlgError, matrices, square
+from .lu_arrays import size
+from .matrix_products import matmul
+from .solving import solved
+from .triangular import triangle_solved
+
+__all__: list[str] = []
+METHODS: tuple[str, ...] = ()
+
+_ALPHA = (1 + math.sqrt(17)) / 8
+
+
+class LDLFactor(NamedTuple):
+    """Result of ``linalg.ldl_factor``."""
+
+    LD: Tensor
+    pivots: Tensor
+
+
+class LDLFactorInfo(NamedTuple):
+    """Result of ``linalg.ldl_factor_ex``."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+def _factor(a: Array, pivots: Array, hermitian: bool) -> int:
+    """Factor one matrix in its lower triangle; return the number, from 1, of the first column of zeros, or 0."""
+    n, k, info = len(a), 0, 0
+    while k < n:
+        step, other = _choose(a, k)
+        if step == 0:
+            info, step = info or k + 1, 1
+        else:
+            _swap(a, k, k + step - 1, other, hermitian)
+            _eliminate(a, k, step, hermitian)
+        pivots[k : k + step] = other + 1 if step == 1 else -(other + 1)
+        k += step
+    return info
+
+
+def _choose(a: Array, k: int) -> tuple[int, int]:
+    """Return the rows of the next block (0: the column is zeros), and the row to swap with its last."""
+    own, below = float(size(a[k, k])), size(a[k + 1 :, k])
+    largest = float(below.max(initial=0))
+    if max(own, largest) == 0:
+        return 0, k
+    if own >= _ALPHA * largest:
+        return 1, k
+    row = k + 1 + int(below.argmax())
+    across = max(size(a[row, k:row]).max(initial=0), size(a[row + 1 :, row]).max(initial=0))
+    if own >= _ALPHA * largest * (largest / across):
+        return 1, k
+    return (1, row) if size(a[row, row]) >= _ALPHA * across else (2, row)
+
+
+def _swap(a: Array, k: int, one: int, other: int, hermitian: bool) -> None:
+    if one == other:
+        return
+    a[other + 1 :, [one, other]] = a[other + 1 :, [other, one]]
+    column, row = a[one + 1 : other, one].copy(), a[other, one + 1 : other].copy()
+    a[one + 1 : other, one], a[other, one + 1 : other] = (row.conj(), column.conj()) if hermitian else (row, column)
+    if hermitian:
+        a[other, one] = a[other, one].conj()
+    a[one, one], a[other, other] = a[other, other], a[one, one]
+    if one > k:
+        a[one, k], a[other, k] = a[other, k], a[one, k]
+
+
+def _eliminate(a: Array, k: int, step: int, hermitian: bool) -> None:
+    end = k + step
+    block, x = _block(a[k:end, k:end], hermitian), a[end:, k:end].copy()
+    factor = np.linalg.solve(block.T, x.T).T if step == 2 else x / block
+    a[end:, end:] -= np.tril(factor @ (x.conj().T if hermitian else x.T))
+    a[end:, k:end] = factor
+
+
+def _block(lower: Array, hermitian: bool) -> Array:
+    """A whole symmetric block, from its lower triangle."""
+    below = np.tril(lower, -1)
+    diagonal = np.diag(np.diag(lower).real if hermitian else np.diag(lower))
+    return np.asarray(below + (below.conj().T if hermitian else below.T) + diagonal)
+
+
+def _no_gradient(*args: Any) -> NoReturn:
+    raise AutogradError(
+        "linalg.ldl_factor() has no gradient; detach its input, or use linalg.lu_factor() or cholesky()"
+    )
+
+
+@operation
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
+) -> LDLFactorInfo:
+    """``ldl_factor`` without an error: ``info`` is i where column i of a matrix, counted from 1, left nothing, else 0.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is singular.
+        TypeError, ValueError: as of ``ldl_factor``.
+    """
+    x = square("linalg.ldl_factor", A)
+    packed = np.array(np.tril(x))
+    pivots, info = np.zeros(x.shape[:-1], np.int32), np.zeros(x.shape[:-2], np.int32)
+    for place in np.ndindex(x.shape[:-2]):
+        info[place] = _factor(packed[place], pivots[place], hermitian and x.dtype.kind == "c")
+        if check_errors and info[place]:
+            where = f"matrix {place} of the batch" if place else "the matrix"
+            raise LinAlgError(
+                f"linalg.ldl_factor(): {where} is singular: column {info[place]} left nothing to divide by"
+            )
+    result = LDLFactorInfo(Tensor(packed), Tensor(pivots), Tensor(info))
+    if records(A):
+        record_several("LinalgLdlFactorBackward", _no_gradient, (result.LD,), A)
+    if out is None:
+        return result
+    return LDLFactorInfo(*(delivered("linalg.ldl_factor", one, target) for one, target in zip(result, out)))
+
+
+@operation
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | None = None) -> LDLFactor:
+    """``A = P @ L @ D @ L.mT @ P.mT`` in LAPACK's packed form, for ``ldl_solve``; there is no gradient.
+
+    Args:
+        A: symmetric matrices ``(..., n, n)``, of which only the lower triangle is read.
+        hermitian: complex matrices are Hermitian (``L.mH``), not symmetric.
+        out: where the results are written.
+
+    Returns:
+        ``LD`` ``(..., n, n)``, D's blocks with L below them, and ``pivots`` ``(..., n)``, int32: positive for a block of
+        one row, which was swapped with that row, counted from 1; twice the same negative one for a block of two.
+
+    Raises:
+        AutogradError: in the backward pass.
+        LinAlgError: a matrix is singular.
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    result = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
+    short = LDLFactor(result.LD, result.pivots)
+    return short if out is None else LDLFactor(*(delivered("linalg.ldl_factor", *pair) for pair in zip(short, out)))
+
+
+def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """The order of rows, L and D of one matrix; swaps reach the columns of L before them."""
+    n = len(packed)
+    order, lower, blocks = np.arange(n), np.tril(packed, -1), np.zeros_like(packed)
+    k = 0
+    while k < n:
+        step = 1 if pivots[k] > 0 else 2
+        one, other = k + step - 1, abs(int(pivots[k])) - 1
+        order[[one, other]] = order[[other, one]]
+        lower[[one, other], :k] = lower[[other, one], :k]
+        blocks[k : k + step, k : k + step] = _block(packed[k : k + step, k : k + step], hermitian)
+        lower[k : k + step, k : k + step] = 0
+        k += step
+    return order, lower, blocks
+
+
+@operation
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
+    """``X`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``; differentiable to ``B``.
+
+    Args:
+        LD: ``(..., n, n)``.
+        pivots: int32, ``(..., n)``.
+        B: ``(..., n, k)``.
+        hermitian: as for ``ldl_factor``.
+        out: where the result is written.
+
+    Raises:
+        LinAlgError: ``A`` is singular.
+        TypeError: the dtypes differ, are not of floating point, or pivots are not int32.
+        ValueError: the shapes do not fit.
+    """
+    x, y = square("linalg.ldl_solve", LD), matrices("linalg.ldl_solve", B)
+    if pivots.dtype != np.int32:
+        raise TypeError(f"linalg.ldl_solve() takes pivots of int32, and you gave {pivots.dtype}")
+    if x.dtype != y.dtype:
+        raise TypeError(f"linalg.ldl_solve() takes matrices of one dtype, and you gave {x.dtype} and {y.dtype}")
+    if pivots.shape != x.shape[:-1] or x.shape[-1] != y.shape[-2]:
+        raise ValueError(f"linalg.ldl_solve() cannot solve {x.shape} with pivots {pivots.shape} for {y.shape}")
+    flip = hermitian and x.dtype.kind == "c"
+    shift, lower, blocks = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+    for place in np.ndindex(x.shape[:-2]):
+        order, lower[place], blocks[place] = _unpack(x[place], pivots._array[place], flip)
+        shift[place][np.arange(len(order)), order] = 1
+    ahead, unit = Tensor(shift), Tensor(lower)
+    half = solved(Tensor(blocks), triangle_solved(unit, matmul(ahead, B), False, True))
+    result = matmul(ahead.mT, triangle_solved(unit.mH if flip else unit.mT, half, True, True))
+    return delivered("linalg.ldl_solve", result, out)

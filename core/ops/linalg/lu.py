@@ -1,0 +1,264 @@
+"""LU factors and systems solved with them: ``linalg.lu``, ``lu_factor``, ``lu_solve``, and PyTorch's older forms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..index.scatter import take_along_dim
+from ..shape.diagonal import tril, triu
+from ..shape.joining import cat
+from ..shape.transposing import adjoint
+from ..table.nodes import Row, keep_result, record, records
+from .checks import LinAlgError, matrices, square
+from .decompositions import identity
+from .lu_arrays import factored, permutation_of
+from .matrix_products import matmul
+from .triangular import triangle_solved
+
+__all__ = ["lu", "lu_solve", "lu_unpack"]
+METHODS = ("lu", "lu_solve")
+
+
+class LU(NamedTuple):
+    """Result of ``linalg.lu``."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class LUFactor(NamedTuple):
+    """Result of ``linalg.lu_factor``."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUFactorInfo(NamedTuple):
+    """Result of ``linalg.lu_factor_ex``."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+def _lu_rule(xp: Any, g: Any, packed: Any) -> Any:
+    # Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2012), of square matrices.
+    ones = identity(packed)
+    lower, upper = xp.tril(packed, -1) + ones, xp.triu(packed, 0)
+    inside = xp.tril(xp.matmul(xp.adjoint(lower), xp.tril(g, -1)), -1)
+    inside = inside + xp.triu(xp.matmul(xp.triu(g, 0), xp.adjoint(upper)), 0)
+    left = xp.solve_triangular(xp.adjoint(lower), inside, True, True)
+    return xp.adjoint(xp.solve_triangular(upper, xp.adjoint(left), True, False))
+
+
+_LU = Row("linalg_lu_factor", _lu_rule, holomorphic=False)
+
+
+def _factor(name: str, input: Tensor, pivot: bool) -> LUFactorInfo:
+    found = factored(matrices(name, input), pivot)
+    packed = Tensor(found.packed)
+    if records(input):
+        packed = _recorded(_rows(input, found.permutation), packed)
+    return LUFactorInfo(packed, Tensor(found.pivots), Tensor(found.info))
+
+
+def _rows(input: Tensor, permutation: Array) -> Tensor:
+    return take_along_dim(input, Tensor(np.broadcast_to(permutation[..., None], input.shape).copy()), -2)
+
+
+def _recorded(a: Tensor, packed: Tensor) -> Tensor:
+    """The factors of ``a``, whose rows are in order; the square at the top has a rule, and the rest follows from it."""
+    rows, columns = a.shape[-2:]
+    k = min(rows, columns)
+    top = Tensor(np.array(packed._array[..., :k, :k]))
+    record(_LU, top, (a[..., :k, :k],), (keep_result(top),))
+    if rows > columns:
+        below = adjoint(triangle_solved(adjoint(top), adjoint(a[..., k:, :]), False, False))
+        return cat([top, below], -2)
+    if rows < columns:
+        return cat([top, triangle_solved(top, a[..., k:], False, True)], -1)
+    return top
+
+
+@operation
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
+) -> LUFactorInfo:
+    """``lu_factor`` without an error: ``info`` is i where ``U[i - 1, i - 1]`` is the first zero of a diagonal, else 0.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a diagonal has a zero.
+        TypeError, ValueError: as of ``lu_factor``.
+    """
+    result = _factor("linalg.lu_factor_ex", A, pivot)
+    if check_errors:
+        _check("linalg.lu_factor_ex", result.info._array)
+    return _delivered(result, out)
+
+
+def _delivered(result: Any, out: tuple[Tensor, ...] | None) -> Any:
+    if out is None:
+        return result
+    return type(result)(*(delivered("linalg.lu", one, target) for one, target in zip(result, out)))
+
+
+def _check(name: str, info: Array) -> None:
+    if info.any():
+        place = np.unravel_index(int((info != 0).argmax()), info.shape)
+        where = f"matrix {tuple(map(int, place))} of the batch" if place else "the matrix"
+        raise LinAlgError(
+            f"{name}(): {where} is singular, U[{info[place] - 1}, {info[place] - 1}] is 0; "
+            "use lu_factor_ex() or lu() to factor it all the same"
+        )
+
+
+@operation
+def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LUFactor:
+    """``A = P @ L @ U`` in packed form, for ``lu_solve``.
+
+    Args:
+        A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
+        pivot: swap rows, so that each pivot is the largest in its column; without it the result may be imprecise.
+        out: where the results are written.
+
+    Returns:
+        ``LU`` ``(..., m, n)``, U with L below the diagonal (whose own diagonal is ones), and ``pivots`` ``(..., k)``,
+        int32, counted from 1: row i was swapped with row ``pivots[i]``.
+
+    Raises:
+        LinAlgError: a diagonal of U has a zero.
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    result = _factor("linalg.lu_factor", A, pivot)
+    _check("linalg.lu_factor", result.info._array)
+    return _delivered(LUFactor(result.LU, result.pivots), out)
+
+
+@operation
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LU:
+    """``A = P @ L @ U``: a permutation, a lower triangle with ones on its diagonal, and an upper triangle.
+
+    Args:
+        A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
+        pivot: swap rows; without it, ``P`` is empty.
+        out: where the results are written.
+
+    Returns:
+        ``P`` ``(..., m, m)``, ``L`` ``(..., m, k)`` and ``U`` ``(..., k, n)``.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    packed, pivots, _ = _factor("linalg.lu", A, pivot)
+    return _delivered(_unpacked(packed, pivots, True, pivot), out)
+
+
+def _unpacked(packed: Tensor, pivots: Tensor, data: bool, permutation: bool) -> LU:
+    rows, columns = packed.shape[-2:]
+    k = min(rows, columns)
+    p = lower = upper = Tensor(np.empty(0, packed.dtype))
+    if permutation:
+        order = permutation_of(pivots._array, rows)
+        p = Tensor(np.ascontiguousarray((order[..., None, :] == np.arange(rows)[:, None]).astype(packed.dtype)))
+    if data:
+        lower = tril(packed[..., :k], -1) + Tensor(np.eye(rows, k, dtype=packed.dtype))
+        upper = triu(packed[..., :k, :])
+    return LU(p, lower, upper)
+
+
+@operation
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: tuple[Tensor, ...] | None = None,
+) -> LU:
+    """``P``, ``L`` and ``U`` as ``linalg.lu`` gives them, from the results of ``linalg.lu_factor``.
+
+    Args:
+        LU_data: ``(..., m, n)``.
+        LU_pivots: int32, ``(..., min(m, n))``.
+        unpack_data: else ``L`` and ``U`` are empty.
+        unpack_pivots: else ``P`` is empty.
+        out: where the results are written.
+
+    Raises:
+        TypeError: pivots of another dtype.
+        ValueError: the shapes do not fit.
+    """
+    x = matrices("lu_unpack", LU_data)
+    if unpack_pivots:
+        _check_pivots("lu_unpack", x, LU_pivots)
+    return _delivered(_unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots), out)
+
+
+def _check_pivots(name: str, x: Array, pivots: Tensor) -> None:
+    if pivots.dtype != np.int32:
+        raise TypeError(f"{name}() takes pivots of int32, as lu_factor() returns them, and you gave {pivots.dtype}")
+    expected = (*x.shape[:-2], min(x.shape[-2:]))
+    if pivots.shape != expected:
+        raise ValueError(f"{name}() needs pivots of shape {expected}, and you gave {pivots.shape}")
+    if pivots.numel() and not (pivots._array.min() >= 1 and pivots._array.max() <= x.shape[-2]):
+        raise ValueError(f"{name}() needs pivots from 1 to {x.shape[-2]}, as lu_factor() returns them")
+
+
+@operation
+def linalg_lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """``X`` with ``A @ X = B``, from the results of ``linalg.lu_factor(A)``.
+
+    Args:
+        LU: ``(..., n, n)``.
+        pivots: int32, ``(..., n)``.
+        B: ``(..., n, k)``, or ``(..., k, n)`` with ``left=False``.
+        left: on which side ``A`` stands; ``False``: ``X @ A = B``.
+        adjoint: take ``A.mH`` for ``A``.
+        out: where the result is written.
+
+    Raises:
+        LinAlgError: ``A`` is singular.
+        TypeError: the dtypes differ, are not of floating point, or pivots are not int32.
+        ValueError: the shapes do not fit.
+    """
+    x = square("linalg.lu_solve", LU)
+    _check_pivots("linalg.lu_solve", x, pivots)
+    matrices("linalg.lu_solve", B)
+    if B.dtype != LU.dtype:
+        raise TypeError(f"linalg.lu_solve() takes matrices of one dtype, and you gave {LU.dtype} and {B.dtype}")
+    if B.shape[-2 if left else -1] != x.shape[-1]:
+        raise ValueError(f"linalg.lu_solve() cannot solve a system of shape {x.shape} for {B.shape}")
+    p = _unpacked(LU, pivots, False, True).P
+    # X @ A = B is the same as A.mH @ X.mH = B.mH.
+    result = _solved(LU, p, B, adjoint) if left else _solved(LU, p, B.mH, not adjoint).mH
+    return delivered("linalg.lu_solve", result, out)
+
+
+def _solved(packed: Tensor, p: Tensor, b: Tensor, conjugated: bool) -> Tensor:
+    if conjugated:
+        turned = adjoint(packed)
+        return matmul(p, triangle_solved(turned, triangle_solved(turned, b, False, False), True, True))
+    return triangle_solved(packed, triangle_solved(packed, matmul(p.mT, b), False, True), True, False)
+
+
+@operation
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The older form of ``linalg.lu_solve``: the right side comes first. Errors as there."""
+    return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+@operation
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorInfo:
+    """The older form of ``linalg.lu_factor``: no error for singular matrices; with ``get_infos``, ``info`` as well."""
+    result = _factor("lu", A, pivot)
+    return result if get_infos else LUFactor(result.LU, result.pivots)

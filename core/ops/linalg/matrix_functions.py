@@ -1,0 +1,168 @@
+"""Powers, exponentials and chains of matrices."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..shape.reshaping import unsqueeze
+from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records
+from .checks import square
+from .matrix_products import matmul
+from .solving import inv
+
+__all__ = ["chain_matmul", "matrix_exp", "matrix_power"]
+METHODS = ("matrix_exp", "matrix_power")
+
+
+@operation
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """The ``n``-th power of square matrices ``(..., m, m)``; a negative one of their inverses.
+
+    Raises:
+        LinAlgError: ``n`` is negative and a matrix singular.
+        ValueError: not square.
+    """
+    x = input._array
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"linalg.matrix_power() takes square matrices, and you gave shape {x.shape}")
+    if n == 0:
+        result = Tensor(np.array(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)))
+    else:
+        result = _power(input if n > 0 else inv(input), abs(n))
+    return delivered("linalg.matrix_power", result, out)
+
+
+def _power(matrix: Tensor, n: int) -> Tensor:
+    result = None
+    while True:
+        if n & 1:
+            result = matrix if result is None else matmul(result, matrix)
+        n >>= 1
+        if not n:
+            assert result is not None
+            return result
+        matrix = matmul(matrix, matrix)
+
+
+def _exp_rule(xp: Any, g: Any, a: Any) -> Any:
+    # The derivative in a direction is a block of the exponential of a matrix twice as large: Najfeld and Havel,
+    # "Derivatives of the matrix exponential and their computation" (1995), theorem 4.13; its adjoint is that at a.mH.
+    n = a.shape[-1]
+    h = xp.adjoint(a)
+    zeros = h * 0
+    blocks = xp.concatenate([xp.concatenate([h, g], -1), xp.concatenate([zeros, h], -1)], -2)
+    return xp.get(xp.matrix_exp(blocks), (..., slice(0, n), slice(n, 2 * n)))
+
+
+_EXP = Row("linalg_matrix_exp", _exp_rule, holomorphic=False)
+_PADE = [
+    math.factorial(26 - k) * math.factorial(13) / (math.factorial(26) * math.factorial(k) * math.factorial(13 - k))
+    for k in range(14)
+]
+# Up to this norm the approximation of degree 13 is exact to float64's rounding.
+_PADE_BOUND = 5.371920351148152
+
+
+@operation
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of square matrices ``(..., n, n)``.
+
+    By scaling, a Padé approximation of degree 13 and squaring: Higham, "The scaling and squaring method for the matrix
+    exponential revisited" (2005).
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    result = Tensor(exponentials(square("linalg.matrix_exp", input)))
+    return record(_EXP, result, (input,), (keep(input),)) if records(input) else result
+
+
+def exponentials(x: Array) -> Array:
+    """``matrix_exp`` on arrays."""
+    if not x.size:
+        return np.array(x)
+    norms = np.abs(x).sum(-2).max(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        doublings = np.ceil(np.log2(norms / _PADE_BOUND))
+    doublings = np.where(np.isfinite(doublings), np.maximum(doublings, 0), 0).astype(np.int64)
+    x = x / (2.0 ** doublings[..., None, None]).astype(x.real.dtype)
+    even, odd = np.zeros_like(x), np.zeros_like(x)
+    square_of_x = np.matmul(x, x)
+    power = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    for k in range(0, 14, 2):
+        even = even + power * x.dtype.type(_PADE[k])
+        odd = odd + power * x.dtype.type(_PADE[k + 1])
+        power = np.matmul(power, square_of_x)
+    odd = np.matmul(x, odd)
+    result = np.linalg.solve(even - odd, even + odd)
+    for step in range(int(doublings.max())):
+        result = np.where((step < doublings)[..., None, None], np.matmul(result, result), result)
+    return result
+
+
+ARRAYS.matrix_exp, TENSORS.matrix_exp = exponentials, matrix_exp
+
+
+@operation
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The product of matrices in the order of least work; the first may be a row, the last a column vector.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: fewer than two tensors, or shapes that do not fit.
+    """
+    parts = list(tensors)
+    if len(parts) < 2:
+        raise ValueError(f"linalg.multi_dot() multiplies at least 2 tensors, and you gave {len(parts)}")
+    row, column = parts[0].ndim == 1, parts[-1].ndim == 1
+    if row:
+        parts[0] = unsqueeze(parts[0], 0)
+    if column:
+        parts[-1] = unsqueeze(parts[-1], 1)
+    shapes = [part.shape for part in parts]
+    if any(part.ndim != 2 for part in parts) or any(a[1] != b[0] for a, b in itertools.pairwise(shapes)):
+        raise ValueError(f"linalg.multi_dot() cannot multiply shapes {', '.join(str(t.shape) for t in tensors)}")
+    result = _chain(parts, _best_cuts([shape[0] for shape in shapes] + [shapes[-1][1]]), 0, len(parts) - 1)
+    result = (
+        result.reshape([n for n, drop in zip(result.shape, (row, column)) if not drop]) if row or column else result
+    )
+    return delivered("linalg.multi_dot", result, out)
+
+
+def _best_cuts(lengths: list[int]) -> dict[tuple[int, int], int]:
+    """Where to cut each part of the chain; matrix ``i`` is ``lengths[i]`` by ``lengths[i + 1]``.
+
+    Cormen et al., "Introduction to Algorithms", 15.2.
+    """
+    count = len(lengths) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    cuts = {}
+    for span in range(1, count):
+        for i in range(count - span):
+            j = i + span
+            cost[i, j], cuts[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + lengths[i] * lengths[k + 1] * lengths[j + 1], k) for k in range(i, j)
+            )
+    return cuts
+
+
+def _chain(parts: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return parts[i]
+    k = cuts[i, j]
+    return matmul(_chain(parts, cuts, i, k), _chain(parts, cuts, k + 1, j))
+
+
+@operation
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """``linalg.multi_dot`` of matrices given one by one; a single one is returned itself."""
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)

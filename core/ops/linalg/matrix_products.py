@@ -1,0 +1,268 @@
+"""Matrix products: ``matmul`` in all ranks, and its special cases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...autograd.edges import gradient_edge
+from ...autograd.grad_mode import is_grad_enabled
+from ...dtypes import result_type
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise.complex_numbers import conj
+from ..shape.reshaping import reshape
+from ..table.array_functions import matmul as product
+from ..table.nodes import OpNode, Row, Saved
+
+__all__ = ["bmm", "dot", "ger", "inner", "linear", "matmul", "mm", "mv", "outer", "vdot"]
+METHODS = ("bmm", "dot", "ger", "inner", "matmul", "mm", "mv", "outer", "vdot")
+
+
+def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
+    if len(other) == 1:
+        return xp.fit(xp.reshape(g, (*g.shape, 1)) * xp.conj(b), shape, g.dtype)
+    b = xp.adjoint(b)
+    if len(shape) == 1:
+        g = xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1]))
+        return xp.reshape(xp.fit(xp.matmul(g, b), (1, *shape), g.dtype), shape)
+    return xp.fit(xp.matmul(g, b), shape, g.dtype)
+
+
+def _rule_b(xp: Any, g: Any, a: Any, b: Any, other: Any, shape: Any) -> Any:
+    if len(other) == 1:
+        g = xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1]))
+        return xp.fit(xp.reshape(xp.conj(a), (-1, 1)) * g, shape, g.dtype)
+    a = xp.adjoint(a)
+    if len(shape) == 1:
+        g = xp.reshape(g, (*g.shape, 1))
+        return xp.reshape(xp.fit(xp.matmul(a, g), (*shape, 1), g.dtype), shape)
+    return xp.fit(xp.matmul(a, g), shape, g.dtype)
+
+
+def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    # One product over all batches at once, instead of one for each and their sum.
+    return xp.matmul(xp.adjoint(_rows(xp, a)), _rows(xp, g))
+
+
+def _rows(xp: Any, a: Any) -> Any:
+    # Not (-1, ...): of no elements, NumPy cannot say how many rows.
+    return a if a.ndim == 2 else xp.reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
+
+
+_MATMUL = Row("matmul", _rule_a, _rule_b, holomorphic=False)
+_DOT = Row("dot", lambda xp, g, a, b: g * xp.conj(b), lambda xp, g, a, b: g * xp.conj(a), holomorphic=False)
+_MM = Row(
+    "mm",
+    lambda xp, g, a, b: xp.matmul(g, xp.adjoint(b)),
+    lambda xp, g, a, b: xp.matmul(xp.adjoint(a), g),
+    holomorphic=False,
+)
+_FOLDED = Row("matmul", lambda xp, g, a, b: xp.matmul(g, xp.adjoint(b)), _folded_rule_b, holomorphic=False)
+_LINEAR = Row(
+    "linear",
+    lambda xp, g, x, w: xp.matmul(g, xp.conj(w)),
+    lambda xp, g, x, w: xp.matmul(_rows(xp, g).mT, xp.conj(_rows(xp, x))),
+    lambda xp, g, x, w: xp.sum_dims(g, tuple(range(g.ndim - 1)), False),
+    holomorphic=False,
+)
+
+
+@operation
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product ``input @ other``: vectors are rows and columns, leading dimensions are broadcast.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+        ValueError: the shapes do not fit.
+    """
+    result = _multiplied(input, other, *factors("matmul", input, other))
+    return result if out is None else delivered("matmul", result, out)
+
+
+def _multiplied(a: Tensor, b: Tensor, x: Array, y: Array) -> Tensor:
+    try:
+        result = Tensor(product(x, y))
+    except ValueError:
+        raise misfit("matmul", x, y) from None
+    if (a._requires_grad or b._requires_grad) and is_grad_enabled():
+        row, params = _row_for(x, y)
+        link(row, result, (a, b), (x, y), params)
+    return result
+
+
+def _row_for(x: Array, y: Array) -> tuple[Row, tuple[Any, ...]]:
+    if y.ndim == 2:
+        if x.ndim == 2:
+            return _MM, ()
+        if x.ndim > 2:
+            return _FOLDED, ()
+    elif x.ndim == 1 and y.ndim == 1:
+        return _DOT, ()
+    return _MATMUL, (x.shape, y.shape)
+
+
+@operation
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+        ValueError: an operand is not 2-d, or the shapes do not fit.
+    """
+    return _of_dims("mm", (2, 2), input, mat2, out)
+
+
+@operation
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+        ValueError: an operand is not 3-d, or the shapes do not fit.
+    """
+    if input.ndim == 3 and mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
+        raise ValueError(f"bmm() needs as many matrices in both, and you gave shapes {input.shape} and {mat2.shape}")
+    return _of_dims("bmm", (3, 3), input, mat2, out)
+
+
+@operation
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix and a vector. Errors: those of ``mm``."""
+    return _of_dims("mv", (2, 1), input, vec, out)
+
+
+@operation
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the products of two vectors' elements. Errors: those of ``mm``."""
+    return _of_dims("dot", (1, 1), input, tensor, out)
+
+
+@operation
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``dot`` with the complex conjugate of the first. Errors: those of ``mm``."""
+    return _of_dims("vdot", (1, 1), conj(input), other, out)
+
+
+@operation
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sums of products along the last dimension of both; with a 0-d tensor, the product.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+        ValueError: the last dimensions differ.
+    """
+    if not input.ndim or not other.ndim:
+        result = input * other
+    else:
+        if input.shape[-1] != other.shape[-1]:
+            raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
+        flat = matmul(_as_matrix(input), _as_matrix(other).mT)
+        result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
+    return result if out is None else delivered("inner", result, out)
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
+@operation
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The matrix of the products of each element of one vector with each of another.
+
+    Raises:
+        ValueError: an operand is not 1-d.
+    """
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ValueError(f"outer() takes two vectors, and you gave shapes {input.shape} and {vec2.shape}")
+    result = reshape(input, (-1, 1)) * vec2
+    return result if out is None else delivered("outer", result, out)
+
+
+@operation
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``outer`` under BLAS's name."""
+    return outer(input, vec2, out=out)
+
+
+@operation
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: the shapes do not fit.
+    """
+    x, w = factors("linear", input, weight)
+    if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1]:
+        raise ValueError(
+            f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}: "
+            "its last length must be the weight's second"
+        )
+    out = product(x, w.T)
+    if bias is not None:
+        if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:
+            raise ValueError(
+                f"linear() needs a bias of shape {w.shape[:1]} and {out.dtype}, not {bias.shape}, {bias.dtype}"
+            )
+        out = np.asarray(out)
+        out += bias._array
+    result = Tensor(out)
+    if is_grad_enabled() and (
+        input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)
+    ):
+        bias_edge = None if bias is None else gradient_edge(bias)
+        link(_LINEAR, result, (input, weight), (x, w), (), (bias_edge,))
+    return result
+
+
+def link(
+    row: Row, result: Tensor, inputs: tuple[Tensor, Tensor], arrays: tuple[Array, Array], params: Any, more: Any = ()
+) -> None:
+    """Record a product of two: each factor is kept only if the other one wants a gradient."""
+    a, b = inputs
+    edges = (gradient_edge(a), gradient_edge(b), *more)
+    saved_a: Saved = (arrays[0], a, a._counter, a._counter[0]) if b._requires_grad else None
+    saved_b: Saved = (arrays[1], b, b._counter, b._counter[0]) if a._requires_grad else None
+    result._edge = (OpNode(row, edges, (saved_a, saved_b), params), 0)
+    result._requires_grad = True
+
+
+def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
+    x, y = factors(name, a, b)
+    if x.ndim != dims[0] or y.ndim != dims[1] or x.shape[-1] != y.shape[-2 if dims[1] > 1 else 0]:
+        what = {1: "a vector", 2: "a matrix", 3: "a batch of matrices (3-d)"}
+        raise ValueError(
+            f"{name}() takes {what[dims[0]]} and {what[dims[1]]} whose inner lengths are equal, "
+            f"and you gave shapes {x.shape} and {y.shape}"
+        )
+    result = _multiplied(a, b, x, y)
+    return result if out is None else delivered(name, result, out)
+
+
+def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:
+    """The arrays of two factors of one dtype.
+
+    Raises:
+        TypeError: the dtypes differ or are bool, or an operand is no tensor.
+    """
+    try:
+        x, y = a._array, b._array
+    except AttributeError:
+        raise TypeError(f"{name}() takes tensors, not {type(a).__name__} and {type(b).__name__}") from None
+    if x.dtype is not y.dtype and x.dtype != y.dtype:
+        raise TypeError(
+            f"{name}() needs operands of one dtype, and you gave {x.dtype} and {y.dtype}; "
+            f"convert one, as in x.to({result_type(x, y).name!r})"
+        )
+    if x.dtype.kind == "b":
+        raise TypeError(f"{name}() is not for booleans; convert them, as in x.to('float32') or x.to('int64')")
+    return x, y
+
+
+def misfit(name: str, x: Array, y: Array) -> ValueError:
+    """The error of shapes that cannot be multiplied."""
+    return ValueError(f"{name}() cannot multiply shapes {x.shape} and {y.shape}; the inner lengths must be equal")

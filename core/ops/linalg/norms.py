@@ -1,0 +1,202 @@
+"""Norms as users call them, of vectors and matrices, and what comes of them: distances, conditions, ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Dims
+from ..elementwise import basic
+from ..elementwise.conversion import to
+from ..index.masking import where
+from ..reduce.extremes import amax, amin
+from ..shape.transposing import movedim
+from ..table.dims import one_dim
+from ..table.in_place import inplace
+from .checks import matrices, square
+from .eigenvalues import eigvalsh, svdvals
+from .solving import inv, tolerance
+from .vector_norms import vector_norm
+
+__all__ = ["dist", "norm", "renorm"]
+METHODS = __all__
+
+
+@operation
+def matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",
+    dim: tuple[int, int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The norm of matrices.
+
+    Args:
+        A: of floating point, at least 2-d.
+        ord: "fro" for the root of the sum of squares, "nuc" for the sum of singular values, 2 and -2 for the largest and
+            smallest of them, 1 and -1 for the largest and smallest sum of sizes in a column, plus and minus infinity in
+            a row.
+        dim: the dimensions of rows and columns.
+        keepdim: keep them, with length 1.
+        dtype: what to convert to first.
+        out: where the result is written.
+
+    Raises:
+        IndexError: there is no such dimension.
+        TypeError: not of floating point.
+        ValueError: another ``ord``, or not two different dimensions.
+    """
+    source = A if dtype is None else to(A, dtype)
+    if source.ndim < 2:
+        raise ValueError(f"linalg.matrix_norm() takes matrices, of at least 2 dimensions, and you gave shape {A.shape}")
+    if len(dim) != 2 or len({one_dim(each, source.ndim) for each in dim}) != 2:
+        raise ValueError(f"linalg.matrix_norm() needs two different dimensions, and you gave {dim}")
+    row, column = (one_dim(each, source.ndim) for each in dim)
+    if ord == "fro":
+        result = vector_norm(source, 2, (row, column), keepdim)
+    elif ord in ("nuc", 2, -2):
+        s = svdvals(movedim(source, (row, column), (-2, -1)))
+        result = s.sum(-1) if ord == "nuc" else amax(s, -1) if ord == 2 else amin(s, -1)
+        result = _kept(result, (row, column)) if keepdim else result
+    elif ord in (1, -1, np.inf, -np.inf):
+        summed, chosen = (row, column) if abs(float(ord)) == 1 else (column, row)
+        sums = vector_norm(source, 1, summed, True)
+        result = (amax if float(ord) > 0 else amin)(sums, chosen, True)
+        result = result if keepdim else result.squeeze((row, column))
+    else:
+        raise ValueError(
+            f'linalg.matrix_norm() takes ord "fro", "nuc", 1, -1, 2, -2, inf and -inf, and you gave {ord!r}'
+        )
+    return delivered("linalg.matrix_norm", result, out)
+
+
+def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
+    for dim in sorted(dims):
+        x = x.unsqueeze(dim)
+    return x
+
+
+@operation
+def linalg_norm(
+    A: Tensor,
+    ord: float | str | None = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``vector_norm`` or ``matrix_norm``, whichever fits.
+
+    Without ``ord``, the 2-norm of everything (over ``dim``). With it, of matrices if ``dim`` names two dimensions or
+    the tensor has two, else of vectors. Errors: those of the two.
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and A.ndim not in (1, 2) and not isinstance(ord, str):
+        raise ValueError(f"linalg.norm() with ord and without dim takes vectors and matrices, not shape {A.shape}")
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if isinstance(ord, str) or (A.ndim == 2 if dims is None else len(dims) == 2):
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)  # type: ignore[arg-type]
+    return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+
+
+@operation
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+) -> Tensor:
+    """The norm of vectors over ``dim`` (all dimensions if ``None``), ``linalg.vector_norm``.
+
+    Args:
+        p: a number; ``inf`` and ``-inf`` give the largest and smallest absolute value, 0 the number of elements that
+            are not zero. ``"fro"`` is 2; ``"nuc"`` is the sum of the singular values of matrices.
+
+    Raises:
+        TypeError: integers or booleans.
+        ValueError: another name for ``p``, or the smallest of no elements.
+    """
+    if p == "nuc":
+        rows, columns = (-2, -1) if dim is None or isinstance(dim, int) else dim
+        return matrix_norm(input, "nuc", (rows, columns), keepdim, dtype=dtype, out=out)
+    if isinstance(p, str) and p != "fro":
+        raise ValueError(f'norm() takes a number, "fro" or "nuc" for p, and you gave {p!r}')
+    order = 2.0 if p is None or isinstance(p, str) else float(p)
+    return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
+
+
+@operation
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The norm of order ``p`` of ``input - other``, broadcast."""
+    return norm(basic.sub(input, other), p)
+
+
+@operation
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
+
+    Raises:
+        IndexError: there is no such dimension.
+        TypeError: not of floating point.
+    """
+    axis = one_dim(dim, input.ndim)
+    lengths = vector_norm(input, p, tuple(each for each in range(input.ndim) if each != axis), True)
+    return input * where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1.0)
+
+
+@operation
+def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: not square, for another norm than 2 and -2.
+    """
+    if p is None or p in (2, -2):
+        s = svdvals(A)
+        high, low = amax(s, -1), amin(s, -1)
+        result = low / high if p == -2 else high / low
+    else:
+        square("linalg.cond", A)
+        result = matrix_norm(A, p) * matrix_norm(inv(A), p)
+    return delivered("linalg.cond", result, out)
+
+
+@operation
+def matrix_rank(
+    A: Tensor,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """How many singular values are above ``max(atol, rtol * largest)``, as ``int64``; see ``pinv``.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    x = matrices("linalg.matrix_rank", A)
+    if hermitian:
+        s = -np.sort(-np.abs(eigvalsh(A.detach())._array), -1)
+    else:
+        s = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros((*x.shape[:-2], 0), x.real.dtype)
+    result = Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))
+    return delivered("linalg.matrix_rank", result, out)
+
+
+IN_PLACE = {
+    "renorm_": inplace(renorm),
+}

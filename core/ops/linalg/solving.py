@@ -1,0 +1,292 @@
+"""Linear systems and inverses: ``solve``, ``inv``, ``solve_triangular``, ``cholesky_solve``, ``lstsq``, ``pinv``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise.complex_numbers import real
+from ..shape.reshaping import unsqueeze
+from ..shape.transposing import adjoint, transpose
+from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from .checks import attempt, matrices, replaced, square, unfit
+from .matrix_products import factors, matmul
+from .triangular import solve_triangular
+
+__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "pinverse"]
+METHODS = ("cholesky_inverse", "cholesky_solve", "inverse", "pinverse")
+
+SINGULAR = "is singular, so it has no inverse"
+
+
+def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, shape: Any, other: Any) -> Any:
+    return xp.fit(-xp.matmul(xp.solve(xp.adjoint(a), g), xp.adjoint(out)), shape, g.dtype)
+
+
+def _inv_rule(xp: Any, g: Any, out: Any) -> Any:
+    h = xp.adjoint(out)
+    return -xp.matmul(xp.matmul(h, g), h)
+
+
+# Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008), 2.2.3.
+_SOLVE = Row(
+    "linalg_solve",
+    _solve_rule_a,
+    lambda xp, g, a, out, shape, other: xp.fit(xp.solve(xp.adjoint(a), g), other, g.dtype),
+    holomorphic=False,
+)
+_INV = Row("linalg_inv", _inv_rule, holomorphic=False)
+
+
+@operation
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+    """``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
+
+    Args:
+        A: square matrices, ``(..., n, n)``.
+        B: ``(..., n, k)``, or vectors: ``(n,)``, or of the shape of ``A`` without its last dimension.
+        left: on which side ``A`` stands.
+        out: where the result is written.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+        TypeError: the dtypes differ, or are not of floating point.
+        ValueError: the shapes do not fit.
+    """
+    square("linalg.solve", A)
+    vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    right = unsqueeze(B, -1) if vector else B
+    if not left:
+        result = transpose(solved(transpose(A, -2, -1), transpose(right, -2, -1) if not vector else right), -2, -1)
+        result = transpose(result, -2, -1) if vector else result
+    else:
+        result = solved(A, right)
+    result = result.squeeze(-1) if vector else result
+    return delivered("linalg.solve", result, out)
+
+
+def solved(a: Tensor, b: Tensor) -> Tensor:
+    """``solve`` for matrices on the right."""
+    x, y = factors("linalg.solve", a, b)
+    if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
+        raise ValueError(f"linalg.solve() cannot solve a system of shape {x.shape} for {y.shape}")
+    result = Tensor(solve_arrays(x, y))
+    if records(a, b):
+        record(_SOLVE, result, (a, b), (keep(a), keep_result(result)), x.shape, y.shape)
+    return result
+
+
+def solve_arrays(x: Array, y: Array) -> Array:
+    """``solved`` on arrays."""
+    return attempt("linalg.solve", SINGULAR, np.linalg.solve, x, y)
+
+
+@operation
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices ``(..., n, n)``.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+        TypeError: not of floating point.
+        ValueError: not square.
+    """
+    result = Tensor(inverse_arrays(square("linalg.inv", A)))
+    if records(A):
+        record(_INV, result, (A,), (keep_result(result),))
+    return delivered("linalg.inv", result, out)
+
+
+def inverse_arrays(x: Array) -> Array:
+    """``inv`` on arrays."""
+    return attempt("linalg.inv", SINGULAR, np.linalg.inv, x)
+
+
+ARRAYS.solve, TENSORS.solve = solve_arrays, solved
+ARRAYS.inv, TENSORS.inv = inverse_arrays, inv
+
+
+class InverseInfo(NamedTuple):
+    """What ``linalg.inv_ex`` returns."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveInfo(NamedTuple):
+    """What ``linalg.solve_ex`` returns."""
+
+    result: Tensor
+    info: Tensor
+
+
+@operation
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
+    """``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is singular.
+    """
+    bad = unfit(square("linalg.inv_ex", A), np.linalg.inv, check_errors)
+    result = inv(replaced(A, bad))
+    return InverseInfo(result.masked_fill(Tensor(bad[..., None, None]), np.nan), Tensor(bad.astype(np.int32)))
+
+
+@operation
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
+    """``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
+
+    Raises:
+        LinAlgError: ``check_errors``, and a matrix is singular.
+    """
+    bad = unfit(square("linalg.solve_ex", A), np.linalg.inv, check_errors)
+    result = solve(replaced(A, bad), B, left=left)
+    mask = bad.reshape(bad.shape + (1,) * (result.ndim - bad.ndim))
+    return SolveInfo(result.masked_fill(Tensor(mask), np.nan), Tensor(bad.astype(np.int32)))
+
+
+@operation
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``linalg.inv``."""
+    return inv(input, out=out)
+
+
+@operation
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
+
+    Raises:
+        TypeError: the dtypes differ, or are not of floating point.
+        ValueError: the shapes do not fit.
+    """
+    first, second = (adjoint(L), L) if upper else (L, adjoint(L))
+    return solve_triangular(second, solve_triangular(first, B, upper=False), upper=True)
+
+
+@operation
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
+    x = square("cholesky_inverse", L)
+    return cholesky_solve(Tensor(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)), L, upper)
+
+
+def _pinv_rule(xp: Any, g: Any, a: Any, p: Any) -> Any:
+    # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973).
+    ph, gh = xp.adjoint(p), xp.adjoint(g)
+    first = -xp.matmul(xp.matmul(ph, g), ph)
+    pph, php = xp.matmul(p, ph), xp.matmul(ph, p)
+    second = xp.matmul(gh, pph) - xp.matmul(a, xp.matmul(xp.matmul(p, gh), pph))
+    third = xp.matmul(php, gh) - xp.matmul(xp.matmul(php, xp.matmul(gh, p)), a)
+    return first + second + third
+
+
+_PINV = Row("linalg_pinv", _pinv_rule, holomorphic=False)
+
+
+@operation
+def pinv(
+    A: Tensor,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The pseudoinverses of matrices ``(..., m, n)``; differentiable where the rank does not change.
+
+    Args:
+        A: the matrices.
+        atol: singular values below this, ...
+        rtol: ... or below this share of the largest, count as 0; by default ``max(m, n)`` units in the last place.
+        hermitian: the matrices are symmetric, or Hermitian.
+        out: where the result is written.
+
+    Raises:
+        TypeError: not of floating point.
+        ValueError: fewer than 2 dimensions.
+    """
+    x = matrices("linalg.pinv", A)
+    result = Tensor(_pseudoinverses(x, atol, rtol, hermitian))
+    if records(A):
+        record(_PINV, result, (A,), (keep(A), keep_result(result)))
+    return delivered("linalg.pinv", result, out)
+
+
+def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian: bool) -> Array:
+    if not x.size:
+        return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    u, s, vh = np.linalg.svd(x, full_matrices=False, hermitian=hermitian)
+    keep_from = tolerance(x, s, atol, rtol)[..., None]
+    inverted = np.where(s > keep_from, 1 / np.where(s == 0, 1, s), 0)
+    return np.asarray(np.matmul(np.conjugate(vh.mT) * inverted[..., None, :], np.conjugate(u.mT)))
+
+
+def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
+    """Which singular values of ``x`` (``s``, the largest first) count as 0: those up to this."""
+    if rtol is None:
+        rtol = 0.0 if atol else max(x.shape[-2:]) * np.finfo(s.dtype).eps
+    largest = s[..., 0] if s.shape[-1] else np.zeros(s.shape[:-1], s.dtype)
+    rtol, atol = (np.asarray(getattr(each, "_array", each)) for each in (rtol, atol or 0.0))
+    return np.asarray(np.maximum(rtol * largest, atol))
+
+
+@operation
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """``linalg.pinv`` with the share of the largest singular value that counts as 0."""
+    return pinv(input, rtol=rcond)
+
+
+class LeastSquares(NamedTuple):
+    """What ``linalg.lstsq`` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+_DRIVERS = "gels", "gelsy", "gelsd", "gelss"
+
+
+@operation
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+    """``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
+
+    Args:
+        A: matrices ``(..., m, n)``.
+        B: ``(..., m, k)``, or vectors ``(..., m)`` if that is the shape of ``A`` without its last dimension.
+        rcond: singular values below this share of the largest count as 0.
+        driver: "gels", "gelsy" (the default), "gelsd" or "gelss": only which results are empty depends on it.
+
+    Returns:
+        ``solution`` ``(..., n, k)``; ``residuals``, squared, if ``m > n`` and all matrices have full rank, else empty;
+        ``rank`` and ``singular_values`` of each matrix.
+
+    Raises:
+        TypeError: the dtypes differ, or are not of floating point.
+        ValueError: the shapes do not fit.
+    """
+    x, y = matrices("linalg.lstsq", A), B._array
+    vector = y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
+    right = unsqueeze(B, -1) if vector else B
+    factors("linalg.lstsq", A, right)
+    if right.ndim < 2 or right.shape[-2] != x.shape[-2]:
+        raise ValueError(f"linalg.lstsq() needs as many rows in both, and you gave shapes {x.shape} and {y.shape}")
+    solution = matmul(pinv(A, rtol=rcond), right)
+    s = np.linalg.svd(x, compute_uv=False)
+    rank = np.asarray((s > tolerance(x, s, None, rcond)[..., None]).sum(-1))
+    driver = "gelsy" if driver is None else driver
+    if driver not in _DRIVERS:
+        raise ValueError(f"linalg.lstsq() takes driver {', '.join(_DRIVERS)}, and you gave {driver!r}")
+    if driver != "gelsy" and x.shape[-2] > x.shape[-1] and (rank == x.shape[-1]).all():
+        difference = matmul(A, solution) - right
+        residuals = real(difference * difference.conj()).sum(-2)
+    else:
+        residuals = Tensor(np.zeros(0, s.dtype))
+    empty = np.zeros(0, s.dtype)
+    ranks = np.zeros(0, rank.dtype) if driver == "gels" else rank
+    values = s if driver in ("gelsd", "gelss") else empty
+    return LeastSquares(solution.squeeze(-1) if vector else solution, residuals, Tensor(ranks), Tensor(values))

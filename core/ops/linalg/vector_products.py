@@ -1,0 +1,208 @@
+"""Products and distances of vectors, and systems with tensors for matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ..elementwise.complex_numbers import conj
+from ..elementwise.conversion import to
+from ..index.elements import FULL, GET
+from ..shape.flipping import flip
+from ..shape.joining import stack
+from ..shape.reshaping import reshape
+from ..table.dims import one_dim
+from ..table.nodes import Row, keep, keep_result, record, records
+from .matrix_products import factors
+from .solving import inv, solve
+from .vector_norms import vector_norm
+
+__all__ = ["cdist", "cross", "pdist", "vander"]
+METHODS = ("cross",)
+
+
+@operation
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross products of vectors of length 3 along ``dim``, broadcast; by default the first dimension of length 3.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: no dimension, or not this one, has length 3 in both.
+    """
+    if dim is None:
+        threes = [axis for axis, length in enumerate(input.shape) if length == 3]
+        if not threes:
+            raise ValueError(f"cross() needs a dimension of length 3, and you gave shape {input.shape}")
+        dim = threes[0]
+    result = _cross("cross", input, other, dim)
+    return delivered("cross", result, out)
+
+
+@operation
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``."""
+    result = _cross("linalg.cross", input, other, dim)
+    return delivered("linalg.cross", result, out)
+
+
+def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
+    if a.ndim != b.ndim:
+        raise ValueError(f"{name}() needs as many dimensions in both, and you gave shapes {a.shape} and {b.shape}")
+    axis = one_dim(dim, a.ndim)
+    if not a.ndim or a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(f"{name}() needs length 3 in dim {dim}, and you gave shapes {a.shape} and {b.shape}")
+    ahead, behind = ((FULL,) * axis + (np.array(order),) for order in ((1, 2, 0), (2, 0, 1)))
+    return GET(a, ahead) * GET(b, behind) - GET(a, behind) * GET(b, ahead)
+
+
+@operation
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The inner products of vectors along ``dim``, broadcast; of complex ones with the conjugate of ``x``.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    result = (conj(x) * y).sum(dim)
+    return delivered("linalg.vecdot", result, out)
+
+
+@operation
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to ``N - 1`` of each element of ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` by default.
+
+    Raises:
+        ValueError: a 0-d tensor, or ``N`` below 0.
+    """
+    count = x.shape[-1] if N is None and x.ndim else N
+    if not x.ndim or count is None or count < 0:
+        raise ValueError(f"linalg.vander() takes vectors and N from 0, and you gave shape {x.shape} and {N}")
+    if x.dtype.kind in "biu":
+        x = to(x, np.int64)
+    columns = [Tensor(np.ones(x.shape, x.dtype))]
+    for _ in range(1, count):
+        columns.append(columns[-1] * x)
+    return stack(columns[:count], -1) if count else Tensor(np.zeros((*x.shape, 0), x.dtype))
+
+
+@operation
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of the elements of a vector, as columns: the highest first unless ``increasing``.
+
+    Raises:
+        ValueError: not a vector, or ``N`` below 0.
+    """
+    if x.ndim != 1:
+        raise ValueError(f"vander() takes a vector, and you gave shape {x.shape}")
+    powers = linalg_vander(x, N=N)
+    return powers if increasing else flip(powers, -1)
+
+
+def _euclid_x1(xp: Any, g: Any, x1: Any, x2: Any, out: Any, shape: Any, other: Any) -> Any:
+    share = g * xp.where(out == 0, 0, 1 / xp.where(out == 0, 1, out))
+    return xp.fit(x1 * xp.sum_dims(share, (-1,), True) - xp.matmul(share, x2), shape, g.dtype)
+
+
+def _euclid_x2(xp: Any, g: Any, x1: Any, x2: Any, out: Any, other: Any, shape: Any) -> Any:
+    share = (g * xp.where(out == 0, 0, 1 / xp.where(out == 0, 1, out))).mT
+    return xp.fit(x2 * xp.sum_dims(share, (-1,), True) - xp.matmul(share, x1), shape, g.dtype)
+
+
+_EUCLID = Row("cdist", _euclid_x1, _euclid_x2)
+_MM_FROM = 25
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+@operation
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
+    """The distances in the ``p``-norm between each row of ``(..., n, m)`` and each of ``(..., k, m)``: ``(..., n, k)``.
+
+    Args:
+        x1: rows.
+        x2: rows of the same dtype.
+        p: which norm; 0 counts differences.
+        compute_mode: for ``p`` 2, whether a matrix product may be used: quicker, and less exact for near rows. By
+            default from 25 rows on.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: the shapes do not fit, ``p`` is negative, or another mode.
+    """
+    x, y = factors("cdist", x1, x2)
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"cdist() takes rows of one length, and you gave shapes {x.shape} and {y.shape}")
+    if p < 0 or compute_mode not in _MODES:
+        raise ValueError(
+            f"cdist() takes p from 0 and compute_mode {', '.join(_MODES)}; you gave {p} and {compute_mode!r}"
+        )
+    if p != 2:
+        return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    by_product = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(x.shape[-2], y.shape[-2]) > _MM_FROM)
+    result = Tensor(_distances_by_product(x, y) if by_product else _distances(x, y))
+    if records(x1, x2):
+        record(_EUCLID, result, (x1, x2), (keep(x1), keep(x2), keep_result(result)), x.shape, y.shape)
+    return result
+
+
+def _distances(x: Any, y: Any) -> Any:
+    apart = x[..., :, None, :] - y[..., None, :, :]
+    return np.sqrt((apart * apart).sum(-1))
+
+
+def _distances_by_product(x: Any, y: Any) -> Any:
+    squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * np.matmul(x, y.mT)
+    return np.sqrt(np.maximum(squares, 0))
+
+
+@operation
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The distances in the ``p``-norm between each two rows of ``(n, m)``, the first before the second: ``(n * (n - 1) / 2,)``.
+
+    Raises:
+        ValueError: not a matrix, or ``p`` is negative.
+    """
+    if input.ndim != 2 or p < 0:
+        raise ValueError(f"pdist() takes a matrix and p from 0, and you gave shape {input.shape} and {p}")
+    first, second = np.triu_indices(len(input), 1)
+    return vector_norm(GET(input, (first,)) - GET(input, (second,)), p, -1)
+
+
+@operation
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse for ``tensordot``: the first ``ind`` dimensions together are as long as the others.
+
+    Raises:
+        LinAlgError: it is singular.
+        ValueError: ``ind`` is not positive, or the lengths differ.
+    """
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if ind <= 0 or math.prod(rows) != math.prod(columns):
+        raise ValueError(f"linalg.tensorinv() needs prod(shape[:ind]) to be prod(shape[ind:]): {A.shape}, ind {ind}")
+    result = reshape(inv(reshape(A, (math.prod(rows), -1))), columns + rows)
+    return delivered("linalg.tensorinv", result, out)
+
+
+@operation
+def tensorsolve(
+    A: Tensor,
+    B: Tensor,
+    dims: Sequence[int] | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to the end first.
+
+    Raises:
+        LinAlgError: ``A`` is singular.
+        ValueError: the shapes do not fit.
+    """
+    given = A if dims is None else A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    rest = given.shape[B.ndim :]
+    if math.prod(rest) != B.numel() or math.prod(given.shape[: B.ndim]) != B.numel():
+        raise ValueError(f"linalg.tensorsolve() cannot solve a system of shape {given.shape} for {B.shape}")
+    result = reshape(solve(reshape(given, (B.numel(), -1)), reshape(B, -1)), rest)
+    return delivered("linalg.tensorsolve", result, out)

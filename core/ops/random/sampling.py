@@ -1,0 +1,261 @@
+"""New tensors of random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...creation import made
+from ...devices import check_device
+from ...dtypes import complex_type, get_default_dtype, is_inexact, real_type
+from ...operation import operation
+from ...random import Generator, default_generator
+from ...shapes import to_shape
+from ...tensor import Tensor
+from ...types import Array
+
+__all__ = [
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+]
+
+
+@operation
+def rand(
+    *lengths: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts."""
+    return made(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
+
+
+@operation
+def randn(
+    *lengths: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal with mean 0 and variance 1, of shape ``lengths`` or ``size``; of complex dtypes, the parts have variance 1/2."""
+    return made(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
+
+
+@operation
+def randint(
+    low: int,
+    high: int | Sequence[int],
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from ``low`` to below ``high``; ``randint(high, size)`` starts at 0. ``int64`` if not said otherwise.
+
+    Raises:
+        ValueError: ``high`` is not above ``low``.
+    """
+    if size is None:
+        low, high, size = 0, low, high  # type: ignore[assignment]
+    assert size is not None
+    return made(_integers("randint", low, high, to_shape((size,)), generator, dtype), requires_grad, device, out)
+
+
+@operation
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``randint`` in the shape and dtype of ``input``."""
+    low, high = (0, low) if high is None else (low, high)
+    drawn = _integers("randint_like", low, high, input.shape, None, dtype or input.dtype)
+    return made(drawn, requires_grad, device, None)
+
+
+def _integers(name: str, low: int, high: Any, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
+    if not isinstance(high, int) or high <= low:
+        raise ValueError(f"{name}() needs low < high, and you gave {low} and {high}")
+    drawn = (generator or default_generator).draw("integers", low, high, shape)
+    return np.asarray(drawn).astype(dtype or np.int64, copy=False)
+
+
+@operation
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
+    """The integers below ``n`` in random order."""
+    if n < 0:
+        raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
+    drawn = (generator or default_generator).draw("permutation", n)
+    return made(drawn.astype(dtype or np.int64, copy=False), False, device, out)
+
+
+@operation
+def rand_like(
+    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``rand`` in the shape and dtype of ``input``."""
+    return rand(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@operation
+def randn_like(
+    input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``randn`` in the shape and dtype of ``input``."""
+    return randn(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@operation
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of that mean and standard deviation: tensors that are broadcast, or numbers and a ``size``.
+
+    Raises:
+        TypeError: two numbers, and no ``size``.
+        ValueError: a negative standard deviation.
+    """
+    check_device(device)
+    parts = [each._array for each in (mean, std) if isinstance(each, Tensor)]
+    if not parts and size is None:
+        raise TypeError("normal() of two numbers needs a size")
+    shape = to_shape((size,)) if size is not None else np.broadcast_shapes(*(part.shape for part in parts))
+    kind = np.result_type(*parts) if parts and dtype is None else np.dtype(dtype or get_default_dtype())
+    centre, scale = (each._array if isinstance(each, Tensor) else each for each in (mean, std))
+    if np.any(np.asarray(scale) < 0):
+        raise ValueError(f"normal() needs a standard deviation that is not negative, and you gave {std}")
+    drawn = floats("standard_normal", shape, generator, kind) * scale + centre
+    return made(np.asarray(drawn, kind), requires_grad, device, out)
+
+
+@operation
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """1 with the probability that ``input`` holds at each place (or ``p`` everywhere), else 0; not differentiable.
+
+    Raises:
+        TypeError: ``input`` does not hold floating-point numbers.
+        ValueError: a probability is not within 0 and 1.
+    """
+    chances = input._array if p is None else np.full(input.shape, p)
+    if p is None and not is_inexact(chances.dtype):
+        raise TypeError(f"bernoulli() takes probabilities, floating-point numbers, and you gave {input.dtype}")
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ValueError("bernoulli() takes probabilities within 0 and 1")
+    drawn = np.asarray((generator or default_generator).draw("random", chances.shape) < chances)
+    return made(drawn.astype(input.dtype), False, None, out)
+
+
+@operation
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
+
+    Raises:
+        ValueError: a rate is negative.
+    """
+    rates = input._array.astype(np.float64)
+    if not (rates >= 0).all():
+        raise ValueError("poisson() takes rates that are not negative")
+    return Tensor(np.asarray((generator or default_generator).draw("poisson", rates)).astype(input.dtype))
+
+
+@operation
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Indices drawn with the probabilities that each row of ``input`` is in proportion to.
+
+    Args:
+        input: weights, shape ``(n,)`` or ``(rows, n)``.
+        num_samples: how many to draw from each row.
+        replacement: whether one may be drawn again.
+
+    Returns:
+        ``int64``, shape ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    Raises:
+        ValueError: weights are negative, not finite or all 0, or fewer than ``num_samples`` may be drawn.
+    """
+    weights = input._array.astype(np.float64)
+    if weights.ndim not in (1, 2) or num_samples <= 0:
+        raise ValueError(f"multinomial() needs 1 or 2 dimensions and samples, not {input.shape} and {num_samples}")
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.sum(-1).all():
+        raise ValueError("multinomial() needs weights that are finite, not negative, and not all 0 in a row")
+    if not replacement and (fewest := int((weights > 0).sum(-1).min())) < num_samples:
+        raise ValueError(f"multinomial() cannot draw {num_samples} of {fewest} without replacement")
+    draw = (generator or default_generator).draw
+    if replacement:
+        drawn = _with_replacement(weights, draw("random", (*weights.shape[:-1], num_samples)))
+    else:
+        # The first arrivals of processes with these rates.
+        with np.errstate(divide="ignore"):
+            arrivals = draw("standard_exponential", weights.shape) / weights
+        drawn = np.argsort(arrivals, -1)[..., :num_samples]
+    return made(drawn.astype(np.int64, copy=False), False, None, out)
+
+
+def _with_replacement(weights: Array, shares: Array) -> Array:
+    bounds = np.cumsum(weights, -1)
+    wanted = shares * bounds[..., -1:]
+    if weights.ndim == 1:
+        return np.asarray(np.searchsorted(bounds, wanted, "right"))
+    return np.stack([np.searchsorted(*row, "right") for row in zip(bounds, wanted)])
+
+
+def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
+    """Random numbers that the generator's ``method`` draws, of that shape and dtype (``None``: the default)."""
+    wanted = np.dtype(dtype or get_default_dtype())
+    if wanted.kind == "c":
+        parts = floats(method, (*shape, 2), generator, real_type(wanted))
+        scale = 1 if method == "random" else np.sqrt(0.5)
+        return np.asarray((parts * parts.dtype.type(scale)).view(complex_type(parts.dtype))[..., 0])
+    native = wanted if wanted in (np.float32, np.float64) else np.dtype(np.float64)
+    drawn = (generator or default_generator).draw(method, shape, dtype=native)
+    return np.asarray(drawn).astype(wanted, copy=False)

@@ -1,0 +1,214 @@
+"""Running sums, products, extremes along a dimension, and differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...creation import as_tensor
+from ...dtypes import to_float
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise import basic, bitwise
+from ..elementwise.conversion import clone, to
+from ..index import indexing
+from ..shape import joining
+from ..table.dims import one_dim
+from ..table.factories import real_only
+from ..table.in_place import inplace
+from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.results import ValuesIndices
+
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "logcumsumexp",
+]
+METHODS = __all__
+
+
+def recurrence(x: Array, factors: Array, dim: int) -> Array:
+    """``y[0] = x[0]``, ``y[i] = x[i] + factors[i] * y[i - 1]`` along ``dim``."""
+    result = np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, factors.shape)))
+    steps, scales = np.moveaxis(result, dim, 0), np.moveaxis(factors, dim, 0)
+    for place in range(1, len(steps)):
+        steps[place] += scales[place] * steps[place - 1]
+    return result
+
+
+def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:
+    """``recurrence`` on tensors."""
+    result = Tensor(recurrence(x._array, factors._array, dim))
+    if not records(x, factors):
+        return result
+    return record(_RECURRENCE, result, (x, factors), (keep(factors), keep_result(result)), dim)
+
+
+def backwards(xp: Any, a: Any, dim: int) -> Any:
+    """``a`` with ``dim`` reversed."""
+    return xp.get(a, (slice(None),) * dim + (slice(None, None, -1),))
+
+
+def _later(xp: Any, a: Any, dim: int, fill: float) -> Any:
+    """``a`` moved on by one place along ``dim``: ``fill``, a[0], a[1], ..."""
+    first = xp.get(a, (slice(None),) * dim + (slice(0, 1),))
+    return xp.concatenate([xp.zeros_like(first) + fill, xp.get(a, (slice(None),) * dim + (slice(None, -1),))], dim)
+
+
+def _adjoint(xp: Any, g: Any, factors: Any, dim: int) -> Any:
+    """``z[i] = g[i] + factors[i + 1] * z[i + 1]``: the recurrence from behind."""
+    return backwards(
+        xp, xp.recurrence(backwards(xp, g, dim), _later(xp, backwards(xp, factors, dim), dim, 0.0), dim), dim
+    )
+
+
+def product_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None) -> Any:
+    """The gradient of a product along ``dim``; ``g`` and ``out`` have length 1 there."""
+    if not (a == 0).any():
+        return g * out / a
+    if dim is None:
+        flat = product_rule(xp, xp.reshape(g, (1,)), xp.reshape(a, (-1,)), xp.reshape(out, (1,)), 0)
+        return xp.reshape(flat, a.shape)
+    nothing = xp.get(xp.zeros_like(a), (slice(None),) * dim + (slice(1, None),))
+    ends = xp.concatenate([nothing, g], dim)
+    return _products_rule(xp, ends, a, dim)
+
+
+def _products_rule(xp: Any, g: Any, a: Any, dim: int) -> Any:
+    # Each factor's gradient is the product of those before it, times the later gradients, each times the factors
+    # between. There is no division, so zeros do no harm.
+    before = _later(xp, xp.cumprod(a, dim), dim, 1.0)
+    return before * _adjoint(xp, g, a, dim)
+
+
+def _cumprod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
+    if (a == 0).any():
+        return _products_rule(xp, g, a, dim)
+    return backwards(xp, xp.cumsum(backwards(xp, g * out, dim), dim), dim) / a
+
+
+def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
+    # Sums only grow, so no exponent is positive and nothing overflows.
+    before = _later(xp, out, dim, -np.inf)
+    factors = xp.exp(xp.where(before == out, 0.0, before - out))
+    return xp.exp(xp.where(a == out, 0.0, a - out)) * _adjoint(xp, g, factors, dim)
+
+
+_RECURRENCE = Row(
+    "recurrence",
+    lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim),
+    lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim) * _later(xp, out, dim, 0.0),
+)
+_CUMSUM = Row("cumsum", lambda xp, g, dim: backwards(xp, xp.cumsum(backwards(xp, g, dim), dim), dim))
+_CUMPROD = Row("cumprod", _cumprod_rule)
+_LOGCUMSUMEXP = Row("logcumsumexp", _logcumsumexp_rule)
+_CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim, index, g))
+
+
+@operation
+def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """The sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``."""
+    input, x, axis = _prepared(input, dim, dtype)
+    if not x.ndim:
+        return delivered("cumsum", to(clone(input), x.dtype), out)
+    result = Tensor(np.add.accumulate(x, axis, x.dtype))
+    if records(input):
+        record(_CUMSUM, result, (input,), (), axis)
+    return delivered("cumsum", result, out)
+
+
+@operation
+def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """The products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``."""
+    input, x, axis = _prepared(input, dim, dtype)
+    if not x.ndim:
+        return delivered("cumprod", to(clone(input), x.dtype), out)
+    result = Tensor(np.multiply.accumulate(x, axis, x.dtype))
+    if records(input):
+        record(_CUMPROD, result, (input,), (keep(input), keep_result(result)), axis)
+    return delivered("cumprod", result, out)
+
+
+def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
+    if dtype is not None:
+        input = to(input, dtype)
+    x = input._array
+    if x.dtype.kind in "biu" and dtype is None:
+        x = x.astype(np.int64, copy=False)
+    return input, x, one_dim(dim, x.ndim)
+
+
+@operation
+def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow."""
+    x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
+    if not x.ndim:
+        return delivered("logcumsumexp", to(clone(input), x.dtype), out)
+    result = Tensor(real_only(np.logaddexp.accumulate)(x, axis) if x.size else x.copy())
+    if records(input):
+        record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
+    return delivered("logcumsumexp", result, out)
+
+
+@operation
+def cummax(input: Tensor, dim: int) -> ValuesIndices:
+    """The largest element up to each along ``dim``, and the last place where it is; nan counts as the largest."""
+    return _running(np.maximum, input, dim)
+
+
+@operation
+def cummin(input: Tensor, dim: int) -> ValuesIndices:
+    """The smallest element up to each along ``dim``, and the last place where it is; nan counts as the smallest."""
+    return _running(np.minimum, input, dim)
+
+
+def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
+    x, axis = input._array, one_dim(dim, input._array.ndim)
+    if not x.ndim:
+        return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
+    values = function.accumulate(x, axis) if x.size else x.copy()
+    places = np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
+    hits = np.where((x == values) | (x != x), places, 0)
+    indices = np.maximum.accumulate(hits, axis) if x.size else hits
+    result = Tensor(values)
+    if records(input):
+        record(_CHOSEN, result, (input,), (), x.shape, axis, indices)
+    return ValuesIndices(result, Tensor(indices))
+
+
+@operation
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The differences of neighbours along ``dim``, ``n`` times over; of booleans, where they differ.
+
+    Raises:
+        ValueError: the tensor is 0-d, or ``n`` is negative.
+    """
+    if not input._array.ndim or n < 0:
+        raise ValueError(f"diff() needs a dimension and n >= 0, and you gave shape {input.shape} and n={n}")
+    axis = one_dim(dim, input._array.ndim)
+    if not n:  # PyTorch does not look at the others then
+        return clone(input)
+    parts = [as_tensor(part) for part in (prepend, input, append) if part is not None]
+    result = joining.cat(parts, axis) if len(parts) > 1 else input
+    minus = bitwise.logical_xor if result.dtype.kind == "b" else basic.minus
+    before = (slice(None),) * axis
+    for _ in range(min(n, result.shape[axis])):
+        after = indexing.getitem(result, (*before, slice(1, None)))
+        result = minus(after, indexing.getitem(result, (*before, slice(0, max(result.shape[axis] - 1, 0)))))
+    return result
+
+
+ARRAYS.__dict__.update({"cumprod": np.cumprod, "cumsum": np.cumsum, "recurrence": recurrence})
+TENSORS.__dict__.update({"cumprod": cumprod, "cumsum": cumsum, "recurrence": recorded_recurrence})
+IN_PLACE = {
+    "cumsum_": inplace(cumsum, keeps="never"),
+    "cumprod_": inplace(cumprod),
+}

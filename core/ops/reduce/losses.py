@@ -1,0 +1,274 @@
+"""Losses, with PyTorch's reductions: ``"mean"``, ``"sum"`` and ``"none"``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import is_floating
+from ...operation import operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise.basic import abs as absolute
+from ..elementwise.basic import mul
+from ..index.masking import where
+from ..table.nodes import Row, keep, record, records
+from .reductions import mean
+from .reductions import sum as total
+from .softmax import log_softmax, peak
+
+__all__ = [
+    "cross_entropy",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+]
+METHODS = ()
+
+
+def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
+    return xp.scatter(shape, index, -_weighed(xp, g, weights))
+
+
+def _weighed(xp: Any, g: Any, weights: Any) -> Any:
+    return xp.chosen(weights != 0, g * weights)
+
+
+def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
+    g = _weighed(xp, g, weights)
+    share = xp.reshape(g, (*weights.shape[:axis], 1, *weights.shape[axis:]))
+    if isinstance(a, np.ndarray):
+        exponentials, sums = forward
+        result = exponentials * (share / sums)
+        result[index] -= g
+        return result
+    exponentials = xp.exp(a - Tensor(peak(a._array, axis)))
+    softmax = exponentials / xp.sum_dims(exponentials, axis, True)
+    return softmax * share - xp.scatter(a.shape, index, g)
+
+
+_NLL = Row("nll_loss", _nll_rule)
+_CROSS_ENTROPY = Row("cross_entropy_loss", _cross_entropy_rule)
+
+
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """Apply ``reduction``.
+
+    Raises:
+        ValueError: it is not "mean", "sum" or "none".
+    """
+    if reduction == "mean":
+        return mean(losses)
+    if reduction == "sum":
+        return total(losses)
+    check_reduction(reduction)
+    return losses
+
+
+def check_reduction(reduction: str) -> None:
+    """
+    Raises:
+        ValueError: it is not "mean", "sum" or "none".
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
+
+
+@operation
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The squared differences, reduced.
+
+    Raises:
+        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
+    """
+    check_broadcast("mse_loss", input, target)
+    difference = input - target
+    return reduced(mul(difference, difference), reduction)
+
+
+@operation
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The absolute differences, reduced.
+
+    Raises:
+        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
+    """
+    check_broadcast("l1_loss", input, target)
+    return reduced(absolute(input - target), reduction)
+
+
+@operation
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of the classes ``target`` under the log-probabilities ``input``.
+
+    Args:
+        input: shape ``(N, C)``, ``(C,)`` or ``(N, C, d1, ...)``.
+        target: class indices, shape ``(N,)``, ``()`` or ``(N, d1, ...)``.
+        weight: of each class, shape ``(C,)``; the mean is a weighted one.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        IndexError: a class is out of range.
+        ValueError: the shapes do not fit.
+    """
+    x = input._array
+    axis = 0 if x.ndim == 1 else 1
+    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
+    # Zero weights silence what they weigh, also where a log-probability is -inf.
+    losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
+    result = _counted(losses, weights, reduction)
+    return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
+
+
+@operation
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of ``softmax(input)`` and ``target``: class indices, or probabilities of the input's shape.
+
+    Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must be within 0 and 1, and you gave {label_smoothing}")
+    axis = 0 if input.ndim == 1 else 1
+    soft = is_floating(target.dtype)
+    if not soft and not label_smoothing and input.dtype.kind == "f":
+        return _hard_cross_entropy(input, target, weight, ignore_index, reduction, axis)
+    scores = log_softmax(input, axis)
+    if soft:
+        return _soft_cross_entropy(scores, target, weight, reduction, label_smoothing, axis)
+    hard = nll_loss(scores, target, weight, ignore_index, reduction)
+    uniform = _uniform_cross_entropy(scores, target, weight, ignore_index, reduction, axis)
+    return hard * (1 - label_smoothing) + uniform * label_smoothing
+
+
+def _hard_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
+) -> Tensor:
+    # The usual case, in one row: neither the log-probabilities nor their gradients are written down.
+    x = input._array
+    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
+    shifted = x - peak(x, axis)
+    exponentials = np.exp(shifted)
+    sums = exponentials.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore"):
+        losses = np.log(sums).reshape(weights.shape) - shifted[index]
+    if not weights.all():
+        losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
+    losses = losses * weights
+    result = _counted(losses, weights, reduction)
+    if records(input):
+        record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
+    return result
+
+
+def _counted(losses: Array, weights: Array, reduction: str) -> Tensor:
+    if reduction == "none":
+        return Tensor(losses)
+    if reduction == "mean" and losses.dtype.kind == "f" and not weights.any():  # the mean of nothing; its gradient is 0
+        return Tensor(np.full((), np.nan, losses.dtype))
+    return Tensor(losses.sum())
+
+
+def _soft_cross_entropy(
+    scores: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
+) -> Tensor:
+    _same_shape("cross_entropy", scores, target)
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / scores.shape[axis]
+    if weight is not None:
+        target = target * weight.reshape(-1, *(1,) * (scores.ndim - axis - 1))
+    losses = -total(scores * target, axis)
+    return reduced(losses, reduction)
+
+
+def _uniform_cross_entropy(
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
+) -> Tensor:
+    classes = target._array
+    counted = classes != ignore_index
+    per_class = np.ones(scores.shape[axis], scores.dtype) if weight is None else weight._array
+    shaped = Tensor(per_class.reshape(-1, *(1,) * (scores.ndim - axis - 1)))
+    losses = where(Tensor(counted), total(scores * shaped, axis), 0) / -scores.shape[axis]
+    if reduction != "mean":
+        return reduced(losses, reduction)
+    return total(losses) / float((counted * per_class[np.where(counted, classes, 0)]).sum())
+
+
+def _chosen(
+    x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
+) -> tuple[Any, Array]:
+    """Where the targets' elements are in ``x``, and how much each of their losses counts."""
+    check_reduction(reduction)
+    if _check_classes(x, classes, axis, ignore_index) and weight is None:
+        share = 1 / (classes.size or 1) if reduction == "mean" else 1
+        return _class_index(classes, axis), np.full(classes.shape, share, x.dtype)
+    counted = classes != ignore_index
+    safe = np.where(counted, classes, 0)
+    if weight is not None and weight.shape != (x.shape[axis],):
+        raise ValueError(f"the weight must have shape ({x.shape[axis]},), one for each class, not {weight.shape}")
+    weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
+    if reduction == "mean":
+        weights = np.asarray(weights / (weights.sum() or 1), x.dtype)
+    return _class_index(safe, axis), np.asarray(weights)
+
+
+def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bool:
+    """Whether every target is a class, so that none is ignored; raises if one is neither."""
+    if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
+        raise ValueError(
+            f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
+        )
+    if classes.dtype.kind not in "iu":
+        raise TypeError(f"class indices must be integers, not {classes.dtype}")
+    count = x.shape[axis]
+    if classes.size and classes.min() >= 0 and classes.max() < count and not 0 <= ignore_index < count:
+        return True
+    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= count))
+    if wrong.any():
+        raise IndexError(f"target {classes[wrong].flat[0]} is not a class: there are {count}, counted from 0")
+    return False
+
+
+def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
+    index: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
+    index.insert(axis, classes)
+    return tuple(index)
+
+
+def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    """Warn if the shapes differ: that is mostly a mistake, whose result has another meaning.
+
+    Raises:
+        ValueError: they cannot be broadcast.
+    """
+    if input.shape == target.shape:
+        return
+    try:
+        shape = np.broadcast_shapes(input.shape, target.shape)
+    except ValueError:
+        _same_shape(name, input, target)
+    warnings.warn(
+        f"{name}() broadcasts an input of shape {input.shape} and a target of shape {target.shape} to {shape}; "
+        "give both one shape, or broadcast them yourself",
+        stacklevel=4,
+    )
+
+
+def _same_shape(name: str, a: Tensor, b: Tensor) -> None:
+    if a.shape != b.shape:
+        raise ValueError(f"{name}() needs an input and a target of one shape, and you gave {a.shape} and {b.shape}")

@@ -1,0 +1,226 @@
+"""Sums, means and products over some dimensions or all; whether any or all elements are true."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...autograd.grad_mode import is_grad_enabled
+from ...dtypes import is_inexact
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Dims
+from ..elementwise import basic
+from ..elementwise.conversion import to
+from ..table.dims import all_dims, kept_shape, one_dim
+from ..table.nodes import Row, keep, keep_result, record, records
+from .array_reductions import add_reduce, multiply_reduce, pairwise_sum
+from .cumulative import product_rule
+
+__all__ = [
+    "all",
+    "any",
+    "count_nonzero",
+    "mean",
+    "nanmean",
+    "nansum",
+    "prod",
+    "sum",
+]
+METHODS = __all__
+
+
+def _spread(xp: Any, g: Any, shape: Any, kept: Any) -> Any:
+    return xp.broadcast_to(xp.reshape(g, kept), shape)
+
+
+def _prod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None, kept: Any) -> Any:
+    g, out = xp.reshape(g, kept), xp.reshape(out, kept)
+    return product_rule(xp, g, a, out, dim)
+
+
+_SUM = Row("sum", _spread)
+_MEAN = Row("mean", lambda xp, g, shape, kept, count: _spread(xp, g / count, shape, kept))
+_NANSUM = Row("nansum", lambda xp, g, mask, kept: xp.chosen(mask, xp.reshape(g, kept)))
+_PROD = Row("prod", _prod_rule)
+
+
+@operation
+def sum(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``."""
+    if dtype is not None:
+        input = to(input, dtype)
+    x = input._array
+    if dim is None and not keepdim:
+        result = Tensor(
+            add_reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype)
+        )
+        if input._requires_grad and is_grad_enabled():
+            record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
+        return result if out is None else delivered("sum", result, out)
+    dims = all_dims(dim, x.ndim)
+    result = Tensor(total(x, dims, keepdim, dtype))
+    if input._requires_grad and is_grad_enabled():
+        record(_SUM, result, (input,), (), x.shape, kept_shape(x.shape, dims))
+    return result if out is None else delivered("sum", result, out)
+
+
+def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
+    """The sum; halves are added up in ``float32``, integers in ``int64``, which they stay unless ``dtype`` says otherwise."""
+    if x.dtype.kind in "biu":
+        return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
+    return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
+
+
+def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
+    """The sum of floating-point or complex numbers; of halves, in ``float32``."""
+    # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
+    if x.itemsize == 2:
+        return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims))
+    return np.asarray(pairwise_sum(x, dims, keepdims))
+
+
+@operation
+def mean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The mean over ``dim`` (all dimensions if ``None``); of no elements, nan.
+
+    Raises:
+        TypeError: integers or booleans; give a ``dtype``.
+    """
+    if dtype is not None:
+        input = to(input, dtype)
+    x = needs_inexact("mean", input)
+    if dim is None and not keepdim and x.itemsize >= 4 and x.size:
+        result = Tensor(add_reduce(x, None) / x.dtype.type(x.size))
+        if input._requires_grad and is_grad_enabled():
+            record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
+        return result if out is None else delivered("mean", result, out)
+    dims = all_dims(dim, x.ndim)
+    count = math.prod([x.shape[axis] for axis in dims])
+    # A sum and a division: np.mean would warn of empty slices, and is slower.
+    # Halves are divided before they are rounded: their sum may be too large for them.
+    added = wide_total(x, dims, keepdim)
+    result = Tensor(np.true_divide(added, added.dtype.type(count)).astype(x.dtype, copy=False))
+    if input._requires_grad and is_grad_enabled():
+        record(_MEAN, result, (input,), (), x.shape, kept_shape(x.shape, dims), count)
+    return result if out is None else delivered("mean", result, out)
+
+
+def needs_inexact(name: str, input: Tensor) -> Array:
+    """The array of ``input``, which must hold floating-point or complex numbers.
+
+    Raises:
+        TypeError: it holds others.
+    """
+    if not is_inexact(input._array.dtype):
+        raise TypeError(
+            f"{name}() is of floating-point or complex numbers, and you gave {input.dtype}; convert it, as by float()"
+        )
+    return input._array
+
+
+@operation
+def nansum(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The sum over ``dim`` of what is not nan."""
+    if dtype is not None:
+        input = to(input, dtype)
+    x = input._array
+    if not is_inexact(x.dtype):
+        return sum(input, dim, keepdim, dtype=dtype, out=out)
+    dims = all_dims(dim, x.ndim)
+    mask = ~np.isnan(x)
+    result = Tensor(total(np.where(mask, x, x.dtype.type(0)), dims, keepdim))
+    if records(input):
+        record(_NANSUM, result, (input,), (), mask, kept_shape(x.shape, dims))
+    return delivered("nansum", result, out)
+
+
+@operation
+def nanmean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The mean over ``dim`` of what is not nan; nan if nothing is left."""
+    if dtype is not None:
+        input = to(input, dtype)
+    x = needs_inexact("nanmean", input)
+    count = Tensor(np.asarray((~np.isnan(x)).sum(axis=all_dims(dim, x.ndim), keepdims=keepdim)))
+    return basic.div(nansum(input, dim, keepdim), count, out=out)
+
+
+@operation
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The product along ``dim``, or of all elements. Booleans and integers multiply as ``int64``."""
+    if dtype is not None:
+        input = to(input, dtype)
+    x = input._array
+    axis = None if dim is None else one_dim(dim, x.ndim)
+    axis = axis if x.ndim else None
+    wide: Any = np.int64 if x.dtype.kind in "biu" else np.float32 if x.itemsize == 2 else x.dtype
+    keepdim = keepdim and dim is not None
+    product = multiply_reduce(x, axis, wide, keepdims=keepdim)
+    result = Tensor(np.asarray(product).astype((dtype or wide) if x.dtype.kind in "biu" else x.dtype, copy=False))
+    if records(input):
+        kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))
+        record(_PROD, result, (input,), (keep(input), keep_result(result)), axis, kept)
+    return delivered("prod", result, out)
+
+
+@operation
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether every element is true (not zero); 1 or 0 for ``uint8``."""
+    return delivered("all", _truth(np.all, input, dim, keepdim), out)
+
+
+@operation
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether some element is true (not zero); 1 or 0 for ``uint8``."""
+    return delivered("any", _truth(np.any, input, dim, keepdim), out)
+
+
+def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    x = input._array
+    none = isinstance(dim, (tuple, list)) and not dim  # here () means no dimension, as in PyTorch
+    found = np.asarray(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
+    return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
+
+
+@operation
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero, over ``dim`` or in all."""
+    return Tensor(np.asarray(np.count_nonzero(input._array, axis=all_dims(dim, input._array.ndim))).astype(np.int64))

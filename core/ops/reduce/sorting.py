@@ -1,0 +1,295 @@
+"""Sorting, and what is chosen by order: the k largest, the median, the mode, quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+
+from ...creation import as_tensor
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise import arithmetic, rounding
+from ..elementwise.conversion import clone
+from ..index import masking, scatter
+from ..shape import reshaping, transposing
+from ..table.dims import one_dim
+from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.results import ValuesIndices
+from .extremes import not_empty, ordered, pick, picked, share
+from .reductions import needs_inexact
+
+__all__ = [
+    "argsort",
+    "kthvalue",
+    "median",
+    "mode",
+    "msort",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+    "sort",
+    "topk",
+]
+METHODS = __all__
+
+
+_CHOSEN = Row("median", share)
+
+
+@operation
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
+    """The elements in order along ``dim``, and where they were. Nan counts as the largest; equal ones keep their order."""
+    x = ordered("sort", input)
+    axis = one_dim(dim, x.ndim)
+    order = _order(x, axis, descending)
+    values = np.take_along_axis(x, order, axis) if x.ndim else x.copy()
+    return ValuesIndices(picked(input, values, order, axis), Tensor(order))
+
+
+@operation
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The places of the elements in order along ``dim``."""
+    x = ordered("argsort", input)
+    return Tensor(_order(x, one_dim(dim, x.ndim), descending))
+
+
+@operation
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in order along the first dimension."""
+    return delivered("msort", sort(input, 0).values, out)
+
+
+@operation
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
+    """The ``k`` largest (or smallest) elements along ``dim``, in order, and where they are.
+
+    Raises:
+        ValueError: there are not ``k``.
+    """
+    x = ordered("topk", input)
+    axis = one_dim(dim, x.ndim)
+    length = x.shape[axis] if x.ndim else 1
+    if not 0 <= k <= length:
+        raise ValueError(f"topk() cannot choose {k} of the {length} elements along dim {dim}")
+    if not x.ndim:
+        return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
+    places = _first(x, k, axis, largest)
+    return ValuesIndices(picked(input, np.take_along_axis(x, places, axis), places, axis), Tensor(places))
+
+
+@operation
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """The ``k``-th smallest element along ``dim`` (counted from 1), and where it is.
+
+    Raises:
+        ValueError: there are not ``k``.
+    """
+    x = ordered("kthvalue", input)
+    axis = one_dim(dim, x.ndim)
+    length = x.shape[axis] if x.ndim else 1
+    if not 1 <= k <= length:
+        raise ValueError(f"kthvalue() takes k from 1 to {length}, the length of dim {dim}, and you gave {k}")
+    return pick(input, _at(_partition(x, k - 1, axis), k - 1, axis), axis, keepdim)
+
+
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
+@operation
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
+    """The middle element, the lower of two; nan if there is a nan. With ``dim``, along it, and where it is.
+
+    Raises:
+        ValueError: there are no elements along ``dim``.
+    """
+    return _median("median", input, dim, keepdim, skip=False)
+
+
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
+@operation
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
+    """The median of what is not nan.
+
+    Raises:
+        ValueError: there are no elements along ``dim``.
+    """
+    return _median("nanmedian", input, dim, keepdim, skip=True)
+
+
+def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: bool) -> Tensor | ValuesIndices:
+    x = ordered(name, input)
+    if dim is None:
+        result = Tensor(_middle_of_all(name, x, skip))
+        if records(input):
+            saved = (keep(input), keep_result(result))
+            record(_CHOSEN, result, (input,), saved, tuple(range(x.ndim)), (1,) * x.ndim)
+        return result
+    axis = one_dim(dim, x.ndim)
+    not_empty(name, x, (axis,))
+    places = _middle(x, axis, skip) if x.ndim else np.zeros((), np.int64)
+    return pick(input, places, axis, keepdim)
+
+
+def _middle_of_all(name: str, x: Array, skip: bool) -> Array:
+    flat = x.reshape(-1)
+    if not flat.size:
+        if x.dtype.kind in "biu":
+            not_empty(name, x, range(x.ndim))
+        return np.asarray(np.nan, x.dtype)
+    return flat[_middle(flat, 0, skip)].reshape(())
+
+
+def _middle(x: Array, axis: int, skip: bool) -> Array:
+    length = x.shape[axis]
+    nans = np.isnan(x).sum(axis=axis, keepdims=True)
+    if not nans.any():
+        return np.take(_partition(x, (length - 1) // 2, axis), [(length - 1) // 2], axis)
+    order = _order(x, axis, False)
+    # Nans are at the end: the first of them stands for the median unless they are skipped.
+    place = np.maximum(length - nans - 1, 0) // 2 if skip else np.where(nans > 0, length - nans, (length - 1) // 2)
+    return np.take_along_axis(order, place, axis)
+
+
+@operation
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """The most frequent element along ``dim`` (the smallest of several), and the last place where it is.
+
+    Raises:
+        ValueError: there are no elements along ``dim``.
+    """
+    x = ordered("mode", input)
+    axis = one_dim(dim, x.ndim)
+    not_empty("mode", x, (axis,))
+    if not x.ndim:
+        return pick(input, np.zeros((), np.int64), 0, keepdim)
+    order = _order(x, axis, False)
+    runs = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
+    starts = np.concatenate([np.ones((*runs.shape[:-1], 1), bool), runs[..., 1:] != runs[..., :-1]], -1)
+    places = np.arange(runs.shape[-1])
+    lengths = places - np.maximum.accumulate(np.where(starts, places, 0), -1)
+    last = np.moveaxis(lengths.argmax(-1)[..., None], -1, axis)
+    return pick(input, np.take_along_axis(order, last, axis), axis, keepdim)
+
+
+@operation
+def quantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The element below which the share ``q`` of the others lies, along ``dim`` or of all; nan if there is a nan.
+
+    Args:
+        q: within 0 and 1; a vector of several makes a new first dimension.
+        interpolation: "linear", "lower", "higher", "midpoint" or "nearest", where it is between two elements.
+
+    Raises:
+        ValueError: ``q`` is out of range, the interpolation is another, or there are no elements.
+    """
+    return delivered("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False), out)
+
+
+@operation
+def nanquantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """``quantile`` of what is not nan."""
+    return delivered("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True), out)
+
+
+_BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "linear": lambda rank: rank,
+    "lower": rounding.floor,
+    "higher": rounding.ceil,
+    "nearest": rounding.round,
+    "midpoint": lambda rank: (rounding.floor(rank) + rounding.ceil(rank)) / 2,
+}
+
+
+def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, *, skip: bool) -> Tensor:
+    x = needs_inexact(name, input)
+    if interpolation not in _BETWEEN:
+        raise ValueError(f"interpolation must be one of {', '.join(_BETWEEN)}, and you gave {interpolation!r}")
+    shares = as_tensor(q, x.dtype)
+    if shares._array.ndim > 1 or not ((shares._array >= 0) & (shares._array <= 1)).all():
+        raise ValueError(f"{name}() takes q within 0 and 1, a number or a vector, and you gave {q!r}")
+    flat = reshaping.reshape(input, (-1,)) if dim is None else input
+    axis = one_dim(0 if dim is None else dim, flat._array.ndim)
+    not_empty(name, flat._array, (axis,))
+    lines = transposing.transpose(flat, axis, -1) if flat._array.ndim else reshaping.reshape(flat, (1,))
+    result = _interpolated(lines, reshaping.reshape(shares, (-1,)), _BETWEEN[interpolation], skip)
+    kept = [1] * x.ndim if dim is None else [1 if each == axis else n for each, n in enumerate(x.shape)]
+    shape = kept if keepdim else [] if dim is None else [n for each, n in enumerate(x.shape) if each != axis]
+    result = transposing.transpose(reshaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): what was last comes first
+    if lines._array.ndim > 1 and axis != lines._array.ndim - 1:
+        result = transposing.transpose(result, axis + 1, -1)
+    return reshaping.reshape(result, list(shares.shape) + list(shape))
+
+
+def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Tensor], skip: bool) -> Tensor:
+    inside = sort(lines, -1).values
+    x = lines._array
+    nans = np.isnan(x).sum(axis=-1, keepdims=True)
+    last = x.shape[-1] - 1
+    ranks = between(shares * Tensor(np.maximum(last - nans * skip, 0).astype(x.dtype)))
+    if not skip:  # nans are at the end
+        ranks = masking.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
+    low, high = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
+    below, above = scatter.gather(inside, -1, Tensor(low)), scatter.gather(inside, -1, Tensor(high))
+    # Between an infinity and itself there is no difference to share.
+    between_them = arithmetic.lerp(below, above, ranks - rounding.floor(ranks))
+    stuck = np.isinf(below._array) & (below._array == above._array)
+    return masking.where(Tensor(stuck), below, between_them) if stuck.any() else between_them
+
+
+def _order(x: Array, axis: int, descending: bool) -> Array:
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    if x.dtype.kind == "V":  # NumPy would sort nan of bfloat16 to the front
+        x = x.astype(np.float32)
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    # From behind, so that equal elements keep their order.
+    backward = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - backward, axis)
+
+
+def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
+    """The places of the first ``k`` in order. Of elements that are equal to the last of them, any may be among them."""
+    length = x.shape[axis]
+    if not k or 4 * k > length:
+        return np.take(_order(x, axis, descending), np.arange(k), axis)
+    if descending:
+        found = np.take(_partition(x, length - k - 1, axis), np.arange(length - k, length), axis)
+    else:
+        found = np.take(_partition(x, k, axis), np.arange(k), axis)
+    found.sort(axis)  # so that equal elements keep their order
+    return np.take_along_axis(found, _order(np.take_along_axis(x, found, axis), axis, descending), axis)
+
+
+def _partition(x: Array, place: int, axis: int) -> Array:
+    """The places of the elements, so that the one at ``place`` is where it would be in order, the smaller before it."""
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    return np.argpartition(x.astype(np.float32) if x.dtype.kind == "V" else x, place, axis)
+
+
+def _at(order: Array, place: int, axis: int) -> Array:
+    return np.take(order, [place], axis) if order.ndim else order

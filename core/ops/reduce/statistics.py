@@ -1,0 +1,200 @@
+"""Variances, standard deviations, covariances and correlations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...creation import as_tensor
+from ...operation import delivered, operation
+from ...tensor import Tensor
+from ...types import Array, Dims
+from ..elementwise import basic
+from ..elementwise.clamping import clamp
+from ..elementwise.complex_numbers import conj, real
+from ..index import indexing
+from ..linalg import matrix_products
+from ..shape import reshaping, transposing
+from ..table.dims import all_dims, kept_shape
+from ..table.nodes import Row, keep, keep_result, record, records
+from . import reductions
+from .array_reductions import add_reduce
+from .reductions import needs_inexact
+
+__all__ = [
+    "corrcoef",
+    "cov",
+    "std",
+    "std_mean",
+    "var",
+    "var_mean",
+]
+METHODS = __all__
+
+
+def _var_rule(xp: Any, g: Any, a: Any, dims: Any, kept: Any, count: float, divisor: float) -> Any:
+    centred = a - xp.sum_dims(a, dims, True) / count
+    if not divisor:  # as PyTorch's: infinite, and nan for what does not deviate
+        return xp.cast(xp.reshape(g, kept) * xp.abs(centred) * math.inf, a.dtype)
+    return xp.reshape(g, kept) * centred * (2 / divisor)
+
+
+def _std_rule(xp: Any, g: Any, a: Any, out: Any, *params: Any) -> Any:
+    # At 0 the slope is infinite; PyTorch says 0.
+    return _var_rule(xp, xp.where(out == 0, 0.0, g / (2 * xp.where(out == 0, 1.0, out))), a, *params)
+
+
+_VAR = Row("var", _var_rule)
+_STD = Row("std", _std_rule)
+
+
+@operation
+def var(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The variance over ``dim``: the squares of the deviations, divided by their number less ``correction``.
+
+    ``correction`` is 1, or 0 with ``unbiased=False``; ``var(False)`` means that too.
+
+    Raises:
+        TypeError: integers or booleans.
+    """
+    return delivered("var", _deviation("var", input, dim, unbiased, keepdim, correction, root=False), out)
+
+
+@operation
+def std(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The square root of ``var``; its gradient at 0 is 0.
+
+    Raises:
+        TypeError: integers or booleans.
+    """
+    return delivered("std", _deviation("std", input, dim, unbiased, keepdim, correction, root=True), out)
+
+
+@operation
+def var_mean(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+    over = None if isinstance(dim, bool) else dim
+    return var(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
+
+
+@operation
+def std_mean(
+    input: Tensor,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean."""
+    over = None if isinstance(dim, bool) else dim
+    return std(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
+
+
+def _deviation(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None, *, root: bool
+) -> Tensor:
+    x = needs_inexact(name, input)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    dims = all_dims(dim, x.ndim)
+    count = math.prod(x.shape[axis] for axis in dims)
+    divisor = max(count - correction, 0)
+    result = Tensor(_squares(x, dims, keepdim, count, divisor, root))
+    if records(input):
+        params = (dims, kept_shape(x.shape, dims), count, divisor)
+        if root:
+            record(_STD, result, (input,), (keep(input), keep_result(result)), *params)
+        else:
+            record(_VAR, result, (input,), (keep(input),), *params)
+    return result
+
+
+def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, root: bool) -> Array:
+    wide = x.astype(np.float32) if x.itemsize == 2 else x
+    mean = np.true_divide(add_reduce(wide, dims, keepdims=True), wide.dtype.type(count))
+    centred = wide - mean
+    squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
+    result = np.asarray(np.true_divide(add_reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
+    result = np.asarray(np.sqrt(result)) if root else result
+    return result.astype(x.dtype) if x.itemsize == 2 else result
+
+
+@operation
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariances of the rows of ``input`` (variables), whose columns are observations.
+
+    Args:
+        input: shape ``(variables, observations)`` or ``(observations,)``.
+        correction: subtracted from the number of observations.
+        fweights: how often each observation counts, integers.
+        aweights: the weight of each observation.
+
+    Raises:
+        ValueError: more than two dimensions.
+    """
+    if input._array.ndim > 2:
+        raise ValueError(f"cov() takes at most two dimensions, and you gave shape {input.shape}")
+    rows = reshaping.reshape(input, (1, -1)) if input._array.ndim < 2 else input
+    weights = fweights
+    if aweights is not None:
+        weights = aweights if weights is None else weights * aweights
+    if weights is None:
+        total: Any = rows.shape[1]
+        centred = rows - reductions.sum(rows, 1, True) / total
+        scaled, divisor = centred, total - correction
+    else:
+        total = reductions.sum(weights)
+        centred = rows - reductions.sum(rows * weights, 1, True) / total
+        scaled = centred * weights
+        part = total if aweights is None else reductions.sum(weights * aweights) / total
+        divisor = total - correction * (1 if aweights is None else part)
+    divisor = as_tensor(divisor) if isinstance(divisor, Tensor) else as_tensor(float(divisor), rows.dtype)
+    product = matrix_products.matmul(scaled, conj(transposing.t(centred)))
+    result = basic.div(product, clamp(divisor, min=0))
+    return reshaping.reshape(result, ()) if rows.shape[0] == 1 else result
+
+
+@operation
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation coefficients of the rows of ``input``, shape ``(variables, observations)``.
+
+    Raises:
+        ValueError: more than two dimensions.
+    """
+    covariances = cov(input)
+    if not covariances._array.ndim:
+        return basic.div(covariances, covariances)
+    places = np.arange(covariances.shape[0])
+    scale = basic.sqrt(real(indexing.getitem(covariances, (places, places))))
+    ratio = covariances / reshaping.reshape(scale, (-1, 1)) / scale
+    return ratio if ratio.dtype.kind == "c" else clamp(ratio, -1, 1)

@@ -1,0 +1,1 @@
+"""Operations on shapes: reshaping, transposing, expanding, joining, splitting, repeating."""

@@ -1,0 +1,192 @@
+"""Diagonals and triangles of matrices: ``diagonal``, ``diag_embed``, ``tril``, ``triu``, ``trace``."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ...operation import operation
+from ...tensor import Tensor
+from ...types import Array
+from ..elementwise.conversion import to
+from ..table.dims import one_dim
+from ..table.in_place import inplace
+from ..table.linear_map import LinearMap
+from ..table.nodes import ARRAYS, TENSORS
+
+__all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu"]
+METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu")
+
+
+def _diagonal(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+    out: Array = x.diagonal(offset, dim1, dim2)
+    if x.flags.writeable:
+        out.flags.writeable = True
+    return out
+
+
+def _on_diagonal(g: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
+    out = np.zeros(shape, g.dtype)
+    _diagonal(out, offset, dim1, dim2)[...] = g
+    return out
+
+
+def _diagonal_matrices(x: Array) -> Array:
+    return _on_diagonal(x, (*x.shape, x.shape[-1]), 0, x.ndim - 1, x.ndim)
+
+
+_DIAGONAL = LinearMap("diagonal", _diagonal, _on_diagonal, view=True)
+
+
+@lru_cache(maxsize=16)
+def _below(rows: int, columns: int, k: int) -> Array:
+    return np.tri(rows, columns, k, dtype=bool)
+
+
+def _mask(x: Array, k: int) -> Array:
+    """Which elements are on or below diagonal ``k``; masks of moderate size are kept, as attention asks for the same."""
+    rows, columns = x.shape[-2:]
+    return (_below if rows * columns <= 1 << 20 else _below.__wrapped__)(rows, columns, k)
+
+
+def lower(x: Array, k: int) -> Array:
+    """The lower triangles, up to diagonal ``k``."""
+    return np.where(_mask(x, k), x, x.dtype.type(0))
+
+
+def upper(x: Array, k: int) -> Array:
+    """The upper triangles, from diagonal ``k`` on."""
+    return np.where(_mask(x, k - 1), x.dtype.type(0), x)
+
+
+_TRIL = LinearMap("tril", lower, lambda g, shape, k: lower(g, k))
+_TRIU = LinearMap("triu", upper, lambda g, shape, k: upper(g, k))
+
+
+@operation
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A view of the diagonals of two dimensions, as a new last dimension.
+
+    Args:
+        input: at least 2-d.
+        offset: which diagonal: 1 the one above the main one, -1 the one below, and so on.
+        dim1: the rows.
+        dim2: the columns.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: ``dim1`` is ``dim2``.
+    """
+    return _DIAGONAL.view(input, offset, *_two_dims("diagonal", input.ndim, dim1, dim2))
+
+
+@operation
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """``diagonal`` of the last two dimensions. Errors: those of ``diagonal``."""
+    return diagonal(A, offset, dim1, dim2)
+
+
+@operation
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices of zeros with the last dimension of ``input`` on a diagonal; they lie in ``dim1`` and ``dim2``.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: ``dim1`` is ``dim2``, or ``input`` is 0-d.
+    """
+    if not input.ndim:
+        raise ValueError("diag_embed() needs a tensor with dimensions, and this one is 0-d")
+    first, second = _two_dims("diag_embed", input.ndim + 1, dim1, dim2)
+    side = input.shape[-1] + abs(offset)
+    shape = list(input.shape[:-1])
+    for axis in sorted((first, second)):
+        shape.insert(axis, side)
+    return _DIAGONAL.transposed(input, tuple(shape), offset, first, second)
+
+
+@operation
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with ``src`` on the diagonals. Errors: those of ``diagonal``.
+
+    Raises:
+        ValueError: ``src`` is not of the diagonal's shape.
+    """
+    first, second = _two_dims("diagonal_scatter", input.ndim, dim1, dim2)
+    shape = _diagonal(input._array, offset, first, second).shape
+    if src.shape != shape:
+        raise ValueError(f"diagonal_scatter() needs a src of shape {shape}, and you gave {src.shape}")
+    src = to(src, input.dtype)
+    off = _on_diagonal(np.ones(shape, bool), input.shape, offset, first, second)
+    return _DIAGONAL.transposed(src, input.shape, offset, first, second) + input.masked_fill(Tensor(off), 0)
+
+
+@operation
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with a vector on its diagonal; of a matrix, a copy of its diagonal.
+
+    Raises:
+        ValueError: neither vector nor matrix.
+    """
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise ValueError(f"diag() takes a vector or a matrix, and the shape is {input.shape}; use diagonal()")
+    return _DIAGONAL.view(input, diagonal, 0, 1).clone()
+
+
+@operation
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with the flattened tensor on its diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+@operation
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal.
+
+    Raises:
+        ValueError: not a matrix.
+    """
+    if input.ndim != 2:
+        raise ValueError(f"trace() takes a matrix, and the shape is {input.shape}")
+    return _DIAGONAL.view(input, 0, 0, 1).sum()
+
+
+@operation
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The last two dimensions' lower triangles, up to that diagonal, and zeros elsewhere.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+    """
+    return _TRIL(_matrices("tril", input), diagonal)
+
+
+@operation
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The last two dimensions' upper triangles, from that diagonal on, and zeros elsewhere.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+    """
+    return _TRIU(_matrices("triu", input), diagonal)
+
+
+def _matrices(name: str, input: Tensor) -> Tensor:
+    if input.ndim < 2:
+        raise ValueError(f"{name}() needs at least 2 dimensions, and the shape is {input.shape}")
+    return input
+
+
+def _two_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
+    first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
+    if first == second or ndim < 2:
+        raise ValueError(f"{name}() needs two different dimensions, and you gave {dim1} and {dim2} of {ndim}")
+    return first, second
+
+
+ARRAYS.tril, TENSORS.tril = lower, _TRIL
+ARRAYS.triu, TENSORS.triu = upper, _TRIU
+ARRAYS.diag_embed, TENSORS.diag_embed = _diagonal_matrices, diag_embed
+IN_PLACE = {"tril_": inplace(tril, keeps="never"), "triu_": inplace(triu, keeps="never")}

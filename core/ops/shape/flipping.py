@@ -1,0 +1,116 @@
+"""The same elements in another order along their dimensions, as copies: ``flip``, ``roll``, ``rot90``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...operation import operation
+from ...shapes import listed
+from ...tensor import Tensor
+from ...types import Array
+from ..index.array_elements import FULL
+from ..table.dims import all_dims, one_dim
+from ..table.linear_map import LinearMap
+from .transposing import transpose
+
+__all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
+METHODS = ("flip", "fliplr", "flipud", "roll", "rot90")
+
+
+def _flipped(x: Array, dims: tuple[int, ...]) -> Array:
+    return np.array(x[tuple([_BACKWARDS if axis in dims else FULL for axis in range(x.ndim)])], order="C")
+
+
+def _rolled(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    for shift, dim in zip(shifts, dims):
+        length = x.shape[dim]
+        start = -shift % length if length else 0
+        tail, head = ((FULL,) * dim + (part,) for part in (slice(start, None), slice(0, start)))
+        x = np.concatenate((x[tail], x[head]), dim)
+    return x if dims else x.copy()
+
+
+_BACKWARDS = slice(None, None, -1)
+_FLIP = LinearMap("flip", _flipped, lambda g, shape, dims: _flipped(g, dims))
+_ROLL = LinearMap("roll", _rolled, lambda g, shape, shifts, dims: _rolled(g, tuple(-n for n in shifts), dims))
+
+
+@operation
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """A copy with the order of the elements reversed along ``dims``; along none if they are empty.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: one is named twice.
+    """
+    given = listed(dims)
+    return _FLIP(input, all_dims(given, input.ndim) if given else ())
+
+
+@operation
+def fliplr(input: Tensor) -> Tensor:
+    """``flip`` along dimension 1.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+    """
+    if input.ndim < 2:
+        raise ValueError(f"fliplr() needs at least 2 dimensions, and the shape is {input.shape}")
+    return _FLIP(input, (1,))
+
+
+@operation
+def flipud(input: Tensor) -> Tensor:
+    """``flip`` along dimension 0.
+
+    Raises:
+        ValueError: no dimensions.
+    """
+    if not input.ndim:
+        raise ValueError("flipud() needs a tensor with dimensions, and this one is 0-d")
+    return _FLIP(input, (0,))
+
+
+@operation
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """A copy with elements moved by ``shifts`` along ``dims``, those that leave coming in at the other end.
+
+    Without ``dims``, the flattened tensor is shifted.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: not as many shifts as dimensions.
+    """
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or (not isinstance(dims, int) and not len(dims)):
+        if len(steps) != 1:
+            raise ValueError(f"roll() needs dims for several shifts, and you gave {steps}")
+        return _ROLL(input.reshape(-1), steps, (0,)).reshape(input.shape)
+    axes = tuple(one_dim(dim, input.ndim) for dim in ((dims,) if isinstance(dims, int) else dims))
+    if len(axes) != len(steps):
+        raise ValueError(f"roll() needs as many shifts as dims, and you gave {steps} and {dims}")
+    return _ROLL(input, steps, axes) if input.ndim else _ROLL(input, (), ())
+
+
+@operation
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A copy turned by ``k`` right angles in the plane of two dimensions, from the first towards the second.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: not two different dimensions.
+    """
+    axes = tuple(one_dim(dim, input.ndim) for dim in dims)
+    if len(axes) != 2 or axes[0] == axes[1]:
+        raise ValueError(f"rot90() turns in the plane of two different dimensions, and you gave {tuple(dims)}")
+    first, second = axes
+    turned = (
+        lambda: _FLIP(input, ()),
+        lambda: transpose(_FLIP(input, (second,)), first, second),
+        lambda: _FLIP(input, (first, second)),
+        lambda: _FLIP(transpose(input, first, second), (second,)),
+    )
+    return turned[k % 4]()

@@ -1,0 +1,99 @@
+"""A tensor made a view of itself: ``t_``, ``transpose_``, ``squeeze_``, ``unsqueeze_`` change its shape, not its elements."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ...autograd.grad_mode import GradMode, is_grad_enabled
+from ...operation import operation
+from ...tensor import Tensor
+from ..table.dims import one_dim
+from ..table.in_place_history import check_writable
+from ..table.nodes import Row
+from ..table.views import view_of
+from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
+from .transposing import SWAP
+
+__all__: list[str] = []
+METHODS = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")
+
+
+@operation
+def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of this tensor.
+
+    Raises:
+        AutogradError: it is a leaf that requires grad.
+        IndexError: there is no such dimension.
+    """
+    x = input._array
+    dims = one_dim(dim0, x.ndim), one_dim(dim1, x.ndim)
+    return _turn(input, x.swapaxes(*dims), SWAP, dims, dims) if x.ndim else _reshape(input, ())
+
+
+@operation
+def t_(input: Tensor) -> Tensor:
+    """Exchange rows and columns of this matrix; a tensor of fewer dimensions stays as it is. Errors: ``transpose_``'s.
+
+    Raises:
+        ValueError: more than two dimensions.
+    """
+    if input.ndim > 2:
+        raise ValueError(f"t_() takes at most 2 dimensions, and the shape is {input.shape}; use transpose_()")
+    return transpose_(input, 0, -1)
+
+
+@operation
+def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """``transpose_`` under NumPy's name."""
+    return transpose_(input, axis0, axis1)
+
+
+@operation
+def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """``transpose_`` under another name."""
+    return transpose_(input, dim0, dim1)
+
+
+@operation
+def squeeze_(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """Drop dimensions of length 1 of this tensor, as ``squeeze`` does. Errors: ``transpose_``'s."""
+    return _reshape(input, squeezed_shape(input._array, dim))
+
+
+@operation
+def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    """Give this tensor a dimension of length 1, as ``unsqueeze`` does. Errors: ``transpose_``'s."""
+    return _reshape(input, unsqueezed_shape(input._array, dim))
+
+
+def _reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return _turn(input, input._array.reshape(shape), RESHAPE, (shape,), (input._array.shape,))
+
+
+def _turn(target: Tensor, array: Any, row: Row, arguments: tuple[Any, ...], params: tuple[Any, ...]) -> Tensor:
+    if is_grad_enabled() and target._requires_grad:
+        check_writable(target)
+    target._counter[0] += 1
+    leaf, related = target._edge is None, target._view is not None or bool(target._views)
+    if leaf and (target._requires_grad or not related):
+        target._array = array
+        return target
+    # A tensor takes the place of what this one was, for its relatives; this one becomes a view of that.
+    former = Tensor(target._array, target._requires_grad, target._edge)
+    former._counter, former._view, former._views = target._counter, target._view, target._views
+    for reference in former._views or ():
+        child = reference()
+        if child is not None and child._view is not None:
+            child._view = (former, *child._view[1:])
+    if former._view is not None:
+        siblings = former._view[0]._views or []
+        siblings[:] = [weakref.ref(former) if each() is target else each for each in siblings]
+    with GradMode(True):  # what was recorded stays so, also under no_grad()
+        result = view_of(former, array, row, arguments, params)
+    target._array, target._edge, target._view, target._views = array, result._edge, result._view, None
+    if result._view is not None:
+        former._views = [each for each in former._views or () if each() is not result]
+        former._views.append(weakref.ref(target))
+    return target

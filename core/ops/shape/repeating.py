@@ -1,0 +1,141 @@
+"""Copies of tensors side by side, and grids: ``repeat``, ``tile``, ``repeat_interleave``, ``meshgrid``, ..."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+
+from ...operation import operation
+from ...shapes import listed
+from ...tensor import Tensor
+from ...types import Array
+from ..index.elements import FULL, GET
+from ..table.dims import one_dim
+from ..table.linear_map import LinearMap
+from .expanding import broadcast_to
+from .joining import stack
+from .reshaping import reshape
+
+__all__ = ["cartesian_prod", "combinations", "meshgrid", "repeat_interleave", "tile"]
+METHODS = ("repeat", "repeat_interleave", "tile")
+
+
+def _summed_blocks(g: Array, shape: tuple[int, ...], times: tuple[int, ...]) -> Array:
+    lengths = (1,) * (len(times) - len(shape)) + shape
+    blocks = g.reshape([n for pair in zip(times, lengths) for n in pair])
+    return np.asarray(blocks.sum(axis=tuple(range(0, 2 * len(times), 2)))).reshape(shape)
+
+
+_REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _summed_blocks)
+
+
+@operation
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """Copies of ``input`` side by side, ``repeats[i]`` of them along dimension ``i``; further ones come in front.
+
+    Raises:
+        ValueError: fewer numbers than dimensions, or a negative one.
+    """
+    times = listed(repeats)
+    if len(times) < input.ndim:
+        raise ValueError(f"repeat() needs a number for each of the {input.ndim} dimensions, and you gave {times}")
+    if min(times, default=0) < 0:
+        raise ValueError(f"repeat() cannot repeat a negative number of times, and you gave {times}")
+    return _REPEAT(input, tuple(int(each) for each in times))
+
+
+@operation
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
+    times = listed(dims)
+    return repeat(input, (1,) * (input.ndim - len(times)) + times)
+
+
+@operation
+def repeat_interleave(
+    input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element (slice along ``dim``) repeated in its place; without ``dim``, of the flattened tensor.
+
+    Args:
+        input: what is repeated; alone, it holds the numbers, and the result is which index comes how often.
+        repeats: one number for all, or a vector of one for each.
+        dim: the dimension.
+        output_size: the sum of ``repeats``, which is checked.
+
+    Raises:
+        ValueError: numbers that do not fit, or are negative.
+    """
+    if repeats is None:
+        return Tensor(np.repeat(np.arange(len(input)), _counts(input._array)))
+    source, axis = (reshape(input, -1), 0) if dim is None else (input, one_dim(dim, input.ndim))
+    counts = _counts(repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats))
+    length = source.shape[axis]
+    if counts.ndim and counts.size not in (1, length):
+        raise ValueError(f"repeat_interleave() needs 1 or {length} numbers, and you gave {counts.size}")
+    places = np.repeat(np.arange(length), counts)
+    if output_size is not None and output_size != places.size:
+        raise ValueError(f"repeat_interleave() repeats sum to {places.size}, and output_size is {output_size}")
+    return GET(source, (FULL,) * axis + (places,))
+
+
+def _counts(counts: Array) -> Array:
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"repeat_interleave() needs integers as repeats, not {counts.dtype}")
+    if (counts.size and counts.min() < 0) or counts.ndim > 1:
+        raise ValueError(f"repeat_interleave() needs a vector of numbers from 0 as repeats, and you gave {counts}")
+    return counts
+
+
+def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tensor, ...]:
+    """Views of vectors that together run over a grid; with "xy" the first two dimensions are exchanged.
+
+    Raises:
+        ValueError: a tensor is no vector, or another ``indexing``.
+    """
+    given = listed(tensors)
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f'meshgrid() takes indexing "ij" or "xy", and you gave {indexing!r}')
+    if not given or any(tensor.ndim > 1 for tensor in given):
+        raise ValueError(f"meshgrid() takes vectors, and you gave shapes {[tensor.shape for tensor in given]}")
+    order = list(range(len(given)))
+    if indexing == "xy" and len(given) > 1:
+        order[0], order[1] = 1, 0
+    lengths = tuple(given[place].numel() for place in order)
+    return tuple(
+        broadcast_to(
+            reshape(tensor, [1] * order.index(place) + [-1] + [1] * (len(given) - order.index(place) - 1)), lengths
+        )
+        for place, tensor in enumerate(given)
+    )
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of an element of each vector, as rows of a matrix; of one vector, itself.
+
+    Raises:
+        ValueError: a tensor is no vector.
+    """
+    if any(tensor.ndim != 1 for tensor in tensors) or not tensors:
+        raise ValueError(f"cartesian_prod() takes vectors, and you gave shapes {[tensor.shape for tensor in tensors]}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([reshape(grid, -1) for grid in meshgrid(*tensors)], 1)
+
+
+@operation
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements of a vector, as rows of a matrix, in the order of ``itertools.combinations``.
+
+    Raises:
+        ValueError: not a vector, or a negative ``r``.
+    """
+    if input.ndim != 1 or r < 0:
+        raise ValueError(f"combinations() takes a vector and r >= 0, and you gave shape {input.shape} and {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(len(input)), r))
+    if not r or not rows:
+        return GET(input, (np.empty((0, r) if r else (0,), np.int64),))
+    return GET(input, (np.array(rows, np.int64).reshape(len(rows), r),))

@@ -1,0 +1,245 @@
+"""Tensors taken apart into views: ``split``, ``chunk``, ``unbind``, ``narrow`` and their kin.
+
+The parts of one split have one node: its backward pass puts their gradients together, where a node for each part would
+each make a full array of zeros.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autograd.edges import gradient_edge
+from ...autograd.node import Edge, Node
+from ...operation import operation
+from ...tensor import Tensor
+from ..index.elements import FULL, PART
+from ..index.indexing import part
+from ..table.dims import one_dim
+from ..table.nodes import TENSORS, records
+from ..table.views import register
+
+__all__ = [
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "narrow",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "vsplit",
+]
+METHODS = (
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "narrow",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "vsplit",
+)
+
+
+class SplitNode(Node):
+    """The node of all parts of a split; they follow one another and leave nothing out."""
+
+    __slots__ = ("_dtype", "_name", "_places", "_shape")
+
+    def __init__(self, name: str, edge: Edge, input: Tensor, places: list[Any]) -> None:
+        super().__init__((edge,), len(places))
+        self._name, self._places = name, places
+        self._shape, self._dtype = input._array.shape, input._array.dtype
+
+    def apply(self, grads: Sequence[Any]) -> list[Any]:
+        """Put the parts' gradients together; a part that was not used has zeros."""
+        result = np.empty(self._shape, self._dtype)
+        for place, grad in zip(self._places, grads):
+            result[place] = 0 if grad is None else grad
+        return [result]
+
+    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
+        """The same on tensors."""
+        empty = np.empty(self._shape, np.bool_)
+        parts = [
+            Tensor(np.zeros(empty[place].shape, self._dtype)) if grad is None else grad
+            for place, grad in zip(self._places, grads)
+        ]
+        join = TENSORS.concatenate if isinstance(self._places[0][-1], slice) else TENSORS.stack
+        return [join(parts, len(self._places[0]) - 1)]
+
+    def name(self) -> str:
+        """The operation's name."""
+        return self._name
+
+
+def _parts(name: str, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
+    if len(places) < 2 or not records(input):
+        return tuple(part(input, place) for place in places)
+    edge = gradient_edge(input)
+    assert edge is not None
+    x, counter, row = input._array, input._counter, PART.row
+    node = SplitNode(name, edge, input, places)
+    views = []
+    for slot, place in enumerate(places):
+        out = x[place]
+        if type(out) is not np.ndarray:
+            place = (*place, Ellipsis)
+            out = x[place]
+        # What view_of does, but for a node that all parts share.
+        view = Tensor(out, True, (node, slot))
+        view._counter, view._view = counter, (input, row, (place,), (x.shape, place))
+        register(input, view)
+        views.append(view)
+    return tuple(views)
+
+
+@operation
+def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts along ``dim``: of that size each (the last may be smaller), or of those sizes.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the sizes do not add up, or are not positive.
+    """
+    if not isinstance(split_size_or_sections, int):
+        return _sections("split", input, split_size_or_sections, dim)
+    axis, length = _length("split", input, dim)
+    size = split_size_or_sections
+    if size < 0 or (not size and length):
+        raise ValueError(f"split() needs a positive size, and you gave {size}")
+    return _cut(input, axis, [*range(0, max(length, 1), size or 1), length])
+
+
+@operation
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of the given sizes along ``dim``. Errors: those of ``split``."""
+    return _sections("split_with_sizes", input, split_sizes, dim)
+
+
+def _sections(name: str, input: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    axis, length = _length(name, input, dim)
+    bounds = [0]
+    for size in sizes:
+        bounds.append(bounds[-1] + size)
+    if bounds[-1] != length or min(sizes, default=0) < 0:
+        raise ValueError(f"{name}() sizes {list(sizes)} do not add up to {length}, the length of dim {dim}")
+    return _cut(input, axis, bounds)
+
+
+@operation
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: ``chunks`` is not positive.
+    """
+    axis, length = _length("chunk", input, dim)
+    if chunks <= 0:
+        raise ValueError(f"chunk() needs a positive number of chunks, and you gave {chunks}")
+    if not length:
+        return _cut(input, axis, [0] * (chunks + 1))
+    return _cut(input, axis, [*range(0, length, -(-length // chunks)), length])
+
+
+@operation
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the number of parts is not positive.
+    """
+    axis, length = _length("tensor_split", input, dim)
+    given: Any = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    if isinstance(given, int):
+        if given <= 0:
+            raise ValueError(f"tensor_split() needs a positive number of sections, and you gave {given}")
+        small, larger = divmod(length, given)
+        return _cut(input, axis, [place * small + min(place, larger) for place in range(given + 1)])
+    bounds = [0, *(max(length + index, 0) if index < 0 else min(index, length) for index in given), length]
+    # Indices that go backwards make empty parts.
+    places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
+    forward = all(start <= end for start, end in itertools.pairwise(bounds))
+    return _parts("SplitBackward", input, places) if forward else tuple(part(input, place) for place in places)
+
+
+@operation
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """``tensor_split`` along dimension 1, or 0 for vectors, in equal parts.
+
+    Raises:
+        ValueError: no dimensions, or the length is no multiple of the number of parts.
+    """
+    return _equally("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
+
+
+@operation
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """``tensor_split`` along dimension 0 of at least 2, in equal parts. Errors: those of ``hsplit``."""
+    return _equally("vsplit", input, indices_or_sections, 0, 2)
+
+
+@operation
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """``tensor_split`` along dimension 2, in equal parts. Errors: those of ``hsplit``."""
+    return _equally("dsplit", input, indices_or_sections, 2, 3)
+
+
+def _equally(name: str, input: Tensor, sections: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+    if input.ndim < least:
+        raise ValueError(f"{name}() needs at least {least} dimensions, and the shape is {input.shape}")
+    if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
+        raise ValueError(f"{name}() cannot split length {input.shape[dim]} into {sections} equal parts")
+    return tensor_split(input, sections, dim)
+
+
+@operation
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of the slices along ``dim``, which they lack.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
+    if not input._array.ndim:
+        raise IndexError("a 0-d tensor has nothing to unbind")
+    axis, length = _length("unbind", input, dim)
+    before = (FULL,) * axis
+    return _parts("UnbindBackward", input, [(*before, index) for index in range(length)])
+
+
+@operation
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
+    """A view of ``length`` slices along ``dim``, from number ``start`` on.
+
+    Raises:
+        IndexError: there is no such dimension, or ``start`` is out of range.
+        ValueError: they reach beyond the end.
+    """
+    axis, size = _length("narrow", input, dim)
+    first = int(start)
+    if not -size <= first <= size:
+        raise IndexError(f"narrow() start {first} is out of range for dimension {axis} of size {size}")
+    first += size if first < 0 else 0
+    if length < 0 or first + length > size:
+        raise ValueError(f"narrow() cannot take {length} from {first} on in dimension {axis} of size {size}")
+    return part(input, (FULL,) * axis + (slice(first, first + length),))
+
+
+def _cut(input: Tensor, axis: int, bounds: Sequence[int]) -> tuple[Tensor, ...]:
+    before = (FULL,) * axis
+    return _parts("SplitBackward", input, [(*before, slice(start, end)) for start, end in itertools.pairwise(bounds)])
+
+
+def _length(name: str, input: Tensor, dim: int) -> tuple[int, int]:
+    shape = input._array.shape
+    if not shape:
+        raise ValueError(f"{name}() needs a tensor with dimensions, and this one is 0-d")
+    axis = one_dim(dim, len(shape))
+    return axis, shape[axis]

@@ -1,0 +1,114 @@
+"""Views that go over the same elements more than once: ``unfold`` and ``as_strided``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided as _strided
+
+from ...errors import AutogradError
+from ...operation import operation
+from ...tensor import Tensor
+from ...types import Array
+from ..table.dims import one_dim
+from ..table.linear_map import LinearMap
+from ..table.nodes import records
+
+__all__ = ["as_strided"]
+METHODS = ("as_strided", "unfold")
+
+
+def _windows(x: Array, dim: int, size: int, step: int) -> Array:
+    if not x.ndim:
+        return x.reshape(1)[:size]
+    count = (x.shape[dim] - size) // step + 1
+    shape = (*x.shape[:dim], count, *x.shape[dim + 1 :], size)
+    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :], x.strides[dim])
+    return _strided(x, shape, strides, writeable=x.flags.writeable and step >= size)
+
+
+def _overlaid(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+    out = np.zeros(shape, g.dtype)
+    if not shape:
+        return np.asarray(out + g.sum())
+    last = g.shape[dim] * step
+    for place in range(size):
+        out[(slice(None),) * dim + (slice(place, place + last, step),)] += g[..., place]
+    return out
+
+
+_UNFOLD = LinearMap("unfold", _windows, _overlaid, view=True)
+
+
+@operation
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A view of the windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last dimension.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the windows are longer than the dimension, or ``step`` is not positive.
+    """
+    axis = one_dim(dimension, input.ndim)
+    length = input.shape[axis] if input.ndim else 1
+    if step <= 0 or not 0 <= size <= length:
+        raise ValueError(f"unfold() needs 0 <= size <= {length}, the length, and step > 0; you gave {size} and {step}")
+    return _UNFOLD.view(input, axis, size, step)
+
+
+def overlap_add(frames: Tensor, length: int, step: int) -> Tensor:
+    """Return the sum of frames (..., count, size), each ``step`` after the one before: shape (..., length)."""
+    shape = (*frames.shape[:-2], length)
+    return _UNFOLD.transposed(frames, shape, len(shape) - 1, frames.shape[-1], step)
+
+
+def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
+    root = _root(x).reshape(-1) if _root(x).flags.c_contiguous else x.reshape(-1)
+    if not all(size):
+        return np.empty(size, x.dtype)
+    return _strided(root[start:], size, [step * x.itemsize for step in stride], writeable=x.flags.writeable)
+
+
+def _root(x: Array) -> Array:
+    while isinstance(x.base, np.ndarray) and x.base.dtype == x.dtype:
+        x = x.base
+    return x
+
+
+def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int) -> Array:
+    out = np.zeros(shape, g.dtype)
+    flat = out.reshape(-1)
+    places = np.asarray(_at_strides(np.arange(flat.size), size, stride, start))
+    np.add.at(flat, places.reshape(-1), np.asarray(g).reshape(-1))
+    return out
+
+
+_AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
+
+
+@operation
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the memory of ``input`` with any shape and strides, in elements.
+
+    Args:
+        input: whose memory is seen; if it is recorded, it must be contiguous and all of its memory.
+        size: the shape.
+        stride: the steps between neighbours of each dimension, not negative.
+        storage_offset: the first element, counted from the start of the memory; by default where ``input`` starts.
+
+    Raises:
+        AutogradError: ``input`` is recorded and only a part of its memory.
+        ValueError: the view would reach beyond the memory.
+    """
+    root, start = _root(input._array), input.storage_offset() if storage_offset is None else int(storage_offset)
+    if len(size) != len(stride) or min((*size, *stride, start), default=0) < 0:
+        raise ValueError(f"as_strided() needs as many strides as sizes, from 0: {size}, {stride}, {storage_offset}")
+    last = start + sum((length - 1) * step for length, step in zip(size, stride))
+    if all(size) and last >= root.size:
+        raise ValueError(f"as_strided() would read element {last} of a memory of {root.size} elements")
+    if records(input) and (root.size != input.numel() or not input.is_contiguous()):
+        raise AutogradError(
+            "as_strided() of a recorded tensor needs it contiguous and all of its memory; clone() it first"
+        )
+    return _AS_STRIDED.view(input, tuple(size), tuple(stride), start)

@@ -1,0 +1,183 @@
+"""Dimensions in another order: ``permute``, ``transpose``, ``movedim``, ``.T`` and their kin, all views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...operation import operation
+from ...shapes import listed
+from ...tensor import Tensor
+from ..elementwise.complex_numbers import conj
+from ..table.dims import one_dim
+from ..table.nodes import Row
+from ..table.views import view_of
+
+__all__ = ["adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose"]
+METHODS = ("adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose")
+
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    inverse = list(order)
+    for place, dim in enumerate(order):
+        inverse[dim] = place
+    return tuple(place % max(len(order), 1) for place in inverse)
+
+
+# Arrays and tensors have the methods that undo these.
+SWAP = Row(
+    "transpose",
+    lambda xp, g, dim0, dim1: g.swapaxes(dim0, dim1),
+    view=lambda x, dim0, dim1: x.swapaxes(dim0, dim1),
+    holomorphic=False,
+)
+_REVERSE = Row("t", lambda xp, g: g.T, view=lambda x: x.T, holomorphic=False)
+_PERMUTE = Row(
+    "permute",
+    lambda xp, g, order: xp.transpose(g, _inverse(order)),
+    view=lambda x, order: x.transpose(order),
+    holomorphic=False,
+)
+
+
+@operation
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions exchanged.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
+    x = input._array
+    if not x.ndim:
+        one_dim(dim0, 0), one_dim(dim1, 0)
+        return _reversed(input)
+    try:
+        out = x.swapaxes(dim0, dim1)
+    except ValueError:
+        raise _no_such_dim(dim0, dim1, x.ndim) from None
+    return view_of(input, out, SWAP, (dim0, dim1), (dim0, dim1))
+
+
+def _no_such_dim(dim0: int, dim1: int, ndim: int) -> Exception:
+    try:
+        one_dim(dim0, ndim)
+        one_dim(dim1, ndim)
+    except IndexError as error:
+        return error
+    return IndexError(f"dims {dim0} and {dim1} are out of range")
+
+
+@operation
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """``transpose`` under NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
+@operation
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """``transpose`` under another name."""
+    return transpose(input, dim0, dim1)
+
+
+@operation
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """A view with the dimensions in the order ``dims``.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: ``dims`` does not name each dimension once.
+    """
+    order = listed(dims)
+    x = input._array
+    try:
+        out = x.transpose(order) if order else x.transpose(())
+    except ValueError:
+        for dim in order:
+            one_dim(dim, x.ndim)
+        raise ValueError(f"permute() must name each of the {x.ndim} dimensions once, and you gave {order}") from None
+    return view_of(input, out, _PERMUTE, (order,), (order,))
+
+
+@operation
+def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
+    """A view with the dimensions ``source`` moved to the places ``destination``; the others keep their order.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the two are of unequal numbers, or name a dimension twice.
+    """
+    ndim = input._array.ndim
+    sources, places = (
+        [one_dim(dim, ndim) for dim in ((given,) if isinstance(given, int) else given)]
+        for given in (source, destination)
+    )
+    if len(sources) != len(places) or len({*sources}) != len(sources) or len({*places}) != len(places):
+        raise ValueError(f"movedim() needs as many different places as dimensions: {source} and {destination}")
+    order = [dim for dim in range(ndim) if dim not in sources]
+    for place, dim in sorted(zip(places, sources)):
+        order.insert(place, dim)
+    return permute(input, tuple(order) if ndim else ())
+
+
+@operation
+def moveaxis(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
+    """``movedim`` under NumPy's name."""
+    return movedim(input, source, destination)
+
+
+@operation
+def t(input: Tensor) -> Tensor:
+    """A view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
+
+    Raises:
+        ValueError: more than two dimensions.
+    """
+    if input.ndim > 2:
+        raise ValueError(f"t() takes at most 2 dimensions, and the shape is {input.shape}; use transpose(), or .mT")
+    return _reversed(input)
+
+
+def _reversed(input: Tensor) -> Tensor:
+    return view_of(input, input._array.T, _REVERSE, ())
+
+
+@operation
+def reversed_dims(input: Tensor) -> Tensor:
+    """``.T``: a view with all dimensions in reverse order."""
+    return _reversed(input)
+
+
+@operation
+def matrix_transpose(input: Tensor) -> Tensor:
+    """``.mT``: a view with the last two dimensions exchanged.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+    """
+    if input._array.ndim < 2:
+        raise ValueError(f".mT needs at least 2 dimensions, and the shape is {input.shape}")
+    return transpose(input, -2, -1)
+
+
+@operation
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transposed matrices: the last two dimensions exchanged; a view of what is real.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+    """
+    return conj(matrix_transpose(input))
+
+
+@operation
+def hermitian(input: Tensor) -> Tensor:
+    """``.H``: the conjugate transpose of a matrix.
+
+    Raises:
+        ValueError: not two dimensions.
+    """
+    if input._array.ndim not in (0, 2):
+        raise ValueError(f".H takes matrices, and the shape is {input.shape}; use .mH for batches of them")
+    return conj(_reversed(input))
+
+
+PROPERTIES = {"H": hermitian, "T": reversed_dims, "mH": adjoint, "mT": matrix_transpose}

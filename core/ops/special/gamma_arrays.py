@@ -1,0 +1,101 @@
+"""The logarithm of the gamma function and its derivatives, on arrays, in double precision.
+
+Recurrence to where the asymptotic series (Stirling's, and Euler and Maclaurin's for the Hurwitz zeta function) is exact
+to the last digit, and reflection for negative numbers: M. Abramowitz and I. Stegun, "Handbook of Mathematical
+Functions", 6.1, 6.3, 6.4 and 23.2. Near 1 and 2, where the logarithm is 0, its Taylor series.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from ...types import Array
+from .error_arrays import in_double, polynomial
+from .zeta_arrays import BERNOULLI, zeta
+
+_FAR = 10  # from here on the series are used
+_EULER = 0.5772156649015328606
+
+
+def lgamma(x: Array) -> Array:
+    """The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers."""
+    return in_double(_lgamma, x)
+
+
+def digamma(x: Array) -> Array:
+    """The derivative of ``lgamma``; -inf at 0 (inf at -0), nan at the negative integers."""
+    return in_double(_digamma, x)
+
+
+def polygamma(n: int, x: Array) -> Array:
+    """The derivative of order ``n`` of ``digamma``."""
+    if n == 0:
+        return digamma(x)
+    return in_double(lambda wide: (-1.0) ** (n + 1) * math.gamma(n + 1) * zeta(n + 1.0, wide), x)
+
+
+def _lgamma(x: Array) -> Array:
+    y = np.where(x < 0.5, 1 - x, x)  # reflection
+    result = np.where(np.abs(y - 1.5) > 0.75, _stirling(y), _taylor(y))
+    with np.errstate(all="ignore"):
+        sine = np.abs(np.sin(np.pi * _offset(x)))
+        result = np.where(x < 0.5, np.log(np.pi) - np.log(sine) - result, result)
+    result = np.where((x <= 0) & (x == np.floor(x)), np.inf, result)
+    return np.where(np.isnan(x), x, result)
+
+
+def _steps(y: Array) -> Array:
+    """How many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
+    return np.clip(np.ceil(_FAR - y), 0, _FAR)
+
+
+def _stirling(y: Array) -> Array:
+    product = np.ones_like(y)
+    steps = _steps(y)
+    for step in range(_FAR):
+        product *= np.where(step < steps, y + step, 1.0)
+    far = y + steps
+    square = 1 / (far * far)
+    terms = [BERNOULLI[k] / ((2 * k + 2) * (2 * k + 1)) for k in range(8)]
+    with np.errstate(all="ignore"):
+        result = (far - 0.5) * np.log(far) - far + math.log(2 * math.pi) / 2
+        result = result + polynomial(square, terms[::-1]) / far - np.log(product)
+    return np.where(np.isinf(far), np.inf, result)
+
+
+def _taylor(y: Array) -> Array:
+    # lgamma(1 + z) for |z| <= 0.25 or so; around 2 by lgamma(2 + z) = lgamma(1 + z) + log(1 + z); between, by both.
+    z = np.clip(y - np.where(y < 1.5, 1.0, 2.0), -0.5, 0.5)
+    series: Array = z * polynomial(z, taylor_terms())
+    return np.where(y < 1.5, series, series + np.log1p(z))
+
+
+@cache
+def taylor_terms() -> tuple[float, ...]:
+    """Return the coefficients, from the highest down, of the Taylor series of ``lgamma(1 + z) / z``."""
+    terms = [(-1.0) ** k * float(zeta(float(k), np.ones(1))[0]) / k for k in range(2, 54)]
+    return (*terms[::-1], -_EULER)
+
+
+def _digamma(x: Array) -> Array:
+    y = np.where(x < 0.5, 1 - x, x)
+    result = np.zeros_like(y)
+    steps = _steps(y)
+    for step in range(_FAR):
+        result -= np.where(step < steps, 1 / (y + step), 0.0)
+    far = y + steps
+    square = 1 / (far * far)
+    terms = [BERNOULLI[k] / (2 * k + 2) for k in range(8)]
+    with np.errstate(all="ignore"):
+        result += np.log(far) - 1 / (2 * far) - square * polynomial(square, terms[::-1])
+        result = np.where(x < 0.5, result - np.pi / np.tan(np.pi * _offset(x)), result)
+    result = np.where((x < 0) & (x == np.floor(x)), np.nan, result)
+    return np.where(x == 0, np.copysign(np.inf, -x), result)
+
+
+def _offset(x: Array) -> Array:
+    # From the nearest whole number: sine and tangent of a small angle lose nothing to rounding.
+    return x - np.round(x)

@@ -1,0 +1,190 @@
+"""``ARRAYS``: what gradient rules call when they run on arrays. ``TENSORS`` has the same names; ``ops`` fills it in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import complex_type, converted
+from ...types import Array, DType
+from ..convolving import convolve, convolve_input, convolve_weight
+from ..index.array_elements import Flat, add_at, along, read_at, without
+from ..index.array_masking import chosen
+from ..reduce.array_reductions import add_reduce
+from ..special.gamma_arrays import digamma, polygamma
+from .nodes import ARRAYS
+
+
+def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Undo broadcasting and conversion: ``grad`` summed to ``shape`` and converted to ``dtype``."""
+    if grad.shape != shape:
+        grad = add_reduce(grad, stretched_dims(grad.shape, shape)).reshape(shape)
+    return grad if grad.dtype == dtype else converted(grad, dtype)
+
+
+def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of ``shape`` that broadcasting from the shape ``former`` added, or stretched from length 1."""
+    extra = len(shape) - len(former)
+    return (
+        *range(extra),
+        *[extra + dim for dim, length in enumerate(former) if length == 1 and shape[extra + dim] != 1],
+    )
+
+
+def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
+    """Zeros of ``shape`` with ``grad`` added at ``index``; an element that is named twice gets both."""
+    result = np.zeros(shape, grad.dtype)
+    if is_basic(index):
+        result[index] = grad
+        return result
+    return add_at(result, index, grad)
+
+
+def is_basic(index: Any) -> bool:
+    """Whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        part is None or part is Ellipsis or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
+
+
+def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
+    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names."""
+    return add_at(np.zeros(shape, grad.dtype), (rows,), grad)
+
+
+def get(array: Array, index: Any) -> Array:
+    """``array[index]``."""
+    return read_at(array, index) if type(index) is Flat else np.asarray(array[index])
+
+
+def reshape(array: Array, shape: tuple[int, ...]) -> Array:
+    """``array`` in another shape."""
+    return np.asarray(array.reshape(shape))
+
+
+def cast(array: Array, dtype: DType) -> Array:
+    """``array`` in another dtype."""
+    return converted(np.asarray(array), dtype)
+
+
+def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
+    """The sum over ``dims``."""
+    return np.asarray(add_reduce(array, dims, keepdims=keepdim))
+
+
+def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
+    """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
+    if array.size == 1 and array.ndim <= len(shape):
+        result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
+        result.flags.writeable = False
+        return result
+    return np.broadcast_to(array, shape)
+
+
+def sigmoid(array: Array) -> Any:
+    """``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
+    return 0.5 * np.tanh(0.5 * array) + 0.5
+
+
+def conj(array: Array) -> Array:
+    """The complex conjugate; a real array itself, where NumPy would copy."""
+    return np.conj(array) if array.dtype.kind == "c" else array
+
+
+def adjoint(array: Array) -> Array:
+    """Matrices transposed and conjugated."""
+    turned: Array = array.mT
+    return np.conj(turned) if array.dtype.kind == "c" else turned  # written out: every matrix product comes here
+
+
+def matmul(x: Array, y: Array) -> Any:
+    """The matrix product; matrices of many batches by one matrix are one product.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+        # There is no fast product of halves, and in float32 it is more exact too.
+        return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    if y.ndim <= 2 and x.ndim and y.ndim:
+        if x.ndim <= 2:
+            return x.dot(y)  # less overhead than np.matmul
+        if y.ndim == 2:
+            return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    return np.matmul(x, y)
+
+
+def signs(array: Array) -> Array:
+    """-1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    if array.dtype.kind == "c":
+        return np.asarray(np.sign(array))
+    # NumPy's sign of nan is nan.
+    return np.subtract(array > 0, array < 0, dtype=np.int8).astype(array.dtype)
+
+
+def pairs(array: Array) -> Array:
+    """Complex numbers as real ones, with a last dimension of (real, imaginary)."""
+    return np.stack([array.real, array.imag], -1)
+
+
+def to_complex(array: Array) -> Array:
+    """Real numbers as complex ones."""
+    return array.astype(complex_type(array.dtype))
+
+
+def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
+    """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
+    return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
+
+
+ARRAYS.__dict__.update(
+    {
+        "abs": np.abs,
+        "add_rows": add_rows,
+        "adjoint": adjoint,
+        "broadcast_to": broadcast_to,
+        "cast": cast,
+        "chosen": chosen,
+        "concatenate": np.concatenate,
+        "conj": conj,
+        "convolve": convolve,
+        "convolve_input": convolve_input,
+        "convolve_weight": convolve_weight,
+        "cos": np.cos,
+        "cosh": np.cosh,
+        "digamma": digamma,
+        "exp": np.exp,
+        "fit": fit,
+        "floor": np.floor,
+        "get": get,
+        "imag": np.imag,
+        "isnan": np.isnan,
+        "log": np.log,
+        "masked": without,
+        "matmul": matmul,
+        "minimum": np.minimum,
+        "pairs": pairs,
+        "polygamma": polygamma,
+        "put_along": put_along,
+        "real": np.real,
+        "reshape": reshape,
+        "scatter": scatter,
+        "sigmoid": sigmoid,
+        "sign": signs,
+        "sin": np.sin,
+        "sqrt": np.sqrt,
+        "sinh": np.sinh,
+        "stack": np.stack,
+        "sum_dims": sum_dims,
+        "tanh": np.tanh,
+        "to_complex": to_complex,
+        "transpose": np.transpose,
+        "trunc": np.trunc,
+        "where": np.where,
+        "zeros_like": np.zeros_like,
+    }
+)

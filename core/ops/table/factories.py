@@ -1,0 +1,310 @@
+"""From a NumPy function and gradient rules to an operation on tensors: the path that every element-wise call takes.
+
+These closures are the library's hottest code: one Python frame for the call, one each for the new tensor and node.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...autograd.edges import gradient_edge
+from ...autograd.grad_mode import is_grad_enabled
+from ...autograd.node import Edges
+from ...dtypes import get_default_dtype, is_inexact, result_type, to_float
+from ...interception import NOT_TAKEN, active, offer
+from ...operation import FAILURES, OPERATIONS, delivered, explained
+from ...tensor import Tensor
+from ...types import Array, Counter, DType, Operand
+from .nodes import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
+
+
+class Unary(Protocol):
+    """What ``unary`` makes."""
+
+    __name__: str
+
+    def __call__(self, input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+
+
+class Binary(Protocol):
+    """What ``binary`` and ``comparison`` make."""
+
+    __name__: str
+
+    def __call__(self, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
+
+
+_ndarray = np.ndarray
+_NUMBERS = (float, int, bool)
+_CONSTANT: Counter = [0]  # the version counter of operands that cannot change
+
+
+def unary(
+    name: str,
+    forward: Callable[[Array], Any],
+    rule: Rule,
+    *,
+    saves: str,
+    doc: str,
+    module: str | None = None,
+) -> Unary:
+    """An operation on one tensor that computes in floating point.
+
+    ``saves`` is ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither. ``module`` is the
+    one that has the operation under its name, if the package itself has not.
+    """
+    row = Row(name, rule)
+    saves_input, saves_result = "a" in saves, "o" in saves
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken
+        try:
+            x = input._array
+        except AttributeError:
+            raise TypeError(f"{name}() takes a tensor, not {type(input).__name__}") from None
+        used = row
+        if x.dtype.kind == "f":
+            result = Tensor(forward(x))
+        else:
+            x = to_float(x)
+            used = row.of(x.dtype)
+            try:
+                # Of bfloat16, NumPy would widen what comes from Python numbers.
+                result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
+            except FAILURES as error:
+                raise explained(error, name, (input,), {}) from None
+        if input._requires_grad and is_grad_enabled():
+            saved: tuple[Saved, ...] = ()
+            if saves_input:
+                counter = input._counter
+                saved = ((x, input, counter, counter[0]),)
+            elif saves_result:
+                saved = ((result._array, None, result._counter, 0),)
+            result._edge = (OpNode(used, (input._edge or gradient_edge(input),), saved), 0)
+            result._requires_grad = True
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc, module)
+
+
+def binary(
+    name: str,
+    forward: Callable[[Any, Any], Any],
+    rule_a: Rule,
+    rule_b: Rule,
+    *,
+    saves: tuple[str, str],
+    doc: str,
+    floats: bool = False,
+    module: str | None = None,
+) -> Binary:
+    """An operation on two operands that are broadcast together; at least one is a tensor.
+
+    ``saves`` says for each rule which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all
+    that either takes, in this order, and ``None`` for what only the other one needs. ``floats``: it computes in
+    floating point. ``module``: as for ``unary``.
+    """
+    row = Row(name, rule_a, rule_b)
+    letters = [letter for letter in "abo" if letter in saves[0] + saves[1]]
+    # Indexed by (a requires grad) + 2 * (b requires grad).
+    plans = [
+        tuple(letter if letter in needed else "" for letter in letters)
+        for needed in ("", saves[0], saves[1], saves[0] + saves[1])
+    ]
+
+    def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
+            return taken
+        x: Any = input
+        y: Any = other
+        needs = 0
+        if isinstance(input, Tensor):
+            x = input._array
+            if input._requires_grad:
+                needs = 1
+        if isinstance(other, Tensor):
+            y = other._array
+            if other._requires_grad:
+                needs += 2
+        alike = type(x) is _ndarray and type(y) is _ndarray and x.dtype is y.dtype
+        if not alike or (floats and x.dtype.kind in "biu"):
+            x, y = coerce(name, x, y, floats)
+        try:
+            result = Tensor(forward(x, y))
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
+        if needs and is_grad_enabled():
+            used = row if result._array.dtype.kind == "f" else row.of(result._array.dtype)
+            plan = plans[needs]
+            saved = _saved(plan, result, input, other, x, y) if plan else ()
+            edge_a = (input._edge or gradient_edge(input)) if needs & 1 else None  # type: ignore[union-attr, arg-type]
+            edge_b = (other._edge or gradient_edge(other)) if needs & 2 else None  # type: ignore[union-attr, arg-type]
+            if alike and x.shape == y.shape:
+                node = OpNode(used, (edge_a, edge_b), saved)
+            else:
+                node = _fitting(used, (edge_a, edge_b), saved, result._array.shape, input, other, x, y)
+            result._edge = (node, 0)
+            result._requires_grad = True
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc, module)
+
+
+def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any) -> tuple[Saved, ...]:
+    saved: list[Saved] = []
+    for letter in plan:
+        if letter == "a":
+            saved.append((x, a, a._counter, a._counter[0]) if isinstance(a, Tensor) else (x, x, _CONSTANT, 0))
+        elif letter == "b":
+            saved.append((y, b, b._counter, b._counter[0]) if isinstance(b, Tensor) else (y, y, _CONSTANT, 0))
+        else:
+            saved.append((result._array, None, result._counter, 0) if letter else None)
+    return tuple(saved)
+
+
+def _fitting(
+    row: Row, edges: Edges, saved: tuple[Saved, ...], shape: tuple[int, ...], a: Any, b: Any, x: Any, y: Any
+) -> OpNode:
+    """The node of operands that may have been stretched or converted, whose gradients must then be brought back."""
+    target_a = target_b = None
+    if edges[0] is not None and (x is not a._array or x.shape != shape):
+        target_a = (a._array.shape, a._array.dtype)
+    if edges[1] is not None and (y is not b._array or y.shape != shape):
+        target_b = (b._array.shape, b._array.dtype)
+    if target_a is target_b:  # both None
+        return OpNode(row, edges, saved)
+    return BroadcastNode(row, edges, saved, (target_a, target_b))
+
+
+def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, ordered: bool = False) -> Binary:
+    """An operation on two broadcast operands whose result is never differentiable; ``ordered``: of real numbers."""
+    if ordered:
+        forward = real_only(forward)
+
+    def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
+            return taken
+        x: Any = input._array if isinstance(input, Tensor) else input
+        y: Any = other._array if isinstance(other, Tensor) else other
+        if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
+            x, y = coerce(name, x, y)
+        try:
+            result = Tensor(forward(x, y))
+        except FAILURES as error:
+            raise explained(error, name, (input, other), {}) from None
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)
+
+
+def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
+    """An operation on one tensor that keeps its dtype, integers too; ``rule`` is ``None`` where it is flat."""
+    row = Row(name, flat if rule is None else rule)
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken
+        try:
+            result = Tensor(forward(input._array))
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
+        if input._requires_grad and is_grad_enabled():
+            saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
+            record(row, result, (input,), saved)
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)
+
+
+def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
+    """An operation on one tensor whose result is not differentiable, as where something holds."""
+
+    def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
+            return taken
+        try:
+            result = Tensor(forward(input._array))
+        except FAILURES as error:
+            raise explained(error, name, (input,), {}) from None
+        return result if out is None else delivered(name, result, out)
+
+    return named(operation, name, doc)
+
+
+def flat(xp: Any, g: Any, *saved: Any) -> Any:
+    """The rule of what changes in steps, if at all: its gradient is 0."""
+    return xp.zeros_like(g)
+
+
+def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
+    """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
+
+    ``floats``: whole numbers become the default floating-point type.
+    """
+    if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
+        return x, y
+    x, y = _plain(name, x), _plain(name, y)
+    if type(x) is not _ndarray and type(y) is not _ndarray:
+        raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
+    dtype = result_type(x, y)
+    if floats and not is_inexact(dtype):
+        dtype = get_default_dtype()
+    return _as(x, dtype), _as(y, dtype)
+
+
+def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
+
+    @functools.wraps(function)
+    def forward(x: Any, *more: Any) -> Any:
+        # Beside a complex number the array is complex too.
+        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
+            raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
+        return function(x, *more)
+
+    return forward
+
+
+def _as(operand: Any, dtype: DType) -> Any:
+    if type(operand) is _ndarray:
+        return operand.astype(dtype, copy=False)
+    # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
+    if dtype.kind == "V" or (dtype.kind in "iu" and not (-128 if dtype.kind == "i" else 0) <= operand <= 127):
+        return np.asarray(operand).astype(dtype)
+    return operand
+
+
+def _plain(name: str, operand: Any) -> Any:
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, np.ndarray):
+        return np.asarray(operand)
+    if isinstance(operand, (bool, int, float, complex)):
+        return operand
+    raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
+
+
+def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor | None) -> Any:
+    # The public function of that name, which may be this one with further parameters (``add`` has ``alpha``).
+    operation = OPERATIONS.get(operation.__name__, operation)
+    return offer(operation, operands, {} if out is None else {"out": out})
+
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any:
+    """Give a closure the name and docstring that users see.
+
+    The name includes the place, by default the package itself: another worker finds the function by it, and so does pickle.
+    """
+    operation.__name__ = operation.__qualname__ = name
+    operation.__module__ = PACKAGE if module is None else module
+    operation.__doc__ = doc
+    OPERATIONS[name] = operation
+    return operation

@@ -1,0 +1,121 @@
+"""In-place forms, made from the out-of-place ones: ``add_`` from ``add``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...autograd.grad_mode import is_grad_enabled
+from ...dtypes import can_cast
+from ...errors import ArgumentTypeError, ArgumentValueError, AutogradError
+from ...interception import NOT_TAKEN, active, offer
+from ...operation import FAILURES, explained
+from ...tensor import Tensor
+from ...types import DType
+from ..elementwise.conversion import to
+from .factories import PACKAGE, named
+from .in_place_history import changed, check_writable, stopped
+
+
+def inplace(
+    operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None, *, keeps: str = "always"
+) -> Callable[..., Tensor]:
+    """The in-place form of ``operation``: the result is written into the first argument, which is returned.
+
+    ``ufunc`` computes it straight into the memory when both operands are of one dtype and nothing is recorded.
+    ``keeps`` says when the gradient rules want the value that is overwritten, which is then copied first: "always",
+    "never", or when the "other" operand requires grad.
+    """
+    name = operation.__name__ + "_"
+
+    def in_place(target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if active and (taken := offer(in_place, (target, *args), kwargs)) is not NOT_TAKEN:
+            return taken
+        recording = is_grad_enabled()
+        if ufunc is not None and len(args) == 1 and not kwargs and not (recording and _any_requires_grad(target, args)):
+            array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
+            plain = isinstance(other, (int, float))
+            if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
+                try:
+                    ufunc(array, other, out=array, casting="same_kind")
+                except FAILURES as error:
+                    raise explained(error, name, (target, *args), {}) from None
+                return changed(target)
+        source = target
+        if recording and _any_requires_grad(target, args, *kwargs.values()):
+            check_writable(target)
+            if keeps == "always" or (keeps == "other" and _any_requires_grad(*args, *kwargs.values())):
+                source = Tensor(target._array.copy(), target._requires_grad, target._edge)
+                args = tuple(source if arg is target else arg for arg in args)
+                kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
+        try:
+            result = operation(source, *args, **kwargs)
+            if result._edge is not None and result._array.dtype != target._array.dtype:
+                result = fitting(name, result, target._array.dtype)
+            write(name, target, result)
+        except FAILURES as error:
+            raise explained(error, name, (target, *args), kwargs) from None
+        edge = result._edge
+        if edge is None and recording and target._requires_grad:
+            edge = stopped()
+        return changed(target, edge)
+
+    named(in_place, name, f"``{operation.__name__}``, written into the first argument.")
+    if operation.__module__ == PACKAGE or operation.__module__.startswith(f"{PACKAGE}.core."):
+        in_place.__qualname__ = f"Tensor.{name}"  # it is a method only
+    else:
+        in_place.__module__ = operation.__module__  # a function beside the other
+    return in_place
+
+
+def write(name: str, target: Tensor, value: Tensor) -> None:
+    """Copy ``value`` into the array of ``target``, broadcasting it.
+
+    Raises:
+        TypeError: the dtype of ``value`` is of a higher category (floating point into integers).
+        ValueError: its shape does not fit.
+    """
+    into, source = target._array, fitting(name, value, target._array.dtype)._array
+    if source.shape != into.shape:
+        raise ArgumentValueError(
+            f"{name}() cannot write a result of shape {source.shape} into a tensor of shape {into.shape}"
+        )
+    into[...] = source
+
+
+def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
+    """``value`` converted to the ``dtype`` of what it is written into.
+
+    Raises:
+        TypeError: that is of a lower category.
+    """
+    if value._array.dtype == dtype:
+        return value
+    if not can_cast(value._array.dtype, dtype):
+        raise ArgumentTypeError(
+            f"{name}() cannot write {value.dtype} results into a tensor of {dtype}; convert it first"
+        )
+    return to(value, dtype)
+
+
+def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
+    """Copy ``result`` into ``out`` and return that.
+
+    Raises:
+        AutogradError: ``result`` is recorded, or ``out`` requires grad.
+        TypeError: it is no tensor, or its dtype is of a lower category.
+        ValueError: its shape differs.
+    """
+    if not isinstance(out, Tensor):
+        raise ArgumentTypeError(f"{name}(): out must be a tensor, not {type(out).__name__}")
+    if result._requires_grad or (out._requires_grad and is_grad_enabled()):
+        raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
+    write(name, out, result)
+    return changed(out)
+
+
+def _any_requires_grad(*operands: Any) -> bool:
+    return any(
+        _any_requires_grad(*operand) if isinstance(operand, tuple) else getattr(operand, "_requires_grad", False)
+        for operand in operands
+    )

@@ -1,0 +1,53 @@
+"""``LinearMap``: an operation that is linear in its one input, given as a function on arrays and the adjoint of that.
+
+Each is the gradient of the other, so such an operation can be differentiated any number of times without a rule of its
+own: flipping, padding, triangles, diagonals, windows, reading at places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...tensor import Tensor
+from ...types import Array
+from .nodes import ARRAYS, Row, record, records
+from .views import view_of
+
+
+class LinearMap:
+    """``forward(x, *params)`` and its adjoint ``adjoint(gradient, shape of x, *params)``, both on arrays.
+
+    With ``view`` the result of ``forward`` is a view, and so is that of the operation.
+    """
+
+    __slots__ = ("adjoint", "adjoint_row", "forward", "row")
+
+    def __init__(
+        self, name: str, forward: Callable[..., Array], adjoint: Callable[..., Array], *, view: bool = False
+    ) -> None:
+        self.forward, self.adjoint = forward, adjoint
+        self.row = Row(name, self._rule, view=forward if view else None, holomorphic=False)
+        self.adjoint_row = Row(f"{name}_adjoint", self._adjoint_rule, holomorphic=False)
+
+    def __call__(self, input: Tensor, *params: Any) -> Tensor:
+        """The operation, as a new tensor."""
+        x = input._array
+        result = Tensor(self.forward(x, *params))
+        return record(self.row, result, (input,), (), x.shape, *params) if records(input) else result
+
+    def view(self, input: Tensor, *params: Any) -> Tensor:
+        """The operation, as a view of ``input``."""
+        x = input._array
+        return view_of(input, self.forward(x, *params), self.row, params, (x.shape, *params))
+
+    def transposed(self, gradient: Tensor, shape: tuple[int, ...], *params: Any) -> Tensor:
+        """The adjoint, as an operation on a tensor."""
+        result = Tensor(self.adjoint(gradient._array, shape, *params))
+        return record(self.adjoint_row, result, (gradient,), (), shape, *params) if records(gradient) else result
+
+    def _rule(self, xp: Any, g: Any, shape: tuple[int, ...], *params: Any) -> Any:
+        return self.adjoint(g, shape, *params) if xp is ARRAYS else self.transposed(g, shape, *params)
+
+    def _adjoint_rule(self, xp: Any, g: Any, shape: tuple[int, ...], *params: Any) -> Any:
+        return self.forward(g, *params) if xp is ARRAYS else self(g, *params)

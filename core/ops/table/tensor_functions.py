@@ -1,0 +1,100 @@
+"""``TENSORS``: the functions of ``ARRAYS`` on tensors, for passes that are themselves recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import complex_type
+from ...filled_tensors import zeros_like
+from ...tensor import Tensor
+from ...types import DType
+from ..convolution import convolved, convolved_input, convolved_weight
+from ..elementwise import arithmetic, basic, complex_numbers, rounding, trigonometric
+from ..elementwise.conversion import to
+from ..index import elements, indexing, masking
+from ..index.array_elements import Flat, along
+from ..linalg import matrix_products
+from ..reduce import reductions
+from ..shape import expanding, joining, reshaping, transposing
+from ..special import error_and_gamma
+from .array_functions import is_basic, stretched_dims
+from .nodes import TENSORS
+
+
+def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    if grad.shape != shape:
+        dims = stretched_dims(grad.shape, shape)
+        grad = reshaping.reshape(reductions.sum(grad, dims) if dims else grad, shape)
+    return to(grad, dtype)
+
+
+def _get(a: Tensor, index: Any) -> Tensor:
+    return indexing.part(a, index) if is_basic(index) else elements.GET(a, index)
+
+
+def _scatter(shape: tuple[int, ...], index: Any, grad: Tensor) -> Tensor:
+    return (elements.PART if is_basic(index) else elements.GET).transposed(grad, shape, index)
+
+
+def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Tensor:
+    return elements.GET.transposed(grad, shape, along(index, shape, dim) if index.ndim else Flat(index))
+
+
+def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:
+    # No dimensions to sum over is not the same as all of them.
+    return a if dims == () else reductions.sum(a, dims, keepdim)
+
+
+def _cast(a: Any, dtype: DType) -> Any:
+    return to(a, dtype) if isinstance(a, Tensor) else np.asarray(a).astype(dtype)
+
+
+TENSORS.__dict__.update(
+    {
+        "abs": basic.abs,
+        "stack": joining.stack,
+        "adjoint": transposing.adjoint,
+        "add_rows": lambda shape, rows, grad: elements.GET.transposed(grad, shape, (rows,)),
+        "broadcast_to": expanding.broadcast_to,
+        "cast": _cast,
+        "chosen": lambda mask, x: masking.where(mask, x, 0),
+        "concatenate": joining.cat,
+        "conj": complex_numbers.conj,
+        "convolve": convolved,
+        "convolve_input": convolved_input,
+        "convolve_weight": convolved_weight,
+        "cos": basic.cos,
+        "cosh": trigonometric.cosh,
+        "digamma": error_and_gamma.digamma,
+        "exp": basic.exp,
+        "fit": _fit,
+        "floor": rounding.floor,
+        "get": _get,
+        "imag": complex_numbers.imag,
+        "isnan": basic.isnan,
+        "log": basic.log,
+        "masked": elements.CLEAR,
+        "matmul": matrix_products.matmul,
+        "minimum": basic.minimum,
+        "pairs": complex_numbers.view_as_real,
+        "polygamma": error_and_gamma.polygamma,
+        "put_along": _put_along,
+        "real": complex_numbers.real,
+        "reshape": reshaping.reshape,
+        "scatter": _scatter,
+        "sigmoid": basic.sigmoid,
+        "sign": arithmetic.sgn,
+        "sin": basic.sin,
+        "sqrt": basic.sqrt,
+        "sinh": trigonometric.sinh,
+        "sum_dims": _sum_dims,
+        "tanh": basic.tanh,
+        "to_complex": lambda a: to(a, complex_type(a.dtype)),
+        "transpose": transposing.permute,
+        "trunc": rounding.trunc,
+        "where": masking.where,
+        "zeros_like": zeros_like,
+    }
+)
