@@ -51,8 +51,10 @@ class RendezvousHost:
         return self._closed.wait(0)
 
     async def _serve(self, _: Any, context: Any) -> None:
-        handshake = await self._lane.authenticate(context)
+        # First, because a proof names the address that was dialed, and this worker's record has its address only when
+        # all its lanes listen. A joiner can come sooner.
         members = await self._opened
+        handshake = await self._lane.authenticate(context)
         await context.send_initial_metadata(((WELCOME_KEY, handshake.welcome()),))
         if (request := await context.read()) is grpc.aio.EOF:
             return

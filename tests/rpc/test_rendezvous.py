@@ -1,5 +1,6 @@
 """How workers find one another, and every way in which they do not: a clear error, in time, where the user looks."""
 
+import asyncio
 import os
 import re
 import socket
@@ -15,8 +16,10 @@ from telegrad import rpc
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc import agent as agent_module
-from telegrad.rpc.extend import open_agents
+from telegrad.rpc.extend import Agent, open_agents
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
+from telegrad.rpc.rendezvous import TcpRendezvous
+from telegrad.rpc.rendezvous_tcp import JOIN
 
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET")
 
@@ -273,9 +276,60 @@ def test_nothing_of_a_stranger_is_unpickled(port, monkeypatch, until):
         rpc.shutdown()
 
 
+class SlowLane(GrpcLane):
+    """Lane whose ``listen`` returns only when a joiner has been served for a moment."""
+
+    def __init__(self, joiner):
+        super().__init__()
+        self._joiner = joiner
+        self._served = threading.Event()
+
+    def serve(self, method, handler):
+        async def first_step_then_tell(request, context):
+            task = asyncio.ensure_future(handler(request, context))
+            await asyncio.sleep(0)  # one step of the task
+            if method == JOIN:
+                self._served.set()
+            await task
+
+        super().serve(method, first_step_then_tell)
+
+    def listen(self, host, address):
+        listening = super().listen(host, address)
+        self._joiner.start()
+        assert self._served.wait(20)
+        return listening
+
+
+def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(port):
+    """Its proof names the address that it dialed, which rank 0 compares with its own."""
+    joined = []
+
+    def join():
+        agent = Agent("b", 1, lanes=[GrpcLane()], secret=b"known in one process")
+        try:
+            agent.listen()
+            joined.append(TcpRendezvous(address).meet(agent, 2, 20))
+        except Exception as error:
+            joined.append(error)
+        finally:
+            agent.close("its test ended")
+
+    address, joiner = f"127.0.0.1:{port}", threading.Thread(target=join)
+    rendezvous, lanes = TcpRendezvous(address), [SlowLane(joiner)]
+    agent = Agent("a", 0, lanes=lanes, secret=b"known in one process")
+    try:
+        agent.listen(rendezvous.prepare(lanes, 0))
+        found = rendezvous.meet(agent, 2, 20)
+        joiner.join()
+    finally:
+        agent.close("its test ended")
+    assert joined == [found] and [worker.name for worker in found] == ["a", "b"]
+
+
 def test_a_connection_that_is_cut_comes_back(until):
     """Between two agents stands a relay; when it cuts, calls under way fail clearly, later ones go through."""
-    from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions
+    from telegrad.rpc.extend import GrpcRpcBackendOptions
 
     options = GrpcRpcBackendOptions(rpc_timeout=30)
     agents = [
