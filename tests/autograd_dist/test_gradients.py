@@ -71,7 +71,7 @@ def contexts_end(workers, until):
             until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
 
 
-def compare(build, *leaves):
+def assert_same_gradients(build, *leaves):
     """``build(call, *leaves)`` gives a scalar; ``call(worker, function, *args)`` runs the function somewhere, or here."""
     with autograd_dist.context() as context:
         loss = build(lambda worker, function, *args: rpc.rpc_sync(worker, function, args), *leaves)
@@ -92,7 +92,7 @@ def compare(build, *leaves):
 
 @pytest.mark.parametrize("worker", ["a", "b"])
 def test_one_call(workers, worker):
-    compare(lambda call, x, w: call(worker, sin_matmul, x, w).sum(), weights(1, 3, 4), weights(2, 4, 2))
+    assert_same_gradients(lambda call, x, w: call(worker, sin_matmul, x, w).sum(), weights(1, 3, 4), weights(2, 4, 2))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_one_call(workers, worker):
     ],
 )
 def test_graphs(workers, build, leaves):
-    compare(build, *[weights(number, 4, 3) for number in range(leaves)])
+    assert_same_gradients(build, *[weights(number, 4, 3) for number in range(leaves)])
 
 
 @pytest.mark.parametrize("route", ["b", "a", "bc", "bab", "bcbcb", "abcabc"])

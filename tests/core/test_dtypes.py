@@ -1,15 +1,14 @@
 """Element types: promotion as PyTorch's (tests/golden/record_dtypes.py recorded it), limits, aliases, bfloat16."""
 
-import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import recorded
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "dtypes.json").read_text())
+GOLDEN = recorded("dtypes")
 NAMES = list(GOLDEN["tables"]["float32"]["promote_types"])
 SCALARS = {"bool": True, "int": 3, "float": 1.5, "complex": 1.5j}
 

@@ -1,18 +1,15 @@
 """Shapes, indexing, linear algebra and others are as in PyTorch, gradients too; tests/golden/record_*.py recorded that."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import assert_close, largest, recorded, weighted_sum
 from telegrad.nn import functional
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = [
     pytest.param(case, id=f"{topic}{number} {case['expression']}")
     for topic in ("shapes", "indexing", "linalg", "sampled")
-    for number, case in enumerate(json.loads((GOLDEN / f"{topic}.json").read_text())["cases"])
+    for number, case in enumerate(recorded(topic)["cases"])
 ]
 
 
@@ -39,24 +36,21 @@ def total(value):
     if isinstance(value, tg.Tensor):
         if not value.requires_grad:
             return 0
-        value = real(value)
-        return (value * tg.arange(1, value.numel() + 1, dtype=value.dtype).reshape(value.shape)).sum()
+        return weighted_sum(real(value))
     return sum(total(each) for each in value)
 
 
-def compare(value, wanted, tolerance):
+def assert_recorded(value, wanted, tolerance):
     if not isinstance(value, tg.Tensor):
         assert len(value) == len(wanted)
         for each, other in zip(value, wanted):
-            compare(each, other, tolerance)
+            assert_recorded(each, other, tolerance)
         return
-    array = real(value).numpy(force=True)
-    assert list(array.shape) == wanted["shape"]
+    expected = np.array(wanted["data"]).reshape(wanted["shape"])
     if tolerance < 1e-9:
-        assert str(array.dtype) == wanted["dtype"]
-    expected = np.array(wanted["data"]).reshape(array.shape)
-    scale = max(np.abs(expected).max(initial=1), 1) if np.isfinite(expected).all() else 1
-    np.testing.assert_allclose(array, expected, rtol=tolerance, atol=tolerance * scale)
+        assert str(real(value).dtype) == wanted["dtype"]
+    scale = largest(expected) if np.isfinite(expected).all() else 1
+    assert_close(real(value), expected, tolerance, scale)
 
 
 @pytest.mark.filterwarnings("ignore:.*singular")
@@ -64,7 +58,7 @@ def compare(value, wanted, tolerance):
 def test_float64(case):
     inputs = [tg.tensor(np.array(x["data"]).reshape(x["shape"]), requires_grad=True) for x in case["inputs"]]
     value = evaluate(case["expression"], inputs)
-    compare(value, case["value"], 1e-12)
+    assert_recorded(value, case["value"], 1e-12)
     loss = total(value)
     recorded = isinstance(loss, tg.Tensor)
     grads = tg.autograd.grad(loss, inputs, allow_unused=True) if recorded else [None] * len(inputs)
@@ -72,7 +66,7 @@ def test_float64(case):
         if grad is None or wanted is None:  # no gradient is as good as zeros
             assert not np.any(wanted["data"] if grad is None and wanted else 0 if grad is None else grad.numpy())
         else:
-            compare(grad, wanted, 1e-12)
+            assert_recorded(grad, wanted, 1e-12)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -80,4 +74,4 @@ def test_float32(case):
     if "float64" in case["expression"]:
         return
     inputs = [tg.tensor(np.array(x["data"], np.float32).reshape(x["shape"])) for x in case["inputs"]]
-    compare(evaluate(case["expression"], inputs), case["value"], 1e-6)
+    assert_recorded(evaluate(case["expression"], inputs), case["value"], 1e-6)

@@ -1,17 +1,13 @@
 """Operations compute what PyTorch's do, gradients too; tests/golden/record_ops_*.py recorded that."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import telegrad as tg
-
-GOLDEN = Path(__file__).parents[1] / "golden"
+from helpers.golden import TOLERANCES, assert_close, recorded
 
 
 def load(name):
-    text = json.loads((GOLDEN / f"{name}.json").read_text())
+    text = recorded(name)
     for number, case in enumerate(text["cases"]):
         arguments = [*map(str, case["args"]), *(f"{key}={value}" for key, value in case["kwargs"].items())]
         yield pytest.param(text["inputs"], case, id=f"{case['function']}({','.join(arguments)})-{number}")
@@ -36,21 +32,18 @@ def weighted(outputs):
     return total
 
 
-def compare(found, expected, what, tolerance=None):
-    if not isinstance(expected, dict):
-        if isinstance(expected, list):
-            assert len(found) == len(expected)
-            for one, other in zip(found, expected):
-                compare(one, other, what, tolerance)
-        else:
-            assert found == expected
-        return
-    wanted = opened(expected["dtype"], expected["data"])
-    assert str(found.dtype) == expected["dtype"], what
-    tolerance = tolerance or (1e-6 if expected["dtype"] in ("float32", "complex64") else 1e-12)
-    array = found.detach().numpy()
-    assert array.shape == wanted.shape, what
-    np.testing.assert_allclose(array, wanted, rtol=tolerance, atol=tolerance, err_msg=what)
+def assert_recorded(found, expected, tolerance=None):
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_recorded(one, other, tolerance)
+    elif isinstance(expected, dict):
+        assert str(found.dtype) == expected["dtype"]
+        single = expected["dtype"] in ("float32", "complex64")
+        tolerance = tolerance or TOLERANCES["float32" if single else "float64"]
+        assert_close(found, opened(expected["dtype"], expected["data"]), tolerance)
+    else:
+        assert found == expected
 
 
 @pytest.mark.parametrize(("inputs", "case"), CASES)
@@ -69,7 +62,7 @@ def test_values_and_gradients(inputs, case):
             function(*args, **kwargs)
         return
     value = function(*args, **kwargs)
-    compare(value, case["value"], "value", case.get("tolerance"))
+    assert_recorded(value, case["value"], case.get("tolerance"))
     if "grads" in case:
         outputs = value if isinstance(value, tuple) else (value,)
         outputs = [output for output in outputs if output.requires_grad]
@@ -79,4 +72,4 @@ def test_values_and_gradients(inputs, case):
             if expected is None:  # torch says of some constant functions that the gradient is missing
                 assert grad is None or not grad.numpy().any()
             else:
-                compare(grad, expected, "gradient", case.get("tolerance"))
+                assert_recorded(grad, expected, case.get("tolerance"))

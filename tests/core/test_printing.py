@@ -1,13 +1,11 @@
 """Tensors are printed as PyTorch prints them; tests/golden/record_printing.py recorded that."""
 
-import json
-from pathlib import Path
-
 import pytest
 import telegrad as tg
+from helpers.golden import recorded
 from telegrad import nn
 
-CASES = json.loads((Path(__file__).parents[1] / "golden" / "printing.json").read_text())["cases"]
+CASES = recorded("printing")["cases"]
 NAMES = {"tg": tg, "nan": float("nan"), "inf": float("inf")}
 
 

@@ -399,7 +399,7 @@ Pair = namedtuple("Pair", "x y")
         ({1: np.array([Own()])}, r"checkpoint\[1\] is an array of dtype object"),
         ([Pair(1, 2)], r"checkpoint\[0\] is of class Pair, .*of a named tuple, save its _asdict\(\)"),
     ],
-    ids=str,
+    ids=["nested", "object", "set", "module", "key", "array", "objects", "named tuple"],
 )
 def test_what_cannot_be_saved_is_named(obj, message, path):
     with pytest.raises(TypeError, match=message):

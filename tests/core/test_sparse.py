@@ -1,18 +1,17 @@
 """Sparse tensors: arithmetic, gradients that flow to the elements, and how they travel (engine, files, pickles, RPC)."""
 
 import copy
-import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import recorded
 from telegrad import autograd_dist, nn, rpc
 from telegrad.core.errors import AutogradError
 
 F = nn.functional
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "embedding.json").read_text())["sparse"]
+GOLDEN = recorded("embedding")["sparse"]
 
 
 def example(requires_grad=False, dtype="float32"):

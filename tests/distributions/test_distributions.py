@@ -1,15 +1,14 @@
 """Distributions: PyTorch's numbers (tests/golden/record_distributions.py), samples that fit them, gradients through samples."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import assert_close, recorded
 from telegrad import distributions as d
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "distributions.json").read_text())
+GOLDEN = recorded("distributions")
 CASES = GOLDEN["cases"]
 DRAWN = 20_000
 
@@ -37,38 +36,34 @@ def label(case):
     return f"{case['name']}-{'-'.join(case['parameters'])}"
 
 
-def close(have, expected):
-    np.testing.assert_allclose(have.numpy(force=True), expected, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("case", CASES, ids=label)
 def test_numbers(case):
     made = make(case["name"], case["parameters"])
     value = tg.tensor(case["values"])
-    close(made.log_prob(value), case["log_prob"])
+    assert_close(made.log_prob(value), case["log_prob"])
     for name in ("mean", "variance", "stddev", "mode"):
         if case[name] is not None and not (name == "mode" and case["name"] == "Dirichlet"):
-            close(getattr(made, name), case[name])
+            assert_close(getattr(made, name), case[name])
     if case["entropy"] is not None:
-        close(made.entropy(), case["entropy"])
+        assert_close(made.entropy(), case["entropy"])
     if case["cdf"] is not None and case["name"] not in ("Beta",):
-        close(made.cdf(value), case["cdf"])
+        assert_close(made.cdf(value), case["cdf"])
     if case["icdf"] is not None:
-        close(made.icdf(tg.tensor(GOLDEN["quantiles"])), case["icdf"])
+        assert_close(made.icdf(tg.tensor(GOLDEN["quantiles"])), case["icdf"])
 
 
 @pytest.mark.parametrize("case", GOLDEN["expressions"], ids=lambda case: case["expression"])
 def test_transforms_and_mixtures(case):
     made, value = eval(case["expression"], {"d": d, "t": tg.tensor}), tg.tensor(case["values"])
     assert list(made.batch_shape) == case["batch_shape"] and list(made.event_shape) == case["event_shape"]
-    close(made.log_prob(value), case["log_prob"])
+    assert_close(made.log_prob(value), case["log_prob"])
     for name in ("mean", "variance"):
         if case[name] is not None:
-            close(getattr(made, name), case[name])
+            assert_close(getattr(made, name), case[name])
     if case["cdf"] is not None:
-        close(made.cdf(value), case["cdf"])
+        assert_close(made.cdf(value), case["cdf"])
     if case["icdf"] is not None:
-        close(made.icdf(tg.tensor([[0.1], [0.9]])), case["icdf"])
+        assert_close(made.icdf(tg.tensor([[0.1], [0.9]])), case["icdf"])
     drawn = made.sample((3000,))
     assert drawn.shape == (3000, *made.batch_shape, *made.event_shape) and bool(made.support.check(drawn).all())
     if case["mean"] is not None:
@@ -85,8 +80,8 @@ def test_a_transform_and_its_inverse_undo_each_other():
         np.testing.assert_allclose(transform.inv(y).numpy(), x.numpy(), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(transform.inv.inv(x).numpy(), y.numpy())
         slope = tg.autograd.functional.jacobian(transform, x).diagonal()
-        close(transform.log_abs_det_jacobian(x, y), np.log(np.abs(slope.numpy())))
-        close(transform.inv.log_abs_det_jacobian(y, x), -np.log(np.abs(slope.numpy())))
+        assert_close(transform.log_abs_det_jacobian(x, y), np.log(np.abs(slope.numpy())))
+        assert_close(transform.inv.log_abs_det_jacobian(y, x), -np.log(np.abs(slope.numpy())))
 
 
 def test_gradients_go_through_transforms():
@@ -108,7 +103,7 @@ def test_mixtures_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize("case", GOLDEN["pairs"], ids=lambda case: f"{case['pair'][0]}-{case['pair'][2]}")
 def test_divergences(case):
-    close(d.kl_divergence(make(*case["pair"][:2]), make(*case["pair"][2:])), case["divergence"])
+    assert_close(d.kl_divergence(make(*case["pair"][:2]), make(*case["pair"][2:])), case["divergence"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
@@ -179,10 +174,10 @@ def test_independent_sums_over_its_dimensions():
     made = d.Independent(base, 1)
     assert made.batch_shape == (3,) and made.event_shape == (2,)
     value = tg.ones(3, 2)
-    close(made.log_prob(value), base.log_prob(value).sum(-1).numpy())
-    close(made.entropy(), base.entropy().sum(-1).numpy())
+    assert_close(made.log_prob(value), base.log_prob(value).sum(-1).numpy())
+    assert_close(made.entropy(), base.entropy().sum(-1).numpy())
     other = d.Independent(d.Normal(tg.ones(3, 2), tg.ones(3, 2)), 1)
-    close(d.kl_divergence(made, other), np.ones(3))
+    assert_close(d.kl_divergence(made, other), np.ones(3))
     assert made.expand((5, 3)).sample().shape == (5, 3, 2)
 
 
@@ -192,7 +187,7 @@ def test_expanding(case):
     wide = made.expand((4, *made.batch_shape))
     assert wide.sample().shape == (4, *made.batch_shape, *made.event_shape)
     value = made.sample()
-    close(wide.log_prob(value), np.broadcast_to(made.log_prob(value).numpy(), wide.batch_shape))
+    assert_close(wide.log_prob(value), np.broadcast_to(made.log_prob(value).numpy(), wide.batch_shape))
     assert type(made).__name__ in repr(made)
 
 
@@ -201,9 +196,9 @@ def test_all_values_of_those_that_have_few():
     for made in (d.Categorical(chances), d.Bernoulli(chances)):
         values = made.enumerate_support()
         assert values.shape == (len(values), *made.batch_shape) and made.enumerate_support(expand=False).shape[1] == 1
-        close(made.log_prob(values).exp().sum(0), np.ones(made.batch_shape))
+        assert_close(made.log_prob(values).exp().sum(0), np.ones(made.batch_shape))
     assert d.Categorical(chances).param_shape == (2, 3)
-    close(d.Categorical(tg.ones(3)).perplexity(), 3.0)
+    assert_close(d.Categorical(tg.ones(3)).perplexity(), 3.0)
 
 
 def test_which_matrices_are_positive_definite():
@@ -216,7 +211,7 @@ def test_policy_gradients_reach_the_logits():
     made = d.Categorical(logits=logits)
     made.log_prob(tg.tensor(1)).backward()
     expected = np.eye(3)[1] - made.probs.numpy(force=True)
-    close(logits.grad, expected)
+    assert_close(logits.grad, expected)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,13 @@
 """Attention and transformers give PyTorch's numbers (tests/golden/record_attention.py), and their gradients are right twice."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import TOLERANCES, assert_close, largest, numbers, recorded, tensors_in
 from telegrad import nn
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attention.json").read_text())
+GOLDEN = recorded("attention")
 L, S, N, E = 3, 4, 2, 4
-TOLERANCES = {"float64": 1e-12, "float32": 1e-6}
-
-
-def numbers(seed, *shape, dtype="float64"):
-    values = ((np.arange(int(np.prod(shape))) * 37 + seed * 11) % 29) / 16 - 0.9
-    return tg.tensor(values.reshape(shape).astype(dtype))
 
 
 def mask(name, dtype="float64"):
@@ -31,29 +23,19 @@ def mask(name, dtype="float64"):
     return nn.Transformer.generate_square_subsequent_mask(L, dtype=dtype)
 
 
-def flat(value):
-    if value is None:
-        return []
-    return [value] if isinstance(value, tg.Tensor) else [tensor for item in value for tensor in flat(item)]
-
-
-def compare(have, expected, dtype, scale=1.0):
-    most = max(1.0, float(np.abs(expected).max(initial=0)), scale)
-    np.testing.assert_allclose(have.numpy(force=True), expected, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype] * most)
-
-
 def check(case, outputs, inputs, dtype, module=None):
     for output, expected in zip(outputs, case["outputs"], strict=True):
-        compare(output, np.array(expected), dtype)
+        assert_close(output, expected, TOLERANCES[dtype], largest(expected))
     sum(
         (output * numbers(seed + 40, *output.shape, dtype=dtype)).sum() for seed, output in enumerate(outputs)
     ).backward()
     # Gradients that cancel are as exact as the largest one beside them.
-    scale = max(float(np.abs(grad).max(initial=0)) for grad in case["inputs"])
+    scale = largest(*case["inputs"])
     for tensor, expected in zip(inputs, case["inputs"]):
-        compare(tensor.grad, np.array(expected), dtype, scale)
+        assert_close(tensor.grad, expected, TOLERANCES[dtype], max(scale, largest(expected)))
     for name, parameter in module.named_parameters() if module is not None else ():
-        compare(parameter.grad, np.array(case["parameters"][name]), dtype, scale)
+        expected = case["parameters"][name]
+        assert_close(parameter.grad, expected, TOLERANCES[dtype], max(scale, largest(expected)))
 
 
 def build(name, options):
@@ -72,7 +54,7 @@ def test_modules(case, dtype):
     inputs = [numbers(seed, *shape, dtype=dtype).requires_grad_() for seed, shape in enumerate(case["shapes"], 1)]
     given = {key: mask(value, dtype) if isinstance(value, str) else value for key, value in case["extra"].items()}
     alike = 3 if case["name"] == "MultiheadAttention" and len(inputs) == 1 else 1
-    check(case, flat(module(*inputs * alike, **given)), inputs, dtype, module)
+    check(case, tensors_in(module(*inputs * alike, **given)), inputs, dtype, module)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)

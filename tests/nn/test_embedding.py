@@ -1,15 +1,13 @@
 """Embedding and EmbeddingBag: PyTorch's recorded values (tests/golden/record_embedding.py), sparse gradients, misuse."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import TOLERANCES, assert_close, recorded, weighted_sum
 from telegrad import nn
 
 F = nn.functional
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "embedding.json").read_text())
+GOLDEN = recorded("embedding")
 
 
 def given(inputs, dtype):
@@ -20,24 +18,23 @@ def given(inputs, dtype):
     }
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-6)])
+@pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=[f"{c['function']}{n}" for n, c in enumerate(GOLDEN["cases"])])
-def test_values_and_gradients_are_pytorchs(case, dtype, tolerance):
+def test_values_and_gradients_are_pytorchs(case, dtype):
     table = tg.tensor(np.array(GOLDEN["table"], dtype), requires_grad=True)
     inputs = given(case["inputs"], dtype)
     weights = inputs.get("per_sample_weights")
     value = getattr(F, case["function"])(inputs.pop("input"), table, **inputs, **case["options"])
-    factors = tg.arange(1, value.numel() + 1, dtype=dtype).reshape(value.shape)
-    (value * factors).sum().backward()
-    np.testing.assert_allclose(value.detach().numpy(), case["value"], rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(table.detach().numpy(), case["table"], rtol=tolerance, atol=tolerance)
+    weighted_sum(value).backward()
+    assert_close(value, case["value"], TOLERANCES[dtype])
+    assert_close(table, case["table"], TOLERANCES[dtype])
     assert table.grad.is_sparse == (case["rows"] is not None)
     assert table.grad.dtype == value.dtype == dtype
     if case["rows"] is not None:
         assert table.grad._indices().tolist() == [case["rows"]]
-    np.testing.assert_allclose(table.grad.to_dense().numpy(), case["gradient"], rtol=tolerance, atol=tolerance)
+    assert_close(table.grad.to_dense(), case["gradient"], TOLERANCES[dtype])
     if weights is not None:
-        np.testing.assert_allclose(weights.grad.numpy(), case["weights"], rtol=tolerance, atol=tolerance)
+        assert_close(weights.grad, case["weights"], TOLERANCES[dtype])
 
 
 ROWS = tg.tensor([[1, 2], [2, 2], [0, 1]])

@@ -3,20 +3,15 @@
 tests/golden/record_layers.py recorded that; it and this file make inputs and parameters by the same formula.
 """
 
-import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.golden import FOLDER, TOLERANCES, assert_close, largest, recorded
 from telegrad import nn
 from telegrad.core import Tensor, autograd, log_softmax, no_grad
 
-CASES = [
-    case
-    for path in sorted((Path(__file__).parents[1] / "golden").glob("layers_*.json"))
-    for case in json.loads(path.read_text())["cases"]
-]
+CASES = [case for path in sorted(FOLDER.glob("layers_*.json")) for case in recorded(path.stem)["cases"]]
 
 
 def sample(kind, shape, seed, *bounds):
@@ -62,17 +57,16 @@ def run(case, inputs, dtype):
     return module, module(*given)
 
 
-def check(actual, expected, precision):
+def assert_recorded(found, expected, tolerance):
     shape, numbers = expected
-    wanted = np.array(numbers).reshape(shape)
-    assert actual.shape == wanted.shape
-    largest = max(1.0, np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
-    np.testing.assert_allclose(actual.detach().numpy(), wanted, rtol=precision, atol=precision * largest)
+    values = np.array(numbers).reshape(shape)
+    assert_close(found, values, tolerance, largest(values))
 
 
-@pytest.mark.parametrize("dtype, precision", [("float64", 1e-12), ("float32", 1e-6)])
+@pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case['name']}{n}" for n, case in enumerate(CASES)])
-def test_as_recorded(case, dtype, precision):
+def test_as_recorded(case, dtype):
+    tolerance = TOLERANCES[dtype]
     inputs = [opened(spec, seed, dtype) for seed, spec in enumerate(case["inputs"])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # PyTorch warns of the same: kl_div, broadcast targets
@@ -82,16 +76,16 @@ def test_as_recorded(case, dtype, precision):
     results = result if isinstance(result, tuple) else (result,)
     assert len(results) == len(case["results"])
     for part, expected in zip(results, case["results"]):
-        check(part, expected, precision)
+        assert_recorded(part, expected, tolerance)
         assert part.dtype == dtype or part.dtype.kind == "i"
     for name, buffer in module.named_buffers():
-        check(buffer, case["buffers"][name], precision)
+        assert_recorded(buffer, case["buffers"][name], tolerance)
     leaves = [leaf for leaf in (*inputs, *module.parameters()) if leaf.requires_grad]
     parts = [part for part in results if part.requires_grad]
     if leaves:
         total = sum((part * Tensor(sample("signed", part.shape, 7).astype(dtype))).sum() for part in parts)
         grads = autograd.grad(total, leaves)
         if case["name"].lower() == "hardsigmoid":
-            precision = max(precision, 1e-7)  # PyTorch multiplies by a sixth of single precision
+            tolerance = max(tolerance, 1e-7)  # PyTorch multiplies by a sixth of single precision
         for grad, expected in zip(grads, case["grads"]):
-            check(grad, expected, precision)
+            assert_recorded(grad, expected, tolerance)

@@ -3,27 +3,14 @@
 That their gradients are right, first and second, is checked with those of all operations (testing/ops/recurrence.py).
 """
 
-import json
-from pathlib import Path
-
-import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import TOLERANCES, assert_close, largest, numbers, recorded, tensors_in
 from telegrad import nn
 from telegrad.nn.utils import rnn
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "recurrent.json").read_text())
+GOLDEN = recorded("recurrent")
 STEPS, SEQUENCES, FEATURES, HIDDEN = 4, 3, 2, 3
-TOLERANCES = {"float64": 1e-12, "float32": 1e-6}
-
-
-def numbers(seed, *shape, dtype="float64"):
-    values = ((np.arange(int(np.prod(shape))) * 37 + seed * 11) % 29) / 16 - 0.9
-    return tg.tensor(values.reshape(shape).astype(dtype))
-
-
-def flat(value):
-    return [value] if isinstance(value, tg.Tensor) else [tensor for item in value for tensor in flat(item)]
 
 
 def filled(module, dtype):
@@ -41,21 +28,20 @@ def states(case, sequences, dtype):
     return (h, numbers(6, *shape, HIDDEN, dtype=dtype).requires_grad_()) if case["layer"] == "LSTM" else h
 
 
-def compare(have, expected, dtype):
-    tolerance = TOLERANCES[dtype] * max(1.0, float(np.abs(expected).max()))
-    np.testing.assert_allclose(have.numpy(force=True), expected, rtol=TOLERANCES[dtype], atol=tolerance)
+def assert_recorded(found, expected, dtype):
+    assert_close(found, expected, TOLERANCES[dtype], largest(expected))
 
 
 def check(outputs, gradients, case, module, dtype):
     for output, expected in zip(outputs, case["outputs"], strict=True):
-        compare(output, expected, dtype)
+        assert_recorded(output, expected, dtype)
     sum(
         (output * numbers(seed + 40, *output.shape, dtype=dtype)).sum() for seed, output in enumerate(outputs)
     ).backward()
     for name, parameter in module.named_parameters():
-        compare(parameter.grad, case["gradients"][name], dtype)
+        assert_recorded(parameter.grad, case["gradients"][name], dtype)
     for name, tensor in gradients.items():
-        compare(tensor.grad, case["gradients"][name], dtype)
+        assert_recorded(tensor.grad, case["gradients"][name], dtype)
 
 
 def label(case):
@@ -77,9 +63,9 @@ def test_layers(case, dtype):
         assert lengths.tolist() == GOLDEN["lengths"][kind]
     else:
         y, last = module(x, hx)
-    check([y, *flat(last)], {"x": x}, case, module, dtype)
-    for state, expected in zip(flat(hx) if case["given"] else (), case["gradients"]["states"]):
-        compare(state.grad, expected, dtype)
+    check([y, *tensors_in(last)], {"x": x}, case, module, dtype)
+    for state, expected in zip(tensors_in(hx) if case["given"] else (), case["gradients"]["states"]):
+        assert_recorded(state.grad, expected, dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
@@ -88,7 +74,7 @@ def test_cells(case, dtype):
     module = filled(getattr(nn, case["cell"])(FEATURES, HIDDEN, **case["options"]), dtype)
     x = numbers(1, SEQUENCES, FEATURES, dtype=dtype).requires_grad_()
     h, c = (numbers(seed, SEQUENCES, HIDDEN, dtype=dtype).requires_grad_() for seed in (2, 3))
-    outputs = flat(module(x, (h, c) if case["cell"] == "LSTMCell" else h))
+    outputs = tensors_in(module(x, (h, c) if case["cell"] == "LSTMCell" else h))
     check(outputs, {"x": x, "h": h}, case, module, dtype)
 
 

@@ -1,16 +1,15 @@
 """Schedulers set what PyTorch's set; tests/golden/record_schedulers.py recorded that."""
 
-import json
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.golden import recorded
 from telegrad import optim, tensor
 from telegrad.optim import lr_scheduler
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "schedulers.json").read_text())
+GOLDEN = recorded("schedulers")
 
 
 def inverse(epoch):
@@ -48,7 +47,7 @@ def state(optimizer):
     return [[group["lr"], group.get("momentum", group.get("betas", [None])[0])] for group in optimizer.param_groups]
 
 
-def compare(optimizer, expected):
+def assert_state(optimizer, expected):
     for have, wanted in zip(state(optimizer), expected):
         assert have == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
@@ -63,11 +62,11 @@ def test_rates_and_momenta(case, which):
     optimizer = make_optimizers()[which]
     scheduler = make(optimizer, *case["case"])
     path = case["paths"][which]
-    compare(optimizer, path[0])
+    assert_state(optimizer, path[0])
     for expected in path[1:]:
         optimizer.step()
         scheduler.step()
-        compare(optimizer, expected)
+        assert_state(optimizer, expected)
         assert scheduler.get_last_lr() == [group["lr"] for group in optimizer.param_groups]
 
 
@@ -85,7 +84,7 @@ def test_going_on_from_saved_state(case):
     for expected in case["paths"][0][12:]:
         again.step()
         other.step()
-        compare(again, expected)
+        assert_state(again, expected)
 
 
 @pytest.mark.parametrize("case", GOLDEN["jumps"], ids=label)
@@ -95,7 +94,7 @@ def test_going_to_an_epoch_directly(case):
     scheduler = make(optimizer, *case["case"])
     for epoch, expected in zip(GOLDEN["epochs"], case["path"]):
         scheduler.step(epoch)
-        compare(optimizer, expected)
+        assert_state(optimizer, expected)
         assert scheduler.last_epoch == epoch
 
 
@@ -105,7 +104,7 @@ def test_plateaus(case):
     scheduler = lr_scheduler.ReduceLROnPlateau(optimizer, **case["options"])
     for measure, expected in zip(GOLDEN["measures"], case["path"]):
         scheduler.step(tensor(measure))
-        compare(optimizer, expected)
+        assert_state(optimizer, expected)
 
 
 def test_stepping_before_the_optimizer_warns():

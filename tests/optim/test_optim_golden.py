@@ -1,15 +1,13 @@
 """Every optimizer goes where PyTorch's goes, in place and replacing; tests/golden/record_optimizers.py recorded that."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.golden import assert_close, recorded
 from telegrad import optim
 from telegrad.core import cat, tensor
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "optimizers.json").read_text())
+GOLDEN = recorded("optimizers")
 STEPS = 20
 
 
@@ -32,9 +30,9 @@ def advance(parameters, optimizer, step):
     optimizer.step()
 
 
-def compare(parameters, case, step):
+def assert_recorded(parameters, case, step):
     for parameter, expected in zip(parameters, case["path"].get(str(step), ())):
-        np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-12, atol=1e-12)
+        assert_close(parameter, expected)
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
@@ -42,7 +40,7 @@ def test_in_place(case):
     parameters, optimizer = start(case)
     for step in range(1, STEPS + 1):
         advance(parameters, optimizer, step)
-        compare(parameters, case, step)
+        assert_recorded(parameters, case, step)
 
 
 @pytest.mark.parametrize("replace", [True, False], ids=["replacing", "in place"])
@@ -52,7 +50,7 @@ def test_with_gradients_from_elsewhere(case, replace):
     for step in range(1, STEPS + 1):
         grads = {parameter: gradient(parameter.detach(), step) for parameter in parameters}
         optimizer.step_with(grads, replace=replace)
-        compare(parameters, case, step)
+        assert_recorded(parameters, case, step)
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
@@ -64,7 +62,7 @@ def test_tensors_as_options(case):
             group["betas"] = tuple(tensor(np.asarray(beta)) for beta in group["betas"])
     for step in range(1, STEPS + 1):
         advance(parameters, optimizer, step)
-        compare(parameters, case, step)
+        assert_recorded(parameters, case, step)
 
 
 @pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if case["optimizer"] != "Adafactor"], ids=label)
@@ -116,7 +114,7 @@ def test_resumed_from_a_state_dict(case):
             _, optimizer = start(case)
             optimizer = type(optimizer)(parameters)
             optimizer.load_state_dict(state)
-        compare(parameters, case, step)
+        assert_recorded(parameters, case, step)
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
@@ -160,7 +158,7 @@ def test_going_on_from_a_state_of_pytorch(case):
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     for step in range(saved + 1, STEPS + 1):
         advance(parameters, optimizer, step)
-        compare(parameters, case, step)
+        assert_recorded(parameters, case, step)
 
 
 def valley(parameters):
@@ -204,7 +202,7 @@ def test_steps_of_several_evaluations_where_rounding_errors_do_not_grow(case):
     losses = [optimizer.step(closing(parameters, optimizer, bowl)).item() for _ in range(STEPS)]
     np.testing.assert_allclose(losses, case["losses"], rtol=1e-12, atol=1e-12)
     for parameter, expected in zip(parameters, case["end"]):
-        np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-12, atol=1e-12)
+        assert_close(parameter, expected)
 
 
 @pytest.mark.parametrize("case", GOLDEN["closures"], ids=label)

@@ -1,12 +1,11 @@
 """Everything that trains has recorded numbers of PyTorch in tests/golden, read off the files themselves."""
 
 import inspect
-import json
 import re
-from pathlib import Path
 
 import pytest
 import telegrad as tg
+from helpers.golden import FOLDER, recorded
 from telegrad import distributions, nn, optim
 
 # What a case says of what it is about, under these keys: a name, an expression, or a list that begins with a name.
@@ -38,9 +37,7 @@ def words(value):
     return found
 
 
-RECORDED = set().union(
-    *(words(json.loads(path.read_text())) for path in (Path(__file__).parents[1] / "golden").glob("*.json"))
-)
+RECORDED = set().union(*(words(recorded(path.stem)) for path in FOLDER.glob("*.json")))
 OFFERED = {
     "modules": [name for name, value in vars(nn).items() if inspect.isclass(value)],
     "functions": [name for name, value in vars(nn.functional).items() if callable(value)],

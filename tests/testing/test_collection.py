@@ -13,7 +13,8 @@ def test_the_folder_need_not_have_a_name_of_python(tmp_path):
     (clone / "tests" / "core").mkdir(parents=True)
     for name in ("pyproject.toml", "__init__.py", "tests/core/test_dtypes.py"):
         shutil.copy(ROOT / name, clone / name)
-    shutil.copytree(ROOT / "tests" / "golden", clone / "tests" / "golden")
+    for folder in ("golden", "helpers"):
+        shutil.copytree(ROOT / "tests" / folder, clone / "tests" / folder)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "test_aliases or test_limits"]
     done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
