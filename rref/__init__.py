@@ -3,8 +3,8 @@
 from ..rpc.extend import Agent, register_part
 from .context import RRefContext
 from .interceptor import ReferenceInterceptor
-from .remote import Owner, remote
-from .rref import RRef
+from .rref import RRef, remote
+from .serving import Owner
 
 __all__ = ["RRef", "RRefContext", "remote"]
 

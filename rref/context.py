@@ -22,6 +22,17 @@ from .owner_table import Owned
 from .ownership import Ownership
 
 T = TypeVar("T")
+# Of the extra in which a message's references travel, and of the note about it at the sender.
+NUMBER = 1
+
+
+class Creation:
+    """What ``remote`` learns from the message that it sent: filled by the interceptor."""
+
+    __slots__ = ("fork",)
+
+    def __init__(self) -> None:
+        self.fork: Fork | None = None
 
 
 class RRefContext:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..rpc.extend import Flag, Incoming, Interceptor, Method, Outgoing
-from .context import RRefContext
+from .context import NUMBER, Creation, RRefContext
 from .encoding import decode_carrier, encode_carrier
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .protocol import Carrier, How
-
-if TYPE_CHECKING:
-    from .rref import RRef
-
-NUMBER = 1
-
-
-class Creation:
-    """What ``remote`` learns from the message that it sent: filled by the interceptor."""
-
-    __slots__ = ("fork",)
-
-    def __init__(self) -> None:
-        self.fork: Fork | None = None
+from .rref import RRef
 
 
 class ReferenceInterceptor(Interceptor):
@@ -75,8 +60,6 @@ class ReferenceInterceptor(Interceptor):
             self.context.not_delivered(carrier)
 
     def _reference(self, fork: Fork) -> RRef:
-        from .rref import RRef
-
         return RRef._of(self.context, fork)
 
     def _key(self, rank: int) -> WorkerKey:

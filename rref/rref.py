@@ -1,4 +1,4 @@
-"""``RRef``: a reference to a value that lives on one worker, its owner, for as long as anyone refers to it."""
+"""``RRef``, a reference to a value that lives on one worker, its owner; and ``remote``, which makes one elsewhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
-from ..rpc.extend import Method, WorkerInfo, current_agent, resolve_timeout
-from .context import RRefContext
+from ..rpc.extend import Method, WorkerInfo, call_function, current_agent, label_parts, request_body, resolve_timeout
+from .context import NUMBER, Creation, RRefContext
 from .forks import Fork, State
-from .proxy import Proxy, call_async, call_remote, call_sync
+from .proxy import Proxy
 
 UNSET = -1.0
 Backward = Callable[["RRef", int, bool], None]
@@ -152,22 +152,29 @@ class RRef:
     def _get_type(self, timeout: float = UNSET, blocking: bool = True) -> Any:
         """The type of the value, or a future of it if not ``blocking``."""
         self._check()
-        future: Future[Any] = call_async(self, _type_of, (self,), timeout)
+        future = self._call(_type_of, (self,), {}, timeout)
         return future.wait() if blocking else future
 
     # -- running methods of the value where it lives
 
     def rpc_sync(self, timeout: float = UNSET) -> Proxy:
         """``rref.rpc_sync().method(...)`` runs the value's method at its owner and returns the result."""
-        return Proxy(self, timeout, call_sync)
+        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout).wait())
 
     def rpc_async(self, timeout: float = UNSET) -> Proxy:
         """``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future of the result."""
-        return Proxy(self, timeout, call_async)
+        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout))
 
     def remote(self, timeout: float = UNSET) -> Proxy:
         """``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef`` to the result."""
-        return Proxy(self, timeout, call_remote)
+        owner = self._fork.owner.rank
+        return Proxy(self, lambda *call: create(self._context, owner, *call, timeout))
+
+    def _call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float
+    ) -> Future[Any]:
+        """Run ``function`` at the owner."""
+        return call_function(self._context.agent, self._fork.owner.rank, function, args, kwargs, timeout)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Differentiate from the value, a scalar tensor: in a distributed autograd context, or locally at the owner."""
@@ -229,3 +236,46 @@ def _complete_like(source: Future[Any], target: Future[Any]) -> None:
 
 def _type_of(reference: RRef) -> type:
     return type(reference.local_value())
+
+
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: tuple[Any, ...] | list[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    timeout: float = -1.0,
+) -> RRef:
+    """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
+
+    What ``func`` raises is raised by ``to_here()``. The value lives on ``to`` until every reference to it is gone.
+
+    Args:
+        to: name, rank or ``WorkerInfo``; this worker itself is allowed.
+        func: as in ``rpc_async``.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        timeout: seconds within which the owner must have taken the call on; 0 is for ever.
+
+    Raises:
+        UnknownWorkerError: there is no worker ``to``.
+        SerializationError: an argument cannot be sent; the message names it.
+    """
+    return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
+
+
+def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
+    """``remote`` through a given agent."""
+    agent = context.agent
+    peer = agent.peers.find(to)
+    peer.check_present()
+    body, name = request_body(peer, function, args, kwargs)
+    creation = Creation()
+    what = f"remote({name}) on worker {peer.info.name!r}"
+    seconds = resolve_timeout(agent, timeout)
+    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
+    fork = creation.fork
+    if fork is None:  # the worker was lost this instant
+        answer.wait()
+        raise RpcError(f"{what} was not sent")
+    answer.add_done_callback(lambda future: context.creation_answered(fork, future.exception()))
+    return RRef._of(context, fork)

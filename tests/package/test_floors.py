@@ -59,7 +59,7 @@ def test_who_knows_the_schema():
     """Those who send; not what users of references and futures see."""
     known = {path.relative_to(ROOT) for room in FLOORS for path in modules(room) if "proto" in set(imports(path))}
     assert {path.parts[0] for path in known} <= {"rpc", "rref", "autograd_dist", "proto", "testing"}
-    assert not known & {Path("rref", name) for name in ("__init__.py", "rref.py", "remote.py", "proxy.py")}
+    assert not known & {Path("rref", name) for name in ("__init__.py", "rref.py", "serving.py", "proxy.py")}
 
 
 def test_references_know_nothing_of_lanes_and_frames():

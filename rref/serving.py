@@ -1,80 +1,26 @@
-"""``remote``: run a function on another worker and refer to its result; and what the owner does about it."""
+"""Answers of an owner: to creating calls, and to those that fetch a value."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..core.errors import RpcError
 from ..core.futures import Future, complete_once, copy_outcome
 from ..rpc.extend import (
     Agent,
     Method,
     RemoteTraceback,
     ServerCall,
-    WorkerInfo,
     check_future,
-    current_agent,
     is_async_execution,
-    label_parts,
     open_request,
-    request_body,
-    resolve_timeout,
     traceback_text,
 )
 from .context import RRefContext
 from .ids import GlobalId, WorkerKey
-from .interceptor import NUMBER, Creation, created_by
-
-if TYPE_CHECKING:
-    from .rref import RRef
-
-
-def remote(
-    to: str | int | WorkerInfo,
-    func: Callable[..., Any],
-    args: tuple[Any, ...] | list[Any] | None = None,
-    kwargs: dict[str, Any] | None = None,
-    timeout: float = -1.0,
-) -> RRef:
-    """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
-
-    What ``func`` raises is raised by ``to_here()``. The value lives on ``to`` until every reference to it is gone.
-
-    Args:
-        to: name, rank or ``WorkerInfo``; this worker itself is allowed.
-        func: as in ``rpc_async``.
-        args: positional arguments.
-        kwargs: keyword arguments.
-        timeout: seconds within which the owner must have taken the call on; 0 is for ever.
-
-    Raises:
-        UnknownWorkerError: there is no worker ``to``.
-        SerializationError: an argument cannot be sent; the message names it.
-    """
-    return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
-
-
-def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
-    """``remote`` through a given agent."""
-    from .rref import RRef
-
-    agent = context.agent
-    peer = agent.peers.find(to)
-    peer.check_present()
-    body, name = request_body(peer, function, args, kwargs)
-    creation = Creation()
-    what = f"remote({name}) on worker {peer.info.name!r}"
-    seconds = resolve_timeout(agent, timeout)
-    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
-    fork = creation.fork
-    if fork is None:  # the worker was lost this instant
-        answer.wait()
-        raise RpcError(f"{what} was not sent")
-    answer.add_done_callback(lambda future: context.creation_answered(fork, future.exception()))
-    return RRef._of(context, fork)
+from .interceptor import created_by
 
 
 class Owner:
