@@ -41,7 +41,7 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     Raises:
         RpcError: there is no such context.
     """
-    gradients = contexts_of(current_agent()).find(context_id).gradients()
+    gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
     return {leaf: _as_tensor(gradient) for leaf, gradient in gradients.items()}
 
 

@@ -15,8 +15,8 @@ from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node, Tensor, gradient_edge
 from ..core.futures import Future
 from ..rpc.extend import Agent, Method, ServerCall, current_agent
+from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of
-from .passes import Pass
 
 _pass_numbers = itertools.count(1)
 
@@ -46,12 +46,25 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
     feeds = _feeds(roots)
     own = join_pass(contexts, context, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds])
     own.begin(feeds)
-    return agent.caller.with_deadline(own.finished, agent.rpc_timeout, own)
+    return agent.caller.with_deadline(own.finished, agent.rpc_timeout, _Description(contexts, context))
+
+
+class _Description:
+    """The words for a backward in the error of a time-out: made then, for only then its partners are known."""
+
+    def __init__(self, contexts: Contexts, context: Context) -> None:
+        self._contexts = contexts
+        self._context = context
+
+    def __str__(self) -> str:
+        peers = self._contexts.agent.peers
+        others = ", ".join(repr(peers.at(rank).info.name) for rank in self._contexts.partners(self._context))
+        return f"the backward of context {self._context.id}" + (f" with {others}" if others else "")
 
 
 def join_pass(
     contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
-) -> Pass:
+) -> BackwardPass:
     """This worker's part of a pass, made if it is new here. It replaces the one before it of the same root, which is over.
 
     Raises:
@@ -61,13 +74,15 @@ def join_pass(
         former = context.latest_pass(pass_id[0])
         if former is not None and former.id == pass_id:
             return former
-        _check_successor(contexts, pass_id, former)
-        fresh = Pass(contexts, context, pass_id, keep_graph, roots)
+        _check_successor(contexts, context, pass_id, former)
+        fresh = BackwardPass(contexts.agent, context.graph, pass_id, keep_graph, roots)
         if context.replace_pass(fresh, former):
             return fresh
 
 
-def _check_successor(contexts: Contexts, pass_id: tuple[int, int], former: Pass | None) -> None:
+def _check_successor(
+    contexts: Contexts, context: Context, pass_id: tuple[int, int], former: BackwardPass | None
+) -> None:
     if former is None:
         return
     if former.id > pass_id:
@@ -76,7 +91,7 @@ def _check_successor(contexts: Contexts, pass_id: tuple[int, int], former: Pass 
         )
     if pass_id[0] == contexts.agent.rank and not former.finished.done():
         raise AutogradError(
-            f"a backward of context {former.context.id} is under way on this worker (or timed out); wait for its end, or use "
+            f"a backward of context {context.id} is under way on this worker (or timed out); wait for its end, or use "
             f"a context for each"
         )
 

@@ -14,9 +14,8 @@ from typing import Any
 from ..core.errors import AutogradError
 from ..core.extend import Array, GraphTask, Node
 from ..core.futures import Future
-from ..rpc.extend import Method, ServerCall
-from .contexts import Context, Contexts
-from .nodes import ReceiveNode, current_pass
+from ..rpc.extend import Agent, Method, ServerCall
+from .graph import ContextGraph, ReceiveNode, current_propagate
 from .termination import Termination
 
 # By worker: how often it settled, and the sends that it still expected then. The latest word of each counts.
@@ -24,36 +23,34 @@ Reports = dict[int, tuple[int, list[str]]]
 Feed = Callable[[], object]
 
 
-class Pass:
-    """The pass ``(root worker, number)`` of a context, here."""
+class BackwardPass:
+    """The pass ``pass_id``, (root worker, number), over the part of a context's graph on one worker.
+
+    Args:
+        agent: the worker's agent.
+        graph: what to differentiate.
+        pass_id: the same on all workers.
+        keep_graph: keep what the nodes saved, for another pass.
+        roots: nodes that ``begin`` will feed, at the worker that starts the pass.
+    """
 
     def __init__(
-        self,
-        contexts: Contexts,
-        context: Context,
-        pass_id: tuple[int, int],
-        keep_graph: bool,
-        roots: Sequence[Node] = (),
+        self, agent: Agent, graph: ContextGraph, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
     ) -> None:
-        self.contexts = contexts
-        self.context = context
+        self._agent = agent
+        self._graph = graph
         self.id = pass_id
         self.keep_graph = keep_graph
         self.finished: Future[None] = Future()  # at the root
-        self.task = GraphTask(sink=context.accumulate, keep_graph=keep_graph)
-        self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == contexts.agent.rank)
-        self._roots = [*roots, *context.sends()]  # what the task expects
+        self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
+        self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.rank)
+        self._roots = [*roots, *graph.sends()]  # what the task expects
         self._early: deque[Feed] | None = deque()  # what came before the graph was walked; None afterwards
         self._walking = False
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._settled = 0
         self._reports: Reports = {}
-
-    def __str__(self) -> str:
-        peers = self.contexts.agent.peers
-        others = ", ".join(repr(peers.at(rank).info.name) for rank in self.contexts.partners(self.context))
-        return f"the backward of context {self.context.id}" + (f" with {others}" if others else "")
 
     # -- the root
 
@@ -82,23 +79,23 @@ class Pass:
         self._work(lambda: self._feed(message_id, gradients))
 
     def _feed(self, message_id: int, gradients: Sequence[Array | None]) -> None:
-        node = self.context.send(message_id)
+        node = self._graph.send(message_id)
         if node is None:
             raise AutogradError(
-                f"gradients came for message {message_id}, which worker {self.contexts.agent.name!r} did not send in this "
+                f"gradients came for message {message_id}, which worker {self._agent.name!r} did not send in this "
                 f"context; use one context for a forward and its backward"
             )
         self.task.feed(node, gradients)
 
     def _work(self, feed: Feed) -> None:
-        token = current_pass.set(self)
+        token = current_propagate.set(self.propagate)
         try:
             if self._walk_first(feed):
                 self.task.run()
         except BaseException as error:
             self._fail(error)
         finally:
-            current_pass.reset(token)
+            current_propagate.reset(token)
         self._step(self._termination.rested)
 
     def _walk_first(self, feed: Feed) -> bool:
@@ -125,19 +122,20 @@ class Pass:
 
     def propagate(self, node: ReceiveNode, gradients: Sequence[Array | None]) -> None:
         """Send the gradients of received tensors to their sender. Called by the graph task."""
-        if node.context_id != self.context.id:
+        if node.context_id != self._graph.context_id:
             raise AutogradError(
                 f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "
-                f"{self.context.id}; do the forward and the backward in one `with autograd_dist.context()` block"
+                f"{self._graph.context_id}; do the forward and the backward in one `with autograd_dist.context()` block"
             )
-        agent = self.contexts.agent
-        peer = agent.peers.at(node.sender)
-        body = (self.context.id, self.id, self.keep_graph, node.message_id, list(gradients))
+        peer = self._agent.peers.at(node.sender)
+        body = (self._graph.context_id, self.id, self.keep_graph, node.message_id, list(gradients))
         with self._lock:
             self._termination.sent()
-        what = f"the backward of context {self.context.id} at worker {peer.info.name!r}"
+        what = f"the backward of context {self._graph.context_id} at worker {peer.info.name!r}"
         # No deadline of its own: an acknowledgement may take as long as the rest of the pass, which has one at its root.
-        answer = agent.caller.request(peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)])
+        answer = self._agent.caller.request(
+            peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)]
+        )
         answer.add_done_callback(self._acknowledged)
 
     def _acknowledged(self, answer: Future[Reports]) -> None:
@@ -166,7 +164,7 @@ class Pass:
                 return
             self._settled += 1
             unfed = [repr(node) for node in self.task.unfed()]
-            self._reports[self.contexts.agent.rank] = (self._settled, unfed)
+            self._reports[self._agent.rank] = (self._settled, unfed)
             reports = dict(self._reports)
         if parent is not None:
             parent.reply(reports)
@@ -197,4 +195,4 @@ class Pass:
             parent.fail(error)
 
     def _name(self, rank: int) -> str:
-        return f"worker {self.contexts.agent.peers.at(rank).info.name!r}"
+        return f"worker {self._agent.peers.at(rank).info.name!r}"

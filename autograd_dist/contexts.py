@@ -6,84 +6,39 @@ import itertools
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ..core.errors import RpcError
-from ..core.extend import Array, Node, Tensor
 from ..proto.telegrad_pb2 import ContextMessage
 from ..rpc.extend import Agent, Peer, Topic
+from .backward_pass import BackwardPass
+from .graph import ContextGraph
 from .lifetimes import Creator, Lifetimes, Live, Send
-
-if TYPE_CHECKING:
-    from .passes import Pass
 
 T = TypeVar("T")
 
 
 class Context(Live):
-    """One context on one worker."""
+    """One context on one worker: its lifetime, its graph, and its backward passes."""
 
     def __init__(self, context_id: int, parent: int | None = None) -> None:
         super().__init__(context_id, parent)
-        self._lock = threading.Lock()  # guards the tables below; nothing else runs while it is held
-        self._sends: dict[int, Node] = {}  # by message id: where gradients come in
-        self._passes: dict[int, Pass] = {}  # the latest of each root worker
-        self._gradients: dict[int, tuple[Tensor, Array]] = {}  # by the leaf's id(): a subclass may define __hash__
+        self.graph = ContextGraph(context_id)
+        self._lock = threading.Lock()
+        self._passes: dict[int, BackwardPass] = {}  # the latest of each root worker
 
-    def add_send(self, message_id: int, node: Node) -> None:
-        """Expect gradients for a message."""
-        with self._lock:
-            self._sends[message_id] = node
-
-    def forget_send(self, message_id: int) -> None:
-        """Expect none: it did not arrive."""
-        with self._lock:
-            former = self._sends.pop(message_id, None)
-        del former  # the graph behind it dies outside the lock
-
-    def send(self, message_id: int) -> Node | None:
-        """The send node of a message."""
-        with self._lock:
-            return self._sends.get(message_id)
-
-    def sends(self) -> list[Node]:
-        """The send nodes so far."""
-        with self._lock:
-            return list(self._sends.values())
-
-    def latest_pass(self, root: int) -> Pass | None:
-        """The latest pass here that the worker ``root`` began."""
+    def latest_pass(self, root: int) -> BackwardPass | None:
+        """Return the latest pass here that the worker ``root`` began."""
         with self._lock:
             return self._passes.get(root)
 
-    def replace_pass(self, fresh: Pass, former: Pass | None) -> bool:
+    def replace_pass(self, fresh: BackwardPass, former: BackwardPass | None) -> bool:
         """Make ``fresh`` the latest pass of its root, in the place of ``former``; False if another thread was faster."""
         with self._lock:
             if self._passes.get(fresh.id[0]) is not former:
                 return False
             self._passes[fresh.id[0]] = fresh
             return True
-
-    def accumulate(self, leaf: Tensor, gradient: Array) -> None:
-        """Add to the gradient of a leaf of this worker; its ``.grad`` is not touched.
-
-        The sum is made without the lock, for it may be a user's code, and again if another thread added meanwhile.
-        """
-        added = False
-        while not added:
-            with self._lock:
-                former = self._gradients.get(id(leaf))
-            total = gradient if former is None else former[1] + gradient
-            entry = (leaf, total)
-            with self._lock:
-                if added := self._gradients.get(id(leaf)) is former:
-                    self._gradients[id(leaf)] = entry
-
-    def gradients(self) -> dict[Tensor, Array]:
-        """The gradient of each leaf of this worker that a backward reached."""
-        with self._lock:
-            entries = list(self._gradients.values())
-        return dict(entries)
 
 
 current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_context", default=None)

@@ -7,7 +7,7 @@ import struct
 from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
 from ..rpc.extend import Incoming, Interceptor, Kind, Method, Outgoing
 from .contexts import Context, Contexts, current_context
-from .nodes import ReceiveNode, SendNode
+from .graph import ReceiveNode, SendNode
 
 NUMBER = 2
 EXTRA = struct.Struct("<QQ")  # context id, message id (0: no tensor of it requires grad)
@@ -37,14 +37,14 @@ class AutogradInterceptor(Interceptor):
         # The sender's rank makes it unique among the messages that one worker receives in the context.
         message_id = self.contexts.agent.rank << 48 | next(self.contexts.message_ids)
         receiver = self.contexts.agent.peers.at(message.to).info.name
-        context.add_send(message_id, SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver))
+        context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver))
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
         """Nothing will come back for it."""
         context, message_id = message.notes.get(NUMBER, (None, 0))
         if context is not None:
-            context.forget_send(message_id)
+            context.graph.forget_send(message_id)
 
     def opening(self, message: Incoming) -> None:
         """Enter the context, and put the tensors that require grad behind a receive node."""

@@ -75,7 +75,7 @@ class LocalOptimizer:
         return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
 
     def _step(self, context_id: int) -> None:
-        gradients = contexts_of(current_agent()).find(context_id).gradients()
+        gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
         mine = {parameter: gradients[parameter] for parameter in self.parameters if parameter in gradients}
         self.optimizer.step_with(mine, replace=not self.hogwild)
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
-from telegrad.autograd_dist.contexts import Context, contexts_of
+from telegrad.autograd_dist.contexts import contexts_of
+from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.core.errors import AutogradError, RpcTimeoutError
 from telegrad.rpc.extend import Method, Topic
 from telegrad.testing import in_process_cluster
@@ -122,7 +123,7 @@ def calling(ask):
 
 
 def test_gradients_are_added_without_the_context_s_lock():
-    context, leaf = Context(1), tg.ones(2, requires_grad=True)
+    context, leaf = ContextGraph(1), tg.ones(2, requires_grad=True)
     other = tg.ones(2, requires_grad=True)
     kind = calling(lambda: (context.gradients(), context.accumulate(other, tg.ones(2))))
     for _ in range(3):
@@ -132,7 +133,7 @@ def test_gradients_are_added_without_the_context_s_lock():
 
 
 def test_a_gradient_added_during_a_sum_is_not_lost():
-    context, leaf = Context(1), tg.ones(2, requires_grad=True)
+    context, leaf = ContextGraph(1), tg.ones(2, requires_grad=True)
     late = [tg.ones(2) * 10]
     kind = calling(lambda: late and context.accumulate(leaf, late.pop()))
     context.accumulate(leaf, tg.ones(2).as_subclass(kind))
@@ -151,7 +152,7 @@ class UnusualHash(tg.Tensor):
 
 
 def test_a_leaf_s_own_hash_is_not_used_under_the_lock():
-    context, leaf = Context(1), tg.ones(2).as_subclass(UnusualHash).requires_grad_()
+    context, leaf = ContextGraph(1), tg.ones(2).as_subclass(UnusualHash).requires_grad_()
     UnusualHash.asked = 0
     context.accumulate(leaf, tg.ones(2)._array)
     context.accumulate(leaf, tg.ones(2)._array)
@@ -163,7 +164,7 @@ def test_the_graph_is_walked_without_the_context_s_lock(pair, monkeypatch):
     walked = []
 
     def expect(task, *roots, original=tg.core.autograd.GraphTask.expect):
-        context = contexts_of(pair[0]).find(current[0])
+        context = contexts_of(pair[0]).find(current[0]).graph
         thread = threading.Thread(target=lambda: walked.append(context.gradients()))
         thread.start()
         thread.join(30)

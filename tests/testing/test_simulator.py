@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from telegrad.autograd_dist.contexts import Context
+from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.termination import Termination
 from telegrad.core.errors import RpcError
 from telegrad.rpc import rpc_async, rpc_sync
@@ -173,8 +173,8 @@ def keeps_the_last_gradient_only(monkeypatch):
         self._gradients.pop(id(leaf), None)
         accumulate(self, leaf, gradient)
 
-    accumulate = Context.accumulate
-    monkeypatch.setattr(Context, "accumulate", overwrite)
+    accumulate = ContextGraph.accumulate
+    monkeypatch.setattr(ContextGraph, "accumulate", overwrite)
 
 
 def ends_backwards_too_early(monkeypatch):
