@@ -168,7 +168,7 @@ class RRef:
     def remote(self, timeout: float = UNSET) -> Proxy:
         """``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef`` to the result."""
         owner = self._fork.owner.rank
-        return Proxy(self, lambda *call: create(self._context, owner, *call, timeout))
+        return Proxy(self, lambda method, args, kwargs: create(self._context, owner, method, args, kwargs, timeout))
 
     def _call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float
