@@ -32,7 +32,7 @@ bench: .venv/installed     ## our RPC and our tensors beside PyTorch's: make ben
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(if $(PEER),--peer $(PEER))
 	@$(BIN)/python -m telegrad.benchmarks.local $(if $(PEER),--peer $(PEER))
 
-proto: .venv/dev           ## regenerate proto/telegrad_pb2.py
+proto: .venv/dev           ## regenerate proto/*_pb2.py and their stubs
 	@$(BIN)/python proto/generate.py
 
 signatures: .venv/dev      ## regenerate core/signatures.py, after adding an operation

@@ -14,9 +14,10 @@ import numpy as np
 from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node, Tensor, gradient_edge
 from ..core.futures import Future
-from ..rpc.extend import Agent, Method, ServerCall, current_agent
+from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, ServerCall, call_function, current_agent
 from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of
+from .numbers import Method
 
 _pass_numbers = itertools.count(1)
 
@@ -119,25 +120,24 @@ def _feeds(roots: Sequence[Tensor]) -> list[tuple[Node, list[Any]]]:
     return list(feeds.items())
 
 
-def serve_propagate(contexts: Contexts, call: ServerCall) -> None:
-    """Gradients came for a message that this worker sent."""
+def serve_passes(contexts: Contexts) -> None:
+    """Let the agent of ``contexts`` take part in passes."""
+    contexts.agent.server.serve(Method.PROPAGATE, lambda call: _serve_propagate(contexts, call))
+
+
+def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
+    """Take the gradients of a message that this worker sent."""
     context_id, pass_id, keep_graph, message_id, gradients = call.open()
     call.what = f"the backward of context {context_id}"
     context = contexts.find(context_id)
     join_pass(contexts, context, pass_id, keep_graph).received(call, message_id, gradients)
 
 
-def install(contexts: Contexts) -> None:
-    """Let an agent take part in passes."""
-    contexts.agent.server.serve(Method.PROPAGATE, lambda call: serve_propagate(contexts, call))
-
-
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
     """``RRef.backward``: at the owner, where the value is."""
     if not reference.is_owner():
-        from ..rpc import rpc_sync
-
-        rpc_sync(reference.owner(), backward_from, (reference, context_id, retain_graph))
+        arguments = (reference, context_id, retain_graph)
+        call_function(current_agent(), reference.owner(), backward_from, arguments, None, UNSET_RPC_TIMEOUT).wait()
         return
     value = reference.local_value()
     if not isinstance(value, Tensor):

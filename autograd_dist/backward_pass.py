@@ -14,8 +14,9 @@ from typing import Any
 from ..core.errors import AutogradError
 from ..core.extend import Array, GraphTask, Node
 from ..core.futures import Future
-from ..rpc.extend import Agent, Method, ServerCall
+from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_propagate
+from .numbers import Method
 from .termination import Termination
 
 # By worker: how often it settled, and the sends that it still expected then. The latest word of each counts.

@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from ..core.errors import RpcError
-from ..proto.telegrad_pb2 import ContextMessage
-from ..rpc.extend import Agent, Peer, Topic
+from ..proto.autograd_dist_pb2 import ContextMessage
+from ..rpc.extend import Agent, Peer
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
 from .lifetimes import Creator, Lifetimes, Live, Send
+from .numbers import Topic
 
 T = TypeVar("T")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 
 from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
-from ..rpc.extend import Incoming, Interceptor, Kind, Method, Outgoing
+from ..rpc.extend import Incoming, Interceptor, Kind, Outgoing
 from .contexts import Context, Contexts, current_context
 from .graph import ReceiveNode, SendNode
+from .numbers import Method
 
 NUMBER = 2
 EXTRA = struct.Struct("<QQ")  # context id, message id (0: no tensor of it requires grad)

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..core.extend import Tensor
 from ..core.futures import Future, collect_all
-from ..rpc import RRef, functions, remote
+from ..rpc import functions
 from ..rpc.extend import Agent, current_agent
+from ..rref import RRef, remote
 from .contexts import contexts_of
 
 

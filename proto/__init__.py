@@ -1,1 +1,1 @@
-"""The schema of handshake, rendezvous and control messages, and the code generated from it."""
+"""Schemas of control messages, handshake and rendezvous, one a layer, and the code generated from them."""

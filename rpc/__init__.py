@@ -8,7 +8,6 @@ from .api import (
     debug_info,
     get_rpc_timeout,
     get_worker_info,
-    init_rpc,
     rpc_async,
     rpc_sync,
     shutdown,
@@ -18,16 +17,18 @@ from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
 
 if TYPE_CHECKING:
+    from ..agents import init_rpc
     from ..rref import RRef, remote
 else:
+    # The only names of higher layers: users look for them here, as in PyTorch. They are imported when asked for.
+    _HIGHER = {"init_rpc": "..agents", "RRef": "..rref", "remote": "..rref"}
 
     def __getattr__(name: str) -> object:
-        # Users look for these here; they do not exist yet if it was `rref` that asked for this room.
-        if name not in ("RRef", "remote"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from .. import rref
+        from importlib import import_module
 
-        return getattr(rref, name)
+        if name not in _HIGHER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HIGHER[name], __name__), name)
 
 
 __all__ = [
@@ -51,6 +52,3 @@ __all__ = [
     "rpc_sync",
     "shutdown",
 ]
-
-# An import that goes up a floor: an agent answers references too, so whoever has this room has those.
-from .. import rref as _rref

@@ -16,14 +16,14 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, thread_role
 from ..core.worker_reports import reporter
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 from . import current
 from .caller import Caller
 from .coroutines import Coroutines
@@ -49,13 +49,6 @@ from .wire.functions import main_script
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
 IDLE_TICK_SECONDS = 5.0
-Part = Callable[["Agent"], object]
-_parts: list[Part] = []
-
-
-def register_part(part: Part) -> None:
-    """Make every agent carry ``part(agent)`` (reference context, autograd contexts); ``agent.part(type)`` finds it."""
-    _parts.append(part)
 
 
 class Agent:
@@ -78,7 +71,7 @@ class Agent:
         rank: int,
         options: GrpcRpcBackendOptions | None = None,
         *,
-        lanes: list[Lane],
+        lanes: Iterable[Lane],
         executor: Executor | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         now: Callable[[], float] = time.monotonic,
@@ -120,7 +113,7 @@ class Agent:
         self.courier = Courier(self)
         self.server = Server(self, self._executor)
         self.membership = Membership(self)
-        self.parts = [part(self) for part in _parts]
+        self._parts: dict[type, object] = {}
 
     # -- life
 
@@ -229,11 +222,21 @@ class Agent:
         context.run(current.agent_variable.set, self)
         return context
 
-    # -- what floors above add
+    # -- parts of higher layers
+
+    def add_part(self, part: object) -> None:
+        """Carry a part of a higher layer, which ``part`` finds by its type."""
+        self._parts[type(part)] = part
 
     def part(self, kind: type[T]) -> T:
-        """This agent's part of that type (see ``register_part``)."""
-        return next(part for part in self.parts if isinstance(part, kind))
+        """Return the part of that type.
+
+        Raises:
+            KeyError: this agent has none.
+        """
+        part = self._parts[kind]
+        assert isinstance(part, kind)
+        return part
 
     # -- work in threads
 

@@ -1,46 +1,17 @@
-"""What users call. Everything finds its agent through ``current_agent`` and is ``wait()`` on a future where it blocks."""
+"""Functions that users call. Each finds its agent through ``current_agent``; blocking is ``wait()`` on a future."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import RpcError
 from ..core.futures import Future
-from . import backend_registry
 from .calling import call_function
-from .current import agents, current_agent
+from .current import current_agent
 from .gathering import collected
-from .options import UNSET_RPC_TIMEOUT, BackendType, RpcBackendOptions
+from .options import UNSET_RPC_TIMEOUT
 from .peers import WorkerInfo
 from .shutdown import shut_down
-
-
-def init_rpc(
-    name: str,
-    backend: BackendType | None = None,
-    rank: int = -1,
-    world_size: int | None = None,
-    rpc_backend_options: RpcBackendOptions | None = None,
-) -> None:
-    """Start this process's agent and wait until all workers of the job have met.
-
-    Args:
-        name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128.
-        backend: which agent; ``BackendType.GRPC`` is the default.
-        rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment.
-        world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment.
-        rpc_backend_options: see ``GrpcRpcBackendOptions``.
-
-    Raises:
-        RendezvousError: the workers did not come together; the message says who is missing or what contradicts.
-        RpcError: this process has an agent already.
-    """
-    if open_agents := agents():
-        raise RpcError(
-            f"this process is worker {open_agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
-        )
-    backend_registry.start(backend or BackendType.GRPC, name, rank, world_size, rpc_backend_options)
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..core.futures import Future
-from .agent import Agent, register_part
+from .agent import Agent
 from .messages import Method
 from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer
@@ -99,9 +99,6 @@ def serve_call(call: ServerCall) -> None:
     call.reply_with(result, is_async_execution(function))
 
 
-def install(agent: Agent) -> None:
+def serve_calls(agent: Agent) -> None:
     """Let an agent answer calls."""
     agent.server.serve(Method.CALL, serve_call)
-
-
-register_part(install)

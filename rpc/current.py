@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -65,3 +67,12 @@ def current_agent() -> Agent:
         )
     names = ", ".join(repr(agent.name) for agent in _agents)
     raise AgentClosedError(f"this process has several agents ({names}); choose one with `with agent.use():`")
+
+
+@atexit.register
+def _close_all() -> None:
+    for agent in agents():
+        agent.close("its process ended without rpc.shutdown()")
+
+
+os.register_at_fork(after_in_child=abandon)

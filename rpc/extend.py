@@ -1,24 +1,40 @@
 """For those who extend the agent: lanes, interceptors, request methods, control topics, agents of one's own."""
 
-from .agent import Agent, register_part
-from .calling import call_function, is_async_execution, label_parts, open_request, request_body, resolve_timeout
+from .agent import Agent
+from .backend_registry import find_backend
+from .calling import (
+    call_function,
+    is_async_execution,
+    label_parts,
+    open_request,
+    request_body,
+    resolve_timeout,
+    serve_calls,
+)
 from .current import agent_variable, current_agent
 from .current import agents as open_agents
+from .expulsion import record as record_expulsion
+from .gathering import Gathering
 from .intervals import IntervalSet
-from .lanes.base import Connection, Host, Lane, Ticket, register_lane
+from .lanes.base import Connection, Host, Lane, Ticket, make_lane, register_lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
-from .messages import Flag, Incoming, Interceptor, Kind, Method, Outgoing, Topic
-from .options import GrpcRpcBackendOptions
+from .messages import Flag, Incoming, Interceptor, Kind, Outgoing
+from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
+from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
+from .shutdown import Shutdown
 from .wire.failures import RemoteTraceback, traceback_text
 
 __all__ = [
+    "UNSET_RPC_TIMEOUT",
     "Agent",
+    "BackendType",
     "Connection",
     "Executor",
     "Flag",
+    "Gathering",
     "GrpcRpcBackendOptions",
     "Host",
     "InProcessLane",
@@ -28,25 +44,29 @@ __all__ = [
     "IntervalSet",
     "Kind",
     "Lane",
-    "Method",
     "Outgoing",
     "Peer",
     "RemoteTraceback",
+    "RpcBackendOptions",
     "ServerCall",
+    "Shutdown",
     "Ticket",
-    "Topic",
     "WorkerInfo",
     "agent_variable",
     "call_function",
     "check_future",
     "current_agent",
+    "find_backend",
     "is_async_execution",
     "label_parts",
     "open_agents",
     "open_request",
+    "make_lane",
+    "plan_rendezvous",
     "register_lane",
-    "register_part",
+    "record_expulsion",
     "request_body",
     "resolve_timeout",
+    "serve_calls",
     "traceback_text",
 ]

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, wait_all
-from .agent import Agent, register_part
+from .agent import Agent
 from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
 from .intervals import IntervalSet
@@ -202,6 +202,3 @@ def _wait_all() -> Iterator[None]:
     finally:
         collected.reset(token)
     wait_all(futures)
-
-
-register_part(Gathering)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..proto.telegrad_pb2 import MembershipReport
+from ..proto.rpc_pb2 import MembershipReport
 from .messages import Topic
 from .peers import Peer
 from .verdict import Close, Finding, Instruction, Lose, Loss, Note, Report, Tell, Verdicts

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from ..core.errors import RendezvousError
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 
 SHOWN = 16  # missing ranks that a message names
 

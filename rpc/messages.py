@@ -1,7 +1,7 @@
-"""What travels between workers, one small slotted class per kind, before it is bytes (``wire/``) or has a lane (``lanes/``).
+"""Messages between workers, one small slotted class per kind, before it is bytes (``wire/``) or has a lane (``lanes/``).
 
-A request carries a method number: whoever registered a handler for it (``agent.server.serve``) answers. Calls are one such
-method; creating and fetching remote references, feeding a distributed backward are others, registered by the floors above.
+A request carries a method number, and the handler of that number (``agent.server.serve``) answers. Each layer owns the numbers
+of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 autograd_dist's, from 128 free for users.
 """
 
 from __future__ import annotations
@@ -40,25 +40,17 @@ class Flag:
 
 
 class Method:
-    """What a request asks for. Numbers below 16 are rpc/'s, from 16 rref/'s, from 32 autograd_dist/'s, from 128 anyone's."""
+    """What a request asks for."""
 
     CALL = 1
-    CREATE = 16
-    FETCH = 17
-    PROPAGATE = 32
-    DISCOVER = 33
-    CONTEXT = 34
-    USER = 128
 
 
 class Topic:
-    """What a control message is about: the same ranges as ``Method``."""
+    """What a control message is about."""
 
     MEMBERSHIP = 1
     QUIESCENCE = 2
     CANCEL = 3
-    OWNERSHIP = 16
-    CONTEXT = 32
 
 
 class Outgoing:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..core.errors import AuthenticationError, LinkCutError, UnknownWorkerError, WorkerLostError
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 from .control import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from ..core import job_secrets
 from ..core.errors import RendezvousError
 from ..core.worker_reports import reporter
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import loopback_address
 from .agent import Agent
 from .lanes.base import Lane

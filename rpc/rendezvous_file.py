@@ -23,7 +23,7 @@ from typing import Any, TextIO
 from google.protobuf import json_format
 
 from ..core.errors import RendezvousError
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 from .members import MemberList
 from .notices import Notices
 from .private_file import open_private

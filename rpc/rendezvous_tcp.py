@@ -11,7 +11,7 @@ import grpc
 
 from ..core.errors import AuthenticationError, RendezvousError
 from ..core.futures import Future, complete_once
-from ..proto.telegrad_pb2 import JoinReply, JoinRequest, WorkerRecord
+from ..proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from .agent import Agent
 from .lanes.grpc import GrpcLane, options_for
 from .lanes.grpc_handshake import WELCOME_KEY, introduce, probe, translate

@@ -24,7 +24,7 @@ import struct
 from pathlib import Path
 
 from ..core.errors import AuthenticationError
-from ..proto.telegrad_pb2 import Introduction, Welcome, WorkerRecord
+from ..proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
 
 PROTOCOL = 2

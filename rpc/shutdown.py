@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
 
 from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once
-from ..proto.telegrad_pb2 import QuiescenceMessage
-from . import current
+from ..proto.rpc_pb2 import QuiescenceMessage
 from . import quiescence as q
-from .agent import Agent, register_part
+from .agent import Agent
 from .messages import Topic
 from .notices import Notices
 from .peers import Peer
@@ -182,13 +179,3 @@ def decode_message(data: bytes) -> q.Message:
         q.Missing.kind: q.Missing(list(given.ranks)),
     }
     return messages[given.kind]
-
-
-@atexit.register
-def _close_forgotten() -> None:
-    for agent in current.agents():
-        agent.close("its process ended without rpc.shutdown()")
-
-
-os.register_at_fork(after_in_child=current.abandon)
-register_part(Shutdown)

@@ -13,15 +13,17 @@ from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, complete_once, run_callbacks
-from ..rpc.extend import Agent, Peer, Topic
+from ..rpc.extend import Agent, Peer
 from . import protocol as p
 from .encoding import decode_message, encode_message
 from .forks import Fork
 from .ids import ForkId, RRefId, WorkerKey
+from .numbers import Topic
 from .owner_table import Owned
 from .ownership import Ownership
 
 T = TypeVar("T")
+Backward = Callable[[Any, int, bool], None]
 # Of the extra in which a message's references travel, and of the note about it at the sender.
 NUMBER = 1
 
@@ -36,10 +38,17 @@ class Creation:
 
 
 class RRefContext:
-    """The references of one agent."""
+    """The references of one agent.
 
-    def __init__(self, agent: Agent) -> None:
+    Args:
+        agent: the agent.
+        backward: differentiates from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
+            layer, distributed autograd.
+    """
+
+    def __init__(self, agent: Agent, backward: Backward) -> None:
         self.agent = agent
+        self.backward = backward
         self.me = WorkerKey(agent.rank, agent.record.incarnation)
         self._ownership = Ownership(self.me, self._name_of)
         self._lock = threading.Lock()

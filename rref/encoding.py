@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from ..proto import telegrad_pb2 as pb
+from ..proto import rref_pb2 as pb
 from . import protocol as p
 from .ids import GlobalId, WorkerKey
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..rpc.extend import Flag, Incoming, Interceptor, Method, Outgoing
+from ..rpc.extend import Flag, Incoming, Interceptor, Outgoing
 from .context import NUMBER, Creation, RRefContext
 from .encoding import decode_carrier, encode_carrier
 from .forks import Fork
 from .ids import RRefId, WorkerKey
+from .numbers import Method
 from .protocol import Carrier, How
 from .rref import RRef
 

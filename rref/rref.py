@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
-from ..rpc.extend import Method, WorkerInfo, call_function, current_agent, label_parts, request_body, resolve_timeout
+from ..rpc.extend import WorkerInfo, call_function, current_agent, label_parts, request_body, resolve_timeout
 from .context import NUMBER, Creation, RRefContext
 from .forks import Fork, State
+from .numbers import Method
 from .proxy import Proxy
 
 UNSET = -1.0
-Backward = Callable[["RRef", int, bool], None]
 
 
 class RRef:
@@ -30,9 +29,6 @@ class RRef:
     """
 
     __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_released", "_soon")
-
-    # Distributed autograd, a floor above, says how to differentiate from a reference.
-    _backward: Backward | None = None
 
     def __init__(self, value: Any, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
@@ -179,9 +175,7 @@ class RRef:
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Differentiate from the value, a scalar tensor: in a distributed autograd context, or locally at the owner."""
         self._check()
-        if RRef._backward is None:
-            raise RpcError("distributed autograd is not loaded; import telegrad.autograd_dist first")
-        RRef._backward(self, dist_autograd_ctx_id, retain_graph)
+        self._context.backward(self, dist_autograd_ctx_id, retain_graph)
 
     # -- the end
 

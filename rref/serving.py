@@ -10,7 +10,6 @@ from typing import Any
 from ..core.futures import Future, complete_once, copy_outcome
 from ..rpc.extend import (
     Agent,
-    Method,
     RemoteTraceback,
     ServerCall,
     check_future,
@@ -21,40 +20,39 @@ from ..rpc.extend import (
 from .context import RRefContext
 from .ids import GlobalId, WorkerKey
 from .interceptor import created_by
+from .numbers import Method
 
 
-class Owner:
-    """Answers creating calls and fetches."""
+def serve_references(context: RRefContext) -> None:
+    """Let the agent of ``context`` answer creating calls and fetches."""
+    context.agent.server.serve(Method.CREATE, lambda call: _serve_create(context, call))
+    context.agent.server.serve(Method.FETCH, lambda call: _serve_fetch(context, call))
 
-    def __init__(self, context: RRefContext) -> None:
-        self.context = context
-        agent = context.agent
-        agent.server.serve(Method.CREATE, self.serve_create)
-        agent.server.serve(Method.FETCH, self.serve_fetch)
 
-    def serve_create(self, call: ServerCall) -> None:
-        """Say that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
-        assert call.message is not None
-        rref_id = created_by(call.message)
-        request = _Opened(call)
-        call.reply(None)
-        if not self.context.is_owned(rref_id):
-            return  # nobody refers to it any more
-        value = self.context.value(rref_id, self.context.me)
-        try:
-            function, args, kwargs = request.result()
-            result = function(*args, **kwargs)
-            _complete(self.context.agent, value, result, is_async_execution(function))
-        except BaseException as error:
-            complete_once(value, error=_storable(error, self.context.agent.name))
+def _serve_create(context: RRefContext, call: ServerCall) -> None:
+    """Say that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
+    assert call.message is not None
+    rref_id = created_by(call.message)
+    request = _Opened(call)
+    call.reply(None)
+    if not context.is_owned(rref_id):
+        return  # nobody refers to it any more
+    value = context.value(rref_id, context.me)
+    try:
+        function, args, kwargs = request.result()
+        result = function(*args, **kwargs)
+        _complete(context.agent, value, result, is_async_execution(function))
+    except BaseException as error:
+        complete_once(value, error=_storable(error, context.agent.name))
 
-    def serve_fetch(self, call: ServerCall) -> None:
-        """Answer with the value, as soon as it exists."""
-        rref_id = GlobalId(*call.open())
-        peer = self.context.agent.peers.at(call.sender)
-        asker = WorkerKey(call.sender, peer.record.incarnation)
-        call.what = f"to_here() of RRef {rref_id}"
-        call.reply_with(self.context.value(rref_id, asker), is_future=True)
+
+def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
+    """Answer with the value, as soon as it exists."""
+    rref_id = GlobalId(*call.open())
+    peer = context.agent.peers.at(call.sender)
+    asker = WorkerKey(call.sender, peer.record.incarnation)
+    call.what = f"to_here() of RRef {rref_id}"
+    call.reply_with(context.value(rref_id, asker), is_future=True)
 
 
 class _Opened:

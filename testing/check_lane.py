@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import AuthenticationError
 from ..core.futures import Future
-from ..proto.telegrad_pb2 import WorkerRecord
+from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Connection, Host, Lane
 from ..rpc.security import AcceptorHandshake, DialerHandshake
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
+from ..agents import make_agent
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessNetwork, Lane
 
 
@@ -23,7 +24,7 @@ def in_process_cluster(
     """
     network = InProcessNetwork()
     agents = [
-        Agent(
+        make_agent(
             name,
             rank,
             options,

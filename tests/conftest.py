@@ -11,8 +11,9 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
+from telegrad.agents import make_agent
 from telegrad.launcher.environment import job_environment, reserve_port
-from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions, open_agents
+from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
@@ -65,7 +66,7 @@ def grpc_cluster(*names, options=None):
     agents = []
     try:
         for rank, name in enumerate(names):
-            agents.append(Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process"))
+            agents.append(make_agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process"))
             agents[-1].listen()
         for agent in agents:
             agent.start([other.record for other in agents])

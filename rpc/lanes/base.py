@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import Any
 import grpc
 
 from ...core.errors import RendezvousError
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, Host, Lane, Ticket, register_lane

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import RendezvousError
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 from .base import Connection, Host, Lane, Ticket, register_lane
 

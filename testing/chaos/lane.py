@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...launcher.environment import LOOPBACK
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import Host, register_lane
 from ...rpc.lanes.grpc import GrpcLane
 

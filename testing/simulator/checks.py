@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...rpc.gathering import Gathering
-from ...rref import RRefContext
+from ...rref.extend import RRefContext
 from ...rref.forks import Fork, State
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import Connection, Host, Lane
 from .connection import SCHEME, SimulatedConnection
 from .events import Process, State

@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from ...rpc.extend import Agent, GrpcRpcBackendOptions, current_agent
-from ...rpc.shutdown import Shutdown
+from ...agents import make_agent
+from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, current_agent
 from .events import Action, Process, State
 from .lane import SimulatedLane
 from .threads import Scheduler, SimulatedExecutor, SimulatedLoop, SimulatedWaker
@@ -42,7 +42,7 @@ class Worker(Process):
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
         self.executor = SimulatedExecutor(queue, self, self.scheduler)
         self.loop = SimulatedLoop(queue, self, self.scheduler, self._report)
-        self.agent = Agent(
+        self.agent = make_agent(
             self.name,
             rank,
             options,

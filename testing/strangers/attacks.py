@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 
 from ...core.errors import AuthenticationError
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.grpc import BULK, FRAMES, TOKEN, options_for
 from ...rpc.lanes.grpc_handshake import CHALLENGE, HELLO_KEY, PROOF_KEY, introduce
 from ...rpc.lanes.ioloop import LoopThread, acquire_loop, release_loop

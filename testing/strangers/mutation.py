@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.creation import tensor
-from ...proto.telegrad_pb2 import WorkerRecord
+from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.outbox import LENGTH, Assembly, chunks, split_batch
 from ...rpc.messages import Kind, Outgoing
 from ...rpc.security import AcceptorHandshake, DialerHandshake

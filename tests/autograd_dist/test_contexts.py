@@ -9,8 +9,8 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.graph import ContextGraph
+from telegrad.autograd_dist.numbers import Method, Topic
 from telegrad.core.errors import AutogradError, RpcTimeoutError
-from telegrad.rpc.extend import Method, Topic
 from telegrad.testing import in_process_cluster
 
 

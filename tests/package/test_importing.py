@@ -45,8 +45,8 @@ def test_every_way_in_works_alone(program):
     run(program)
 
 
-def test_rpc_brings_what_answers_gradients():
-    assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; print(*sys.modules)")
+def test_init_rpc_brings_what_answers_gradients():
+    assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; telegrad.rpc.init_rpc; print(*sys.modules)")
 
 
 def test_what_comes_later_is_listed_and_stays():

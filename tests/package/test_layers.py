@@ -1,6 +1,6 @@
-"""The house's rules: a room imports only from floors below it, and from another room only what its face shows.
+"""Rules of the architecture: a package imports only from layers below, only the interface, and modules form no cycles.
 
-The floors are DESIGN's table. Every import counts, also inside functions and under TYPE_CHECKING.
+Every import counts, also inside functions and under TYPE_CHECKING.
 """
 
 import ast
@@ -11,25 +11,25 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "telegrad"
 
-FLOORS = {
-    "launcher": 4,
-    "examples": 4,
-    "autograd_dist": 3,
-    "rref": 2,
-    "collective": 2,
-    "rpc": 1,
-    "nn": 1,
-    "distributions": 1,
-    "optim": 1,
-    "data": 1,
+LAYERS = {
     "core": 0,
     "proto": 0,
+    "rpc": 1,
+    "nn": 1,
+    "optim": 1,
+    "data": 1,
+    "distributions": 1,
+    "rref": 2,
+    "autograd_dist": 3,
+    "agents": 4,
+    "launcher": 5,
+    "examples": 5,
+    "testing": 6,
+    "benchmarks": 6,
 }
-BESIDE = {"testing", "benchmarks"}  # may import from every floor, and no floor from them
-NOT_ROOMS = {"tests", "docs", "build", "dist"}
+NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
 USERS = {"examples", "benchmarks"}  # programs like a user's: they may import the package itself, by its name
-
 USERS_OF_ALL_NAMES = "testing/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
@@ -44,30 +44,37 @@ PUBLIC_MODULES = {
     "core.sparse",
     "core.worker_reports",
     "rpc.extend",
-    "proto.telegrad_pb2",
+    "rref.extend",
+    "autograd_dist.extend",
 }
-"""Shown beside the faces: to those who extend the library; generated code."""
+"""Interfaces beside those of the packages: for those who extend the library."""
 
-EXCEPTIONS = {
-    ("rpc/__init__.py", "rref", "RRef"),
-    ("rpc/__init__.py", "rref", "remote"),
-    ("rpc/__init__.py", "rref", None),
-    ("rref/__init__.py", "autograd_dist", None),
+UPWARD = {
+    ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there; it is imported when asked for",
+    ("rpc/__init__.py", "rref", "remote"): "the same",
+    ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
 }
-"""(file, room, name): `rpc` hands on what its users look for there; faces bring the parts of an agent from above."""
+"""Imports from a layer above, as (file, package, name), and their reasons."""
+
+CYCLES: dict[tuple[str, ...], str] = {}
+"""Modules that import one another, sorted, and their reasons."""
+
+UNSORTED = {"core", "data", "nn", "rpc", "testing"}
+"""Packages with cycles that are still to be untied."""
 
 
-class House:
+class Source:
     """The modules of a package whose root folder this is; the paths are relative to it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.rooms = sorted(path.parent.name for path in root.glob("*/__init__.py") if _is_room(path.parent.name))
+        names = (path.parent.name for path in root.glob("*/__init__.py"))
+        self.packages = sorted(name for name in names if name not in NOT_PACKAGES and not name.startswith("."))
 
     def files(self):
-        yield from sorted(self.root.glob("*.py"))
-        for room in self.rooms:
-            yield from sorted((self.root / room).rglob("*.py"))
+        yield self.root / "__init__.py"
+        for package in self.packages:
+            yield from sorted((self.root / package).rglob("*.py"))
 
     def imports(self, path):
         """The imports of the package's own things in a file: (target as parts below the root, name or None, line)."""
@@ -81,7 +88,7 @@ class House:
                 target = self._target(node, here)
                 if target is not None:
                     for alias in node.names:
-                        yield *self._room_first(target, alias.name), node.lineno
+                        yield *self._package_first(target, alias.name), node.lineno
 
     @staticmethod
     def _target(node, here):
@@ -90,94 +97,136 @@ class House:
             return here[: len(here) - node.level + 1] + module
         return module[1:] if module and module[0] == PACKAGE else None
 
-    def _room_first(self, target, name):
-        """`from .. import rpc` imports a room, and not a name of the root's."""
-        return ((name,), None) if not target and name in self.rooms else (target, name)
+    def _package_first(self, target, name):
+        """`from .. import rpc` imports a package, and not a name of the root's."""
+        return ((name,), None) if not target and name in self.packages else (target, name)
+
+    def is_module(self, target, name):
+        folder = self.root.joinpath(*target)
+        return (folder / f"{name}.py").exists() or (folder / name / "__init__.py").exists()
+
+    # -- layers
 
     def violations(self):
         for path in self.files():
-            relative = path.relative_to(self.root)
-            room = relative.parts[0] if len(relative.parts) > 1 else None
-            if room is None:
-                continue  # the root stands above all rooms and gathers what they have
+            file, package = path.relative_to(self.root).as_posix(), path.relative_to(self.root).parts[0]
+            if package not in self.packages:
+                continue  # the root stands above all packages and gathers what they have
             for target, name, line in self.imports(path):
-                why = self._violation(relative.as_posix(), room, target, name)
-                if why:
-                    yield f"{relative.as_posix()}:{line}: {why}"
+                if why := self._violation(file, package, target, name):
+                    yield f"{file}:{line}: {why}"
 
-    def _violation(self, file, room, target, name):
-        if not target or target[0] not in self.rooms:
-            if room in USERS or file.startswith(USERS_OF_ALL_NAMES):
+    def _violation(self, file, package, target, name):
+        if not target or target[0] not in self.packages:
+            if package in USERS or file.startswith(USERS_OF_ALL_NAMES):
                 return None
-            return f"{room}/ imports from the package's root, which stands above it"
+            return f"{package}/ imports from the package's root, which stands above it"
         other = target[0]
-        if other == room or (file, other, name) in EXCEPTIONS:
+        if other == package or (file, other, name) in UPWARD:
             return None
-        if room not in BESIDE and not (other in FLOORS and FLOORS[other] < FLOORS[room]):
-            return f"{room}/ imports from {other}/, which is not on a floor below"
-        if room == "testing":
+        if not LAYERS[other] < LAYERS[package]:
+            return f"{package}/ imports from {other}/, which is not on a layer below"
+        if package == "testing":
             return None  # test tools drive the state machines themselves
+        if other == "proto":
+            return None if f"{package}_pb2" in (*target, name) else f"{package}/ uses another layer's messages"
         return self._privacy(other, target, name)
 
     def _privacy(self, other, target, name):
         module = ".".join(target)
-        if name is not None and self._is_module(target, name) and name not in self._face(target):
+        if name is not None and self.is_module(target, name) and name not in self._interface(target):
             module = f"{module}.{name}"
         if module == other or module in PUBLIC_MODULES:
             return None
-        return f"{module} is private to {other}/: import from its face, {other}/__init__.py"
+        return f"{module} is private to {other}/: import from its interface, {other}/__init__.py"
 
-    def _is_module(self, target, name):
-        folder = self.root.joinpath(*target)
-        return (folder / f"{name}.py").exists() or (folder / name / "__init__.py").exists()
-
-    def _face(self, target):
+    def _interface(self, target):
         """The names that a folder's `__init__.py` binds by importing them."""
         tree = ast.parse(self.root.joinpath(*target, "__init__.py").read_text())
         imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
         return {alias.asname or alias.name for node in imports for alias in node.names}
 
+    # -- cycles
 
-def _is_room(name: str) -> bool:
-    return name not in NOT_ROOMS and not name.startswith(".")
+    def graph(self):
+        """Every module and those that it names in imports; importing `a.b` does not count as an import of `a`."""
+        return {self._module(path): set(self._named(path)) - {self._module(path)} for path in self.files()}
+
+    def _module(self, path):
+        parts = path.relative_to(self.root).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def _named(self, path):
+        for target, name, _ in self.imports(path):
+            if name is not None and self.is_module(target, name):
+                target = (*target, name)
+            yield ".".join(target)
+
+    def cycles(self):
+        """Groups of modules that reach one another through imports (Tarjan's strongly connected components)."""
+        graph, index, low, stack, found = self.graph(), {}, {}, [], []
+
+        def visit(module):
+            index[module] = low[module] = len(index)
+            stack.append(module)
+            for other in graph[module]:
+                if other not in index and other in graph:
+                    visit(other)
+                if other in stack:
+                    low[module] = min(low[module], low[other])
+            if low[module] == index[module]:
+                group = [stack.pop()]
+                while group[-1] != module:
+                    group.append(stack.pop())
+                found.append(tuple(sorted(group)))
+
+        for module in graph:
+            if module not in index:
+                visit(module)
+        return [group for group in found if len(group) > 1]
 
 
-def test_every_room_has_its_place():
-    rooms = set(House(ROOT).rooms)
-    assert rooms >= {"core", "rpc", "launcher"}, "found the house"
-    assert rooms <= FLOORS.keys() | BESIDE, "a new room needs a floor in DESIGN's table and here"
+def test_every_package_has_a_layer():
+    packages = set(Source(ROOT).packages)
+    assert packages == LAYERS.keys(), "a new package needs a layer, in README's table and here"
 
 
-def test_rooms_import_from_the_faces_of_floors_below():
-    violations = list(dict.fromkeys(House(ROOT).violations()))
+def test_packages_import_from_the_interfaces_of_layers_below():
+    violations = list(dict.fromkeys(Source(ROOT).violations()))
     assert not violations, "\n" + "\n".join(violations)
 
 
-# The rules themselves, on a house made for them.
+def test_modules_form_no_cycles():
+    cycles = {group for group in Source(ROOT).cycles() if {name.split(".")[0] for name in group} - UNSORTED}
+    assert cycles == CYCLES.keys()
+
+
+# The rules themselves, on a package made for them.
 
 
 @pytest.fixture
-def house(tmp_path):
-    """Builds a house with some rooms, then writes the file and returns what is wrong."""
+def source(tmp_path):
+    """Builds a package with all layers, then writes the files and returns it."""
 
-    def check(file, source):
-        for room in (*FLOORS, *BESIDE, "core/autograd"):
-            (tmp_path / room).mkdir(exist_ok=True)
-            (tmp_path / room / "__init__.py").write_text("")
+    def write(files):
+        for package in (*LAYERS, "core/autograd"):
+            (tmp_path / package).mkdir(exist_ok=True)
+            (tmp_path / package / "__init__.py").write_text("")
         (tmp_path / "core" / "__init__.py").write_text("from . import futures\nfrom .errors import TelegradError\n")
-        for module in ("errors", "futures", "extend"):
-            (tmp_path / "core" / f"{module}.py").write_text("")
+        for module in ("core/errors", "core/futures", "core/extend", "proto/rpc_pb2", "proto/rref_pb2"):
+            (tmp_path / f"{module}.py").write_text("")
         (tmp_path / "__init__.py").write_text("from .core.errors import TelegradError\nfrom . import rpc\n")
-        (tmp_path / file).write_text(source)
-        return list(House(tmp_path).violations())
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+        return Source(tmp_path)
 
-    return check
+    return write
 
 
 @pytest.mark.parametrize(
-    "file, source",
+    "file, text",
     [
-        ("rpc/agent.py", "import os\nfrom ..core import Future, TelegradError\nfrom ..proto import telegrad_pb2"),
+        ("rpc/agent.py", "import os\nfrom ..core import Future, TelegradError\nfrom ..proto import rpc_pb2"),
         ("rpc/agent.py", "from . import lanes\nfrom .lanes import base\nfrom .. import core"),
         ("rpc/agent.py", "from ..core.extend import Tensor\nfrom ..core import errors, extend, futures"),
         ("core/autograd/engine.py", "from ..errors import TelegradError\nfrom .. import futures\nfrom . import node"),
@@ -190,14 +239,14 @@ def house(tmp_path):
         ("testing/clock.py", "from ..launcher import spawn"),
     ],
 )
-def test_what_the_rules_allow(house, file, source):
-    assert house(file, source) == []
+def test_what_the_rules_allow(source, file, text):
+    assert list(source({file: text}).violations()) == []
 
 
 @pytest.mark.parametrize(
-    "file, source, why",
+    "file, text, why",
     [
-        ("core/x.py", "from ..rpc import Agent", "core/ imports from rpc/, which is not on a floor below"),
+        ("core/x.py", "from ..rpc import Agent", "core/ imports from rpc/, which is not on a layer below"),
         ("core/x.py", "def f():\n    from ..proto import y", "core/ imports from proto/"),
         ("core/autograd/x.py", "from ...nn import Linear", "core/ imports from nn/"),
         ("rpc/agent.py", "from ..nn import Linear", "rpc/ imports from nn/"),
@@ -206,6 +255,9 @@ def test_what_the_rules_allow(house, file, source):
         ("rpc/agent.py", "from .. import rref", "rpc/ imports from rref/"),
         ("rpc/agent.py", "import telegrad.rref", "rpc/ imports from rref/"),
         ("rpc/agent.py", "from ..testing import clock", "rpc/ imports from testing/"),
+        ("rref/__init__.py", "from .. import autograd_dist", "rref/ imports from autograd_dist/"),
+        ("rref/context.py", "from ..rpc.agent import Agent", "rpc.agent is private to rpc/"),
+        ("rref/context.py", "from ..proto import rpc_pb2", "rref/ uses another layer's messages"),
         ("launcher/cli.py", "from ..examples import demo", "launcher/ imports from examples/"),
         ("rpc/agent.py", "from .. import __version__", "rpc/ imports from the package's root"),
         ("rpc/agent.py", "import telegrad", "rpc/ imports from the package's root"),
@@ -215,6 +267,11 @@ def test_what_the_rules_allow(house, file, source):
         ("examples/demo.py", "import telegrad.core.printing", "core.printing is private to core/"),
     ],
 )
-def test_what_the_rules_forbid(house, file, source, why):
-    (violation,) = house(file, source)
+def test_what_the_rules_forbid(source, file, text, why):
+    (violation,) = source({file: text}).violations()
     assert violation.startswith(f"{file}:") and why in violation
+
+
+@pytest.mark.parametrize("back", ["from . import a", "from .a import f", "def g():\n    from ..rpc.a import f"])
+def test_a_cycle_is_found(source, back):
+    assert source({"rpc/a.py": "from . import b, c", "rpc/b.py": back, "rpc/c.py": ""}).cycles() == [("rpc.a", "rpc.b")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from telegrad import rpc
-from telegrad.rpc.extend import Agent
+from telegrad.agents import make_agent
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
 
 METHOD = "/test/Stream"
@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).parents[1] / "programs" / "closing.py"
 
 
 def agent_on(lane, name="a", rank=0):
-    agent = Agent(name, rank, lanes=[lane], secret=b"known in one process")
+    agent = make_agent(name, rank, lanes=[lane], secret=b"known in one process")
     agent.listen()
     return agent
 

@@ -13,10 +13,11 @@ from pathlib import Path
 import grpc
 import pytest
 from telegrad import rpc
+from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc import agent as agent_module
-from telegrad.rpc.extend import Agent, open_agents
+from telegrad.rpc.extend import open_agents
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.rendezvous_tcp import JOIN
@@ -306,7 +307,7 @@ def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(
     joined = []
 
     def join():
-        agent = Agent("b", 1, lanes=[GrpcLane()], secret=b"known in one process")
+        agent = make_agent("b", 1, lanes=[GrpcLane()], secret=b"known in one process")
         try:
             agent.listen()
             joined.append(TcpRendezvous(address).meet(agent, 2, 20))
@@ -317,7 +318,7 @@ def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(
 
     address, joiner = f"127.0.0.1:{port}", threading.Thread(target=join)
     rendezvous, lanes = TcpRendezvous(address), [SlowLane(joiner)]
-    agent = Agent("a", 0, lanes=lanes, secret=b"known in one process")
+    agent = make_agent("a", 0, lanes=lanes, secret=b"known in one process")
     try:
         agent.listen(rendezvous.prepare(lanes, 0))
         found = rendezvous.meet(agent, 2, 20)
@@ -333,7 +334,8 @@ def test_a_connection_that_is_cut_comes_back(until):
 
     options = GrpcRpcBackendOptions(rpc_timeout=30)
     agents = [
-        Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process") for rank, name in enumerate("ab")
+        make_agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process")
+        for rank, name in enumerate("ab")
     ]
     relay = None
     try:

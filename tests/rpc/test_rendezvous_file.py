@@ -9,7 +9,7 @@ import threading
 import pytest
 from google.protobuf import json_format
 from telegrad.core.errors import RendezvousError
-from telegrad.proto.telegrad_pb2 import WorkerRecord
+from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import notices
 from telegrad.rpc.rendezvous_file import PURPOSE, meet_in_file
 from telegrad.rpc.security import sign

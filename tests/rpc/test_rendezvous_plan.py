@@ -2,7 +2,7 @@
 
 import pytest
 from telegrad.core.errors import RendezvousError
-from telegrad.proto.telegrad_pb2 import WorkerRecord
+from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.members import MemberList
 from telegrad.rpc.rendezvous import plan_rendezvous
 

@@ -9,7 +9,7 @@ import stat
 
 import pytest
 from telegrad.core.errors import AuthenticationError, RendezvousError
-from telegrad.proto.telegrad_pb2 import WorkerRecord
+from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import security
 from telegrad.rpc.addresses import loopback_address
 from telegrad.rpc.joiners import CROWDED, HANDSHAKE_SECONDS, LATE, Joiners

@@ -6,12 +6,14 @@ import threading
 import pytest
 import telegrad as tg
 from telegrad import rpc
+from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError, WorkerLostError
-from telegrad.rpc.extend import Agent, InProcessLane, InProcessNetwork, Method
+from telegrad.rpc.extend import InProcessLane, InProcessNetwork
 from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext
 from telegrad.rref.forks import State
 from telegrad.rref.ids import GlobalId, WorkerKey
+from telegrad.rref.numbers import Method
 from telegrad.testing import in_process_cluster
 
 A, B, C = WorkerKey(0), WorkerKey(1), WorkerKey(2)
@@ -32,7 +34,7 @@ def agents():
     """Three agents without threads for time; ``a`` is current."""
     network = InProcessNetwork()
     made = [
-        Agent(name, rank, lanes=[InProcessLane(network)], secret=b"in one process, for tests")
+        make_agent(name, rank, lanes=[InProcessLane(network)], secret=b"in one process, for tests")
         for rank, name in enumerate("abc")
     ]
     for agent in made:

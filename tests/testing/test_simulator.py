@@ -22,8 +22,9 @@ from telegrad.rpc.losses import Losses
 from telegrad.rpc.membership import Membership
 from telegrad.rpc.serving import Server, ServerCall
 from telegrad.rpc.verdict import Verdicts
-from telegrad.rref import RRefContext, remote
 from telegrad.rref import protocol as p
+from telegrad.rref import remote
+from telegrad.rref.extend import RRefContext
 from telegrad.rref.owner_table import OwnerTable
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.simulator import FaultPlan, Simulation, Workload, current_worker

@@ -16,11 +16,12 @@ from pathlib import Path
 import grpc
 import pytest
 from telegrad import rpc
+from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
 from telegrad.launcher.environment import job_environment, reserve_port
-from telegrad.proto.telegrad_pb2 import WorkerRecord
+from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import notices
-from telegrad.rpc.extend import Agent, GrpcRpcBackendOptions
+from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
 from telegrad.rpc.lanes.outbox import CHUNK, LENGTH, Assembly, split_batch
@@ -127,7 +128,7 @@ def greeted(stranger):
 def test_wrong_proofs_are_counted_and_logged(port, caplog):
     lane = GrpcLane()
     options = GrpcRpcBackendOptions(reconnect_timeout=1.0)
-    stranger = Agent("stranger", 1, options, lanes=[lane], secret=b"another secret of the same kind")
+    stranger = make_agent("stranger", 1, options, lanes=[lane], secret=b"another secret of the same kind")
     with caplog.at_level(logging.WARNING, "telegrad.rpc"):
         try:
             stranger.listen()
@@ -145,7 +146,8 @@ def test_a_worker_that_is_reached_at_an_address_not_its_own_is_refused():
     """As if someone in between passed everything on; ``localhost`` stands for its address."""
     options = GrpcRpcBackendOptions(rpc_timeout=20, reconnect_timeout=1.0)
     a, b = (
-        Agent(name, rank, options, lanes=[GrpcLane()], secret=b"known to the workers") for rank, name in enumerate("ab")
+        make_agent(name, rank, options, lanes=[GrpcLane()], secret=b"known to the workers")
+        for rank, name in enumerate("ab")
     )
     try:
         for agent in (a, b):
@@ -280,8 +282,8 @@ def test_a_joiner_whose_connection_broke_joins_again():
     with closing(reserve_port()) as reserved:
         address = f"127.0.0.1:{reserved.getsockname()[1]}"
         lanes = [GrpcLane()]
-        host = Agent("w0", 0, lanes=lanes, secret=b"known to the workers")
-        joiner = Agent("w1", 1, lanes=[GrpcLane()], secret=b"known to the workers")
+        host = make_agent("w0", 0, lanes=lanes, secret=b"known to the workers")
+        joiner = make_agent("w1", 1, lanes=[GrpcLane()], secret=b"known to the workers")
         try:
             rendezvous = TcpRendezvous(address)
             host.listen(rendezvous.prepare(lanes, 0))
@@ -297,7 +299,7 @@ def test_a_joiner_whose_connection_broke_joins_again():
 
 def wait_in_vain(rank, address, seconds):
     lanes = [GrpcLane()]
-    agent = Agent(f"w{rank}", rank, lanes=lanes, secret=b"known to the workers")
+    agent = make_agent(f"w{rank}", rank, lanes=lanes, secret=b"known to the workers")
     try:
         rendezvous = TcpRendezvous(address)
         agent.listen(rendezvous.prepare(lanes, rank))

@@ -57,42 +57,6 @@ class JoinReply(_message.Message):
     workers: _containers.RepeatedCompositeFieldContainer[WorkerRecord]
     def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
 
-class GlobalId(_message.Message):
-    __slots__ = ("worker", "incarnation", "number")
-    WORKER_FIELD_NUMBER: _ClassVar[int]
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
-    NUMBER_FIELD_NUMBER: _ClassVar[int]
-    worker: int
-    incarnation: int
-    number: int
-    def __init__(self, worker: _Optional[int] = ..., incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
-
-class OwnershipMessage(_message.Message):
-    __slots__ = ("kind", "rref", "fork", "carrier", "received", "reason")
-    KIND_FIELD_NUMBER: _ClassVar[int]
-    RREF_FIELD_NUMBER: _ClassVar[int]
-    FORK_FIELD_NUMBER: _ClassVar[int]
-    CARRIER_FIELD_NUMBER: _ClassVar[int]
-    RECEIVED_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    kind: int
-    rref: GlobalId
-    fork: GlobalId
-    carrier: int
-    received: bool
-    reason: str
-    def __init__(self, kind: _Optional[int] = ..., rref: _Optional[_Union[GlobalId, _Mapping]] = ..., fork: _Optional[_Union[GlobalId, _Mapping]] = ..., carrier: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...
-
-class ContextMessage(_message.Message):
-    __slots__ = ("kind", "context", "since")
-    KIND_FIELD_NUMBER: _ClassVar[int]
-    CONTEXT_FIELD_NUMBER: _ClassVar[int]
-    SINCE_FIELD_NUMBER: _ClassVar[int]
-    kind: int
-    context: int
-    since: int
-    def __init__(self, kind: _Optional[int] = ..., context: _Optional[int] = ..., since: _Optional[int] = ...) -> None: ...
-
 class MembershipReport(_message.Message):
     __slots__ = ("version", "notes", "lost")
     VERSION_FIELD_NUMBER: _ClassVar[int]

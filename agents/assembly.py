@@ -1,0 +1,66 @@
+"""The composition root: one function puts an agent together, of the parts of all layers, in a written order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes
+from ..rpc.extend import (
+    Agent,
+    Executor,
+    Gathering,
+    GrpcRpcBackendOptions,
+    Lane,
+    Shutdown,
+    serve_calls,
+)
+from ..rref import RRef
+from ..rref.extend import ReferenceInterceptor, RRefContext, serve_references
+
+
+def make_agent(
+    name: str,
+    rank: int,
+    options: GrpcRpcBackendOptions | None = None,
+    *,
+    lanes: Sequence[Lane],
+    executor: Executor | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+    now: Callable[[], float] = time.monotonic,
+    secret: bytes | None = None,
+) -> Agent:
+    """Return an agent that answers calls, references and gradients. It neither listens nor works yet.
+
+    Args:
+        name: the worker's name, unique in the job.
+        rank: its rank.
+        options: see ``GrpcRpcBackendOptions``.
+        lanes: transports; the first that both sides know is used.
+        executor: runs user functions and callbacks; ``None`` makes thread pools.
+        loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
+        now: monotonic seconds.
+        secret: the job's secret; ``None`` takes the environment's or the user's.
+
+    Raises:
+        AuthenticationError: the secret is too short, or its file cannot be used.
+    """
+    agent = Agent(name, rank, options, lanes=lanes, executor=executor, loop=loop, now=now, secret=secret)
+    # rpc: calls of functions, gatherings, shutdown
+    serve_calls(agent)
+    agent.add_part(Gathering(agent))
+    agent.add_part(Shutdown(agent))
+    # rref: references, which travel in every message
+    references = RRefContext(agent, backward_from)
+    agent.add_part(references)
+    agent.reference_types = (RRef,)
+    serve_references(references)
+    # autograd_dist: contexts, backward passes, steps of optimizers
+    contexts = Contexts(agent)
+    agent.add_part(contexts)
+    agent.add_part(StepQueue(agent))
+    serve_passes(contexts)
+    # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
+    agent.interceptors += [ReferenceInterceptor(references), AutogradInterceptor(contexts)]
+    return agent

@@ -1,0 +1,95 @@
+"""``init_rpc``: make this process's agent, let it listen, and wait for the other workers of the job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import partial
+
+from ..core.errors import RpcError
+from ..rpc.extend import (
+    Agent,
+    BackendType,
+    GrpcRpcBackendOptions,
+    Lane,
+    RpcBackendOptions,
+    find_backend,
+    make_lane,
+    open_agents,
+    plan_rendezvous,
+    record_expulsion,
+)
+from .assembly import make_agent
+
+DEFAULT_LANES = ("grpc",)
+NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
+
+
+def init_rpc(
+    name: str,
+    backend: BackendType | None = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: RpcBackendOptions | None = None,
+) -> None:
+    """Start this process's agent and wait until all workers of the job have joined.
+
+    Args:
+        name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128.
+        backend: which agent; ``BackendType.GRPC`` is the default.
+        rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment.
+        world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment.
+        rpc_backend_options: see ``GrpcRpcBackendOptions``.
+
+    Raises:
+        RendezvousError: the workers did not come together; the message says who is missing or what contradicts.
+        RpcError: this process has an agent already.
+        ValueError: there is no such backend, or the name has other characters.
+    """
+    if agents := open_agents():
+        raise RpcError(
+            f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
+        )
+    start = start_grpc if backend in (None, BackendType.GRPC) else find_backend(backend)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"a worker's name is 1 to 128 letters, digits, '_', '-', ':' or '.'; you gave {name!r}")
+    start(name, rank, world_size, rpc_backend_options)
+
+
+def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
+    """Start the gRPC agent: listen, wait for the other workers, begin to work."""
+    if options is None:
+        options = GrpcRpcBackendOptions()
+    if not isinstance(options, GrpcRpcBackendOptions):
+        raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
+    plan = plan_rendezvous(options.init_method, rank, world_size)
+    lanes = _make_lanes(options.lanes or DEFAULT_LANES)
+    try:
+        agent = make_agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
+    except BaseException:
+        _close_lanes(lanes)
+        raise
+    agent.on_expelled.append(partial(record_expulsion, name))  # the process is this worker's: it fails with it
+    try:
+        agent.listen(plan.rendezvous.prepare(lanes, plan.rank))
+        agent.start(plan.rendezvous.meet(agent, plan.world_size, options.init_timeout))
+    except BaseException:
+        agent.close("its rendezvous failed", farewell=False)
+        raise
+    return agent
+
+
+def _make_lanes(schemes: Iterable[str]) -> list[Lane]:
+    lanes: list[Lane] = []
+    try:
+        for scheme in schemes:
+            lanes.append(make_lane(scheme))  # noqa: PERF401  # what was made is closed below
+    except BaseException:
+        _close_lanes(lanes)
+        raise
+    return lanes
+
+
+def _close_lanes(lanes: Iterable[Lane]) -> None:
+    for lane in lanes:
+        lane.close()

@@ -1,0 +1,31 @@
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GlobalId(_message.Message):
+    __slots__ = ("worker", "incarnation", "number")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    worker: int
+    incarnation: int
+    number: int
+    def __init__(self, worker: _Optional[int] = ..., incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+
+class OwnershipMessage(_message.Message):
+    __slots__ = ("kind", "rref", "fork", "carrier", "received", "reason")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RREF_FIELD_NUMBER: _ClassVar[int]
+    FORK_FIELD_NUMBER: _ClassVar[int]
+    CARRIER_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    rref: GlobalId
+    fork: GlobalId
+    carrier: int
+    received: bool
+    reason: str
+    def __init__(self, kind: _Optional[int] = ..., rref: _Optional[_Union[GlobalId, _Mapping]] = ..., fork: _Optional[_Union[GlobalId, _Mapping]] = ..., carrier: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...
