@@ -1,6 +1,7 @@
 """Every test is watched: it fails if it leaves a thread, process, file, agent, reference or autograd context behind."""
 
 import faulthandler
+import gc
 import os
 import signal
 import subprocess
@@ -19,6 +20,12 @@ from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
 
 PROGRAMS = Path(__file__).parent / "programs"
+
+
+def pytest_collection_finish():
+    """Take the modules and the thousands of collected tests out of the garbage collector's sight: it is run in many tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
