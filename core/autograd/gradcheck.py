@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,18 +55,14 @@ def gradcheck(
         raise ValueError(
             "gradcheck() needs inputs that require grad, all of them float64 or complex128: differences need the digits"
         )
-    jacobians = _projected if fast_mode else _whole
-    for index in range(len(_outputs(func, arguments))):
-        outputs = _outputs(func, arguments)
-        if not outputs[index]._requires_grad:
-            continue
-        for place, tensor in enumerate(checked):
-            probe = _Probe(func, arguments, tensor, index, eps)
-            recorded, numeric, scale = jacobians(outputs[index], tensor, probe)
-            if not np.allclose(recorded, numeric, rtol, atol * scale, equal_nan=True):
-                if raise_exception:
-                    raise GradcheckError(_difference(index, place, recorded, numeric))
-                return False
+    outputs = [(index, output) for index, output in enumerate(_outputs(func, arguments)) if output._requires_grad]
+    probe = _Probe(func, arguments, [index for index, _ in outputs], eps)
+    compared = (_projected if fast_mode else _whole)([output for _, output in outputs], checked, probe)
+    for ((index, _), place), (recorded, numeric, scale) in zip(product(outputs, range(len(checked))), compared):
+        if not np.allclose(recorded, numeric, rtol, atol * scale, equal_nan=True):
+            if raise_exception:
+                raise GradcheckError(_difference(index, place, recorded, numeric))
+            return False
     return True
 
 
@@ -117,50 +114,71 @@ def _outputs(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tensor
 
 
 class _Probe:
-    """One input of ``func`` to be moved, and one output to be looked at."""
+    """Central differences of some outputs of ``func``."""
 
-    def __init__(
-        self, func: Callable[..., Any], arguments: Sequence[Any], tensor: Tensor, index: int, eps: float
-    ) -> None:
-        self.func, self.arguments, self.array, self.index, self.eps = func, arguments, tensor._array, index, eps
+    def __init__(self, func: Callable[..., Any], arguments: Sequence[Any], indices: Sequence[int], eps: float) -> None:
+        self.func, self.arguments, self.indices, self.eps = func, arguments, indices, eps
 
-    def slope(self, place: Any, direction: Any) -> Array:
-        """How the output changes, as a column of real numbers, with the elements at ``place`` moved along ``direction``."""
-        # Gradients may be what func computes, so it records even here.
-        former, values = self.array[place].copy(), []
+    def slopes(self, tensor: Tensor, place: Any, direction: Any) -> list[Array]:
+        """Return how each output changes, in real numbers, when the elements at ``place`` move along ``direction``."""
+        array = tensor._array
+        former = array[place].copy()
         try:
-            for step in (self.eps, -self.eps):
-                self.array[place] = former + step * direction
-                values.append(_real(_outputs(self.func, self.arguments)[self.index]._array))
+            array[place] = former + self.eps * direction
+            after = self._values()
+            array[place] = former - self.eps * direction
+            before = self._values()
         finally:
-            self.array[place] = former
-        return np.asarray((values[0] - values[1]) / (2 * self.eps))
+            array[place] = former
+        return [(high - low) / (2 * self.eps) for high, low in zip(after, before)]
+
+    def _values(self) -> list[Array]:
+        # Gradients may be what func computes, so it records even here.
+        outputs = _outputs(self.func, self.arguments)
+        return [_real(outputs[index]._array) for index in self.indices]
 
 
-def _whole(output: Tensor, tensor: Tensor, probe: _Probe) -> tuple[Array, Array, float]:
-    """The recorded and the numeric jacobian, of real numbers (outputs x inputs)."""
-    rows = []
+# Recorded, numeric, and how much the absolute errors may add up; for each output and each input.
+_Compared = Iterator[tuple[Array, Array, float]]
+
+
+def _whole(outputs: Sequence[Tensor], checked: Sequence[Tensor], probe: _Probe) -> _Compared:
+    """Yield whole jacobians, of real numbers (outputs x inputs)."""
+    # A pass gives a row for all inputs, a difference a column for all outputs.
+    rows = [[_gradients(output, checked, start) for start in _unit_arrays(output)] for output in outputs]
+    columns = [
+        [probe.slopes(tensor, place, unit) for unit in _units(tensor.dtype) for place in np.ndindex(tensor.shape)]
+        for tensor in checked
+    ]
+    for i, output in enumerate(outputs):
+        for j, tensor in enumerate(checked):
+            size = len(_real(output._array)), len(_real(tensor._array))
+            recorded = np.reshape([row[j] for row in rows[i]], size)
+            yield recorded, np.reshape([column[i] for column in columns[j]], size[::-1]).T, 1.0
+
+
+def _projected(outputs: Sequence[Tensor], checked: Sequence[Tensor], probe: _Probe) -> _Compared:
+    """Yield one product of each jacobian with random vectors, and how much absolute errors may add up in it."""
+    random = np.random.default_rng(0)
+    starts, directions = ([_random(random, each.shape, each.dtype) for each in group] for group in (outputs, checked))
+    rows = [_gradients(output, checked, start) for output, start in zip(outputs, starts)]
+    columns = [probe.slopes(tensor, ..., direction) for tensor, direction in zip(checked, directions)]
+    for i, j in product(range(len(outputs)), range(len(checked))):
+        v, u = _real(starts[i]), _real(directions[j])
+        yield rows[i][j] @ u, v @ columns[j][i], float(v.sum() * u.sum())
+
+
+def _gradients(output: Tensor, inputs: Sequence[Tensor], start: Array) -> list[Array]:
+    found = grad(output, list(inputs), Tensor(start), retain_graph=True, materialize_grads=True)
+    return [_real(gradient._array) for gradient in found]
+
+
+def _unit_arrays(output: Tensor) -> Iterator[Array]:
     for unit in _units(output.dtype):
         for place in np.ndindex(output.shape):
-            start = np.zeros(output.shape, output.dtype)
-            start[place] = unit
-            rows.append(_gradient(output, tensor, start))
-    columns = [probe.slope(place, unit) for unit in _units(tensor.dtype) for place in np.ndindex(tensor.shape)]
-    size = len(_real(output._array)), len(_real(tensor._array))
-    return np.reshape(rows, size), np.stack(columns, 1) if columns else np.zeros(size), 1.0
-
-
-def _projected(output: Tensor, tensor: Tensor, probe: _Probe) -> tuple[Array, Array, float]:
-    """One product of each with the same random vectors, and how much absolute errors may add up in it."""
-    random = np.random.default_rng(0)
-    v, u = (_random(random, each.shape, each.dtype) for each in (output, tensor))
-    numeric = _real(v) @ probe.slope(..., u)
-    return _gradient(output, tensor, v) @ _real(u), numeric, float(_real(v).sum() * _real(u).sum())
-
-
-def _gradient(output: Tensor, tensor: Tensor, start: Array) -> Array:
-    (gradient,) = grad(output, tensor, Tensor(start), retain_graph=True, materialize_grads=True)
-    return _real(gradient._array)
+            array = np.zeros(output.shape, output.dtype)
+            array[place] = unit
+            yield array
 
 
 def _units(dtype: Any) -> tuple[complex, ...]:
