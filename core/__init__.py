@@ -13,6 +13,6 @@ from .autograd import set_grad_enabled as set_grad_enabled
 from .creation import tensor as tensor  # by name, because a module has the same
 from .functions import *  # noqa: F403
 from .memory import keep_freed_memory
-from .tensor import Tensor as Tensor
+from .tensors import Tensor as Tensor
 
 keep_freed_memory()

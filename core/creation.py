@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
 from .operation import operation
-from .tensor import Tensor
+from .tensors import Tensor
 from .types import Array, DType, Scalar
 
 __all__ = [

@@ -4,12 +4,12 @@ Users import from ``telegrad``; whoever adds an operation, cuts the graph (distr
 imports from here.
 """
 
+from .autograd.accumulate import AccumulateGrad
 from .autograd.edges import attach, gradient_edge
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
-from .autograd.node import AccumulateGrad, Edge, Node
-from .copying import rebuild
+from .autograd.node import Edge, Node
 from .devices import check_device
 from .interception import plain
 from .operation import OPERATIONS, operation
@@ -20,7 +20,8 @@ from .ops.table.fused import fused
 from .ops.table.in_place import inplace
 from .ops.table.in_place_history import changed
 from .ops.table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
-from .tensor import Tensor
+from .tensors import Tensor
+from .tensors.copying import rebuild
 from .types import Array
 
 __all__ = [

@@ -30,7 +30,7 @@ from .ops.spectral.fourier import fft_irfftn as irfftn
 from .ops.spectral.fourier import fft_rfft as rfft
 from .ops.spectral.fourier import fft_rfft2 as rfft2
 from .ops.spectral.fourier import fft_rfftn as rfftn
-from .tensor import Tensor
+from .tensors import Tensor
 from .types import Array
 
 __all__ = [

@@ -12,7 +12,7 @@ from .creation import finish, made, number_as
 from .dtypes import complex_type, get_default_dtype
 from .operation import operation
 from .shapes import to_shape
-from .tensor import Tensor
+from .tensors import Tensor
 from .types import Array, Scalar
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]

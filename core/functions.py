@@ -71,6 +71,6 @@ from .ops.spectral.window_functions import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
 from .ops.transposed_convolution import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403
-from .printing import *  # noqa: F403
 from .random import *  # noqa: F403
+from .tensors.printing import *  # noqa: F403
 from .typed_tensors import *  # noqa: F403

@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from .interception import NOT_TAKEN, active, offer
-from .tensor import Tensor
+from .tensors import Tensor
 from .wording import in_our_words
 
 P = ParamSpec("P")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .tensor import Tensor
+from .tensors import Tensor
 
 # In a state: how many bytes the seed, the two numbers of PCG64, and what is left of its last one take.
 _FIELDS = (16, 16, 16, 1, 4)

@@ -18,7 +18,7 @@ from .creation import finish
 from .dtypes import get_default_dtype, is_floating
 from .operation import operation
 from .ops.spectral.window_functions import BLACKMAN, HANN, bessel, cosine_sum, triangle
-from .tensor import Tensor
+from .tensors import Tensor
 from .types import Array
 
 __all__ = ["windows"]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy.typing as npt
 
-from .types import Array, Dims, DType, Operand, Scalar
+from .tensors import Operand
+from .types import Array, Dims, DType, Scalar
 
 if TYPE_CHECKING:
     from .ops.elementwise.number_parts import MantissaExponent
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from .ops.table.results import MinMax
     from .ops.table.results import ValuesIndices
     from .random import Generator
-    from .sparse_tensor import SparseTensor
-    from .tensor import Tensor
+    from .sparse import SparseTensor
+    from .tensors import Tensor
 
     class TensorMethods:
         """The functions of ``ops`` whose first argument is a tensor."""

@@ -53,8 +53,7 @@ from .ops.special.orthogonal_polynomials import (
     shifted_chebyshev_polynomial_v,
     shifted_chebyshev_polynomial_w,
 )
-from .tensor import Tensor
-from .types import Operand
+from .tensors import Operand, Tensor
 
 __all__ = [
     "airy_ai",

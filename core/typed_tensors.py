@@ -8,7 +8,7 @@ from typing import Any
 from .creation import tensor
 from .dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from .filled_tensors import empty
-from .tensor import Tensor
+from .tensors import Tensor
 from .types import DType
 
 __all__ = [

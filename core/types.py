@@ -1,21 +1,17 @@
-"""The few type names that the whole core shares."""
+"""Type names that all modules of the core share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from .tensor import Tensor
-
 Array: TypeAlias = npt.NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Scalar: TypeAlias = bool | int | float
-Operand: TypeAlias = Union["Tensor", Array, bool, int, float, complex]
 Dims: TypeAlias = int | Sequence[int] | None
-# A version counter: a list of one number, shared by every tensor over the same memory. A list because it is the
-# cheapest mutable object there is, and one is made for every result of every operation.
+# A version counter: a list of one number, shared by every tensor over the same memory. A list, because it is the mutable
+# object that is made fastest, and every result of every operation has one.
 Counter: TypeAlias = list[int]

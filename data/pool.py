@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.segments import Segment, create_segment, open_segment
+from ..core.shared_memory import Segment, create_segment, open_segment
 from .errors import DataLoaderError, WorkerTraceback
 from .messages import STARTING, Answer, Begin, Failure, Task
 from .parcels import Parcel, unpack

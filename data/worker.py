@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.segments import Segment, create_segment, open_segment
+from ..core.shared_memory import Segment, create_segment, open_segment
 from .messages import STARTING, Answer, Begin, Failure, Task
 from .parcels import Parcel, unpack
 from .recipe import END, Recipe

@@ -8,10 +8,10 @@ from . import node as _node  # isort: skip
 from . import functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .checkpointing import checkpoint, checkpoint_sequential
-from .context import FunctionContext
 from .edges import attach, gradient_edge
 from .engine import GraphTask
 from .function import Function, once_differentiable
+from .function_context import FunctionContext
 from .grad_mode import (
     enable_grad,
     inference_mode,
@@ -20,9 +20,9 @@ from .grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .gradient_check import GradcheckError, gradcheck, gradgradcheck
+from .gradients import backward, grad
 from .node import Edge, Node
-from .passes import backward, grad
 from .variable import Variable
 
 if TYPE_CHECKING:

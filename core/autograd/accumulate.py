@@ -1,26 +1,67 @@
-"""What happens to a leaf's gradient by default: it is added to ``.grad``.
+"""The graph's ends: a leaf's ``AccumulateGrad`` node, and ``accumulate_grad``, which adds a gradient to ``.grad``.
 
-The first gradient is kept as it came, as a ``Lent`` array that others may hold too (``a + b`` hands one array to both
-its inputs). Whoever only reads, an optimizer for one, uses it so; the first look at ``.grad`` makes it the leaf's own.
+The first gradient is stored as it comes, as a ``BorrowedGradient``; the first read of ``.grad`` makes it the leaf's own.
 """
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
 
 from ..errors import AutogradError
-from ..tensor import Lent, Tensor, grad_lock
+from ..tensors import Tensor
+from .leaf_gradient import BorrowedGradient, grad_lock
+from .node import Node
+
+_accumulators_lock = threading.RLock()
+
+
+class AccumulateGrad(Node):
+    """The node where a leaf's gradient arrives. The engine gives it to the task's sink; this node computes nothing."""
+
+    __slots__ = ("variable",)
+
+    num_inputs = 1
+    tape = True
+
+    def __init__(self, variable: Tensor) -> None:
+        self.next_edges = ()
+        self._hooks = None
+        self._metadata = None
+        self.variable = variable
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """Return the leaf's only ``AccumulateGrad``. The leaf refers to it weakly: it lives as long as a graph leads to it."""
+    reference = leaf._accumulator
+    node = None if reference is None else reference()
+    if node is not None:
+        return node
+    fresh = AccumulateGrad(leaf)
+    fresh_reference = weakref.ref(fresh)
+    with _accumulators_lock:  # another thread may be recording an operation on the same leaf
+        reference = leaf._accumulator
+        node = None if reference is None else reference()
+        if node is None:
+            leaf._accumulator = fresh_reference
+            node = fresh
+    return node
 
 
 def accumulate_grad(leaf: Tensor, grad: Any) -> None:
-    """Add ``grad`` (an array, a sparse tensor, or a tensor of a recorded pass) to ``leaf.grad``.
+    """Add a gradient to ``leaf.grad``.
 
-    An array adds in place, as in PyTorch: whoever holds ``leaf.grad`` sees it change.
+    An array is added in place, as in PyTorch: other holders of ``leaf.grad`` see the change.
+
+    Args:
+        leaf: a tensor without ``grad_fn``.
+        grad: an array, a sparse tensor, or (from a recorded pass) a tensor; of the leaf's shape.
 
     Raises:
-        AutogradError: its shape is not the leaf's; a rule of a custom node is wrong.
+        AutogradError: the shapes differ; the gradient rule of a custom node is wrong.
     """
     array = leaf._array
     if grad.shape != array.shape:
@@ -29,21 +70,22 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
         grad = grad.astype(array.dtype)
     added = False
     while not added:
-        # The sum may run a user's code, so it is made without the lock, and again if another thread was faster. What is
-        # replaced dies after the lock is released, for the same reason.
+        # The sum may run a user's code, so it is computed without the lock, and again if another thread was faster.
+        # For the same reason, the replaced gradient is destroyed after the lock is released.
         have = leaf._grad
         if isinstance(grad, Tensor):
-            have = leaf.grad if isinstance(have, Lent) else have
+            have = leaf.grad if isinstance(have, BorrowedGradient) else have
             added = _replace(leaf, have, grad if have is None else have + grad)
         elif have is None:
-            added = _replace(leaf, None, Lent(grad))
-        elif isinstance(have, Lent) or have.is_sparse:
-            added = _replace(leaf, have, Tensor(np.asarray((have._array if isinstance(have, Lent) else have) + grad)))
+            added = _replace(leaf, None, BorrowedGradient(grad))
+        elif isinstance(have, BorrowedGradient) or have.is_sparse:
+            first = have._array if isinstance(have, BorrowedGradient) else have
+            added = _replace(leaf, have, Tensor(np.asarray(first + grad)))
         else:
             added = _add_in_place(leaf, have, grad)
 
 
-def _replace(leaf: Tensor, have: Tensor | Lent | None, new: Tensor | Lent) -> bool:
+def _replace(leaf: Tensor, have: Tensor | BorrowedGradient | None, new: Tensor | BorrowedGradient) -> bool:
     with grad_lock:
         if leaf._grad is not have:
             return False
@@ -52,7 +94,7 @@ def _replace(leaf: Tensor, have: Tensor | Lent | None, new: Tensor | Lent) -> bo
 
 
 def _add_in_place(leaf: Tensor, have: Tensor, grad: Any) -> bool:
-    # Two threads must not add into the same memory: this is under the lock. It is NumPy on plain arrays, no tensor operation.
+    # Under the lock, because two threads must not add into the same memory. NumPy on plain arrays, no tensor operation.
     with grad_lock:
         if leaf._grad is not have:
             return False

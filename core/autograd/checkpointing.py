@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import AutogradError
 from ..random import default_generator
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .grad_mode import enable_grad, is_grad_enabled
 from .saved_hooks import saved_tensors_hooks
 

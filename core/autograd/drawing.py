@@ -10,9 +10,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from ..tensor import Tensor
+from ..tensors import Tensor
+from .accumulate import AccumulateGrad
 from .edges import gradient_edge
-from .node import AccumulateGrad, Node
+from .node import Node
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 150, 44, 26, 40, 20
 COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "result": "#FCE8D5"}

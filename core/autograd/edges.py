@@ -1,20 +1,21 @@
-"""How tensors and nodes meet: the edge of a tensor, and a tensor on a node.
+"""Conversion between tensors and edges of the graph: the edge of a tensor, and a tensor as the output of a node.
 
-These are for extenders. Distributed autograd, for one, cuts the graph here: it asks for the edges of the tensors it
-sends, and attaches the ones it received to a node of its own.
+These are for extenders. Distributed autograd cuts the graph here: it asks for the edges of the tensors that it sends,
+and attaches the received tensors to a node of its own.
 """
 
 from __future__ import annotations
 
-from ..tensor import Tensor
+from ..tensors import Tensor
 from ..types import Array
-from .node import Edge, Node, accumulator_of
+from .accumulate import accumulator_of
+from .node import Edge, Node
 
 
 def gradient_edge(tensor: Tensor) -> Edge | None:
-    """Where the gradient of ``tensor`` goes.
+    """Return the ``(node, slot)`` that the gradient of ``tensor`` goes to; ``None`` if it requires no grad.
 
-    Its ``grad_fn`` and slot; for a leaf that requires grad its ``AccumulateGrad``; ``None`` if it requires no grad.
+    The node is the tensor's ``grad_fn``, or for a leaf its ``AccumulateGrad``.
     """
     if tensor._edge is not None:
         return tensor._edge
@@ -22,5 +23,11 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
 
 
 def attach(array: Array, node: Node, slot: int = 0) -> Tensor:
-    """A tensor over ``array`` whose ``grad_fn`` is ``node``: it is the node's output number ``slot``."""
+    """Return a tensor over ``array`` that is output number ``slot`` of ``node``.
+
+    Args:
+        array: the elements; not copied.
+        node: the tensor's ``grad_fn``.
+        slot: an index from 0 to ``node.num_inputs - 1``.
+    """
     return Tensor(array, True, (node, slot))

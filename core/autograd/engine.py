@@ -1,8 +1,8 @@
 """The backward pass: a ``GraphTask`` runs nodes in the order of their dependencies.
 
-Everything that belongs to one pass (dependency counts, buffers, the ready queue, captured gradients) is in the task
-and nothing is on the nodes, so that passes over shared graphs run side by side. A task never waits: it runs what is
-ready in the thread that called ``run``, and roots may be fed later and from other threads.
+All state of one pass (dependency counts, buffers, the ready queue, captured gradients) is in the task and none on the
+nodes, so that passes over shared graphs run side by side. A task never waits: it runs the ready nodes in the thread that
+called ``run``, and roots may be fed later and from other threads.
 
 Invariants: ``_fed`` is the only thing that other threads append to while a thread runs the task; ``_running`` changes
 under ``_lock``; no lock is held while a node, a hook or a sink runs.
@@ -13,23 +13,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import AutogradError
-from . import intercept
-from .accumulate import accumulate_grad
+from ..tensors import Tensor
+from . import hook_calls
+from .accumulate import AccumulateGrad, accumulate_grad
+from .captures import Captures
 from .grad_mode import GradMode
-from .node import AccumulateGrad, Node
-from .reentrant import on_some_stack
+from .node import Node
+from .reentrant import run_reentrant
 
-if TYPE_CHECKING:
-    from ..tensor import Tensor
-
-Sink: TypeAlias = Callable[["Tensor", Any], None]
-# What a pass knows of a node, in one list, so that an arriving gradient costs one look-up:
-# [feeds and gradients still to come, the node, bits of the slots whose sum is ours to change, gradients by slot ...]
+Sink: TypeAlias = Callable[[Tensor, Any], None]
+# The state of a node in one pass, in one list, so that an arriving gradient costs one look-up:
+# [feeds and gradients still to come, the node, bits of the slots whose sum may be changed in place, gradients by slot ...]
 Entry: TypeAlias = list[Any]
-LEFT, NODE, OURS, GRADS = range(4)
+LEFT, NODE, OWNED, GRADS = range(4)
 
 
 class GraphTask:
@@ -53,7 +52,6 @@ class GraphTask:
         "_ready",
         "_running",
         "_unfed",
-        "captured",
         "create_graph",
         "keep_graph",
         "sink",
@@ -70,8 +68,7 @@ class GraphTask:
         self.sink = accumulate_grad if sink is None else sink
         self.keep_graph = keep_graph or create_graph
         self.create_graph = create_graph
-        self._captures = None if inputs is None else intercept.Captures(inputs)
-        self.captured: list[Any] = [] if inputs is None else [None] * len(inputs)
+        self._captures = None if inputs is None else Captures(inputs)
         self._pending: dict[Node, Entry] = {}
         self._unfed: dict[Node, None] = {}  # expected roots, in order
         self._ready: list[Entry] = []
@@ -79,6 +76,11 @@ class GraphTask:
         self._lock = threading.Lock()
         self._running = False
         self._failure: str | None = None
+
+    @property
+    def captured(self) -> list[Any]:
+        """The gradients of ``inputs``, in their order; ``None`` where none has arrived."""
+        return [] if self._captures is None else self._captures.gradients
 
     def expect(self, *roots: Node) -> None:
         """Count the dependencies below ``roots``; each of them needs one ``feed``. Call it before the first ``run``.
@@ -109,7 +111,11 @@ class GraphTask:
     def feed(self, root: Node, grads: Sequence[Any]) -> None:
         """Give an expected root its gradients (``None``: no gradient for that output); then call ``run``.
 
-        May be called from any thread. Gradients are arrays, or tensors.
+        May be called from any thread.
+
+        Args:
+            root: one of the roots given to ``expect``.
+            grads: an array, a tensor or ``None`` for each of its outputs.
 
         Raises:
             AutogradError: the root was not expected, was fed before, or takes another number of gradients.
@@ -127,7 +133,7 @@ class GraphTask:
 
         Raises:
             AutogradError: the pass failed before.
-            Exception: whatever a node, hook or sink raised; the pass has then failed.
+            Exception: the error that a node, hook or sink raised; the pass has then failed.
         """
         if not self._claim():
             return
@@ -135,7 +141,7 @@ class GraphTask:
         try:
             with GradMode(self.create_graph):
                 while not finished:
-                    on_some_stack(self._run_ready)
+                    run_reentrant(self._run_ready)
                     finished = self._yield_claim()
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.
@@ -149,7 +155,7 @@ class GraphTask:
 
     @property
     def idle(self) -> bool:
-        """Nothing is running, ready, or fed and not yet taken up."""
+        """Whether nothing is running, ready, or fed and not yet accepted."""
         with self._lock:
             return not (self._running or self._ready or self._fed)
 
@@ -159,7 +165,7 @@ class GraphTask:
         return self._failure is not None
 
     def unfed(self) -> list[Node]:
-        """The expected roots that were never fed."""
+        """Return the expected roots that were never fed."""
         return list(self._unfed)
 
     def _claim(self) -> bool:
@@ -175,22 +181,22 @@ class GraphTask:
 
     def _yield_claim(self) -> bool:
         with self._lock:
-            # Decided under the lock: whoever feeds after this finds the task free and runs it.
+            # Decided under the lock: a thread that feeds after this finds the task free and runs it.
             if self._fed:
                 return False
             self._running = False
             return True
 
     def _accept(self) -> bool:
-        """Add what was fed to the gradients; whether something became ready."""
+        """Add the fed gradients to the nodes' entries; return whether a node became ready."""
         while self._fed:
             root, grads = self._fed.popleft()
-            kind = intercept.to_tensor if self.create_graph else intercept.to_array
+            convert = hook_calls.to_tensor if self.create_graph else hook_calls.to_array
             entry = self._pending[root]
             for place, grad in enumerate(grads, GRADS):
                 if grad is not None:
                     have = entry[place]
-                    entry[place] = kind(grad) if have is None else have + kind(grad)
+                    entry[place] = convert(grad) if have is None else have + convert(grad)
             entry[LEFT] -= 1
             if not entry[LEFT]:
                 self._ready.append(entry)
@@ -223,22 +229,22 @@ class GraphTask:
                         have = entry[slot + GRADS]
                         if have is None:
                             entry[slot + GRADS] = grad
-                        elif entry[OURS] >> slot & 1:
+                        elif entry[OWNED] >> slot & 1:
                             have += grad
                             entry[slot + GRADS] = have
-                        else:  # the first may be in other hands too; a sum of arrays is in ours alone
+                        else:  # the first may have other holders; a sum of arrays is new, and has none
                             entry[slot + GRADS] = have + grad
-                            entry[OURS] |= summed << slot
+                            entry[OWNED] |= summed << slot
                     entry[LEFT] = left = entry[LEFT] - 1
                     if not left:
                         ready.append(entry)
 
     def _run_node(self, node: Node, grads: list[Any]) -> Sequence[Any]:
-        """The results of a node of any kind, with hooks and captures in front of it and behind."""
+        """Run a node of any kind, its hooks and the pass's captures; return the gradients of its inputs."""
         given: list[Any] | None = None if all(grad is None for grad in grads) else grads
         wanted = True
         if node._hooks is not None or self._captures is not None:
-            given, wanted = intercept.before(self, node, given)
+            given, wanted = hook_calls.before(node, given, self._captures, self.create_graph)
         if type(node) is AccumulateGrad:
             if wanted and given is not None:
                 self._deliver(node, given[0])
@@ -250,11 +256,11 @@ class GraphTask:
         else:
             results = self._apply(node, given)
         if node._hooks is not None and node._hooks.after:
-            results = intercept.after(self, node, results, given)
+            results = hook_calls.after(node, results, given, self.create_graph)
         return results
 
     def _apply(self, node: Node, grads: list[Any] | None) -> Sequence[Any]:
-        given = (None,) * node.num_inputs if grads is None else tuple(intercept.as_array(grad) for grad in grads)
+        given = (None,) * node.num_inputs if grads is None else tuple(hook_calls.as_array(grad) for grad in grads)
         results = node.apply_graph(given) if self.create_graph else node.apply(given)
         if len(results) != len(node.next_edges):
             raise AutogradError(f"{node.name()} returned {len(results)} gradients for {len(node.next_edges)} inputs")
@@ -263,10 +269,10 @@ class GraphTask:
         return results
 
     def _deliver(self, node: AccumulateGrad, grad: Any) -> None:
-        variable, grad = node.variable, intercept.as_array(grad)
+        variable, grad = node.variable, hook_calls.as_array(grad)
         if variable._hooks is not None:
-            grad = intercept.leaf_hooks(self, variable, grad)
+            grad = hook_calls.leaf_hooks(variable, grad, self.create_graph)
         if grad is not None:
             self.sink(variable, grad)
         if node._hooks is not None or variable._hooks is not None:
-            intercept.after_leaf(node)
+            hook_calls.after_leaf(node)

@@ -1,7 +1,7 @@
 """``Function``: operations that users define, with a gradient of their own.
 
-Ownership: the node owns the context and what was saved; the context knows its node weakly. So a saved output makes no
-cycle, and a context that outlives its node says so when it is asked for what died with it.
+Ownership: the node owns the context and the saved tensors; the context refers to its node weakly. So a saved output makes
+no reference cycle, and a context that outlives its node raises an error when it is asked for the saved tensors.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import AutogradError
 from ..interception import NOT_TAKEN, offer
 from ..interception import active as interceptors
-from ..tensor import Tensor
-from .context import FunctionContext, OutputInfo, SavedValue
+from ..tensors import Tensor
+from ..types import DType
 from .edges import gradient_edge
+from .function_context import FunctionContext
 from .grad_mode import is_grad_enabled, no_grad
-from .intercept import to_tensor
+from .hook_calls import to_tensor
 from .node import Edges, Node
+from .saved_values import SavingNode
 
 _NEW_FORM = """write it with static methods and call apply:
     class {name}(Function):
@@ -50,11 +52,17 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: FunctionContext, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save what ``backward`` needs, when ``forward`` takes no context."""
+        """Save what ``backward`` needs, if ``forward`` takes no context.
+
+        Args:
+            ctx: the context.
+            inputs: the arguments of ``forward``.
+            output: what it returned.
+        """
 
     @staticmethod
     def backward(ctx: FunctionContext, *grad_outputs: Any) -> Any:
-        """The gradients of the arguments from those of the outputs."""
+        """Return the gradients of the arguments, given those of the outputs."""
         raise NotImplementedError("your Function must define the static method backward")
 
     @classmethod
@@ -85,10 +93,17 @@ class Function:
         return results if isinstance(output, tuple) else results[0]
 
 
-class FunctionNode(Node):
+class OutputInfo(NamedTuple):
+    """The shape and dtype of an output, for zero gradients."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class FunctionNode(SavingNode):
     """The node of a custom function."""
 
-    __slots__ = ("arguments", "ctx", "function", "outputs", "saved")
+    __slots__ = ("arguments", "ctx", "function", "outputs")
 
     tape: ClassVar[bool] = False
 
@@ -98,13 +113,12 @@ class FunctionNode(Node):
         super().__init__(edges, outputs)
         self.function = function
         self.ctx = ctx
-        # What a gradient must fit, for each argument of forward that is a tensor.
+        # For each argument of forward that is a tensor, the shape and dtype of its gradient.
         self.arguments = [(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
         self.outputs: list[OutputInfo | None] = []
-        self.saved: tuple[SavedValue | None, ...] | None = None
 
     def adopt_outputs(self, outputs: tuple[Any, ...], inputs: list[Tensor]) -> tuple[Any, ...]:
-        """Make ``outputs`` this node's, and take over what the context was told to save."""
+        """Make ``outputs`` this node's, and take the tensors to save from the context."""
         ctx, results = self.ctx, []
         for slot, output in enumerate(outputs):
             if not isinstance(output, Tensor):
@@ -119,7 +133,7 @@ class FunctionNode(Node):
     def apply(self, grads: tuple[Any, ...]) -> list[Any]:
         """Run the user's ``backward`` on arrays."""
         results = self._run([to_tensor(grad) for grad in grads])
-        # Copies, because yours may be a tensor that you keep, and it would come to rest in some .grad.
+        # Copies, because the user may keep these tensors, and their arrays would become some leaf's .grad.
         return [None if result is None else result._array.copy() for result in results]
 
     def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
@@ -152,27 +166,13 @@ class FunctionNode(Node):
                 raise AutogradError(f"{name}.backward returned a gradient for argument {place}, which is not a tensor")
         return checked
 
-    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
-        """Replace what ``save_for_backward`` was given."""
-        self.saved = self.saved and tuple(value and value.packed(packed) for value in self.saved)
-
-    def release(self) -> None:
-        """Forget what ``save_for_backward`` was given."""
-        if self.saved:
-            self.saved = None
-
     def name(self) -> str:
-        """The function's name, and ``Backward``."""
+        """Return the function's name with ``Backward`` after it."""
         return f"{self.function.__name__}Backward"
-
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What ``ctx.save_for_backward`` was given."""
-        return self.ctx.saved_tensors
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a ``backward`` that cannot be differentiated again: doing so is an error instead of a wrong result."""
+    """Decorate a ``backward`` that cannot be differentiated again: doing so is an error instead of a wrong result."""
 
     @functools.wraps(backward)
     def wrapper(ctx: FunctionContext, *grads: Any) -> Any:
@@ -188,7 +188,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class OnceDifferentiable(Node):
-    """Stands behind the gradients of a ``once_differentiable`` backward, and raises when a pass comes to it."""
+    """The node of gradients of a ``once_differentiable`` backward; it raises when a pass reaches it."""
 
     __slots__ = ("function",)
 
@@ -197,11 +197,11 @@ class OnceDifferentiable(Node):
         self.function = function
 
     def apply(self, grads: tuple[Any, ...]) -> list[Any]:
-        """Always raises."""
+        """Raise an error."""
         raise AutogradError(f"{self.function} is marked once_differentiable, so its gradient has no gradient")
 
     def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
-        """Always raises."""
+        """Raise an error."""
         return self.apply(grads)
 
 

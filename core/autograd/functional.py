@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutogradError
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .grad_mode import enable_grad
-from .passes import grad
+from .gradients import grad
 
 Function = Callable[..., Any]
 Inputs = Tensor | Sequence[Tensor]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import AutogradError
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .drawing import draw as draw
 from .edges import gradient_edge as gradient_edge
 from .hooks import RemovableHandle

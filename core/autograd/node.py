@@ -7,17 +7,11 @@ the graph has no reference cycle and dies with its last output.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..errors import AutogradError
 from .hooks import Hook, NodeHooks, RemovableHandle
-
-if TYPE_CHECKING:
-    from ..tensor import Tensor
-    from ..types import Array
 
 # The node that produced a tensor, and which of its outputs the tensor is (= which of its incoming gradients).
 Edge: TypeAlias = "tuple[Node, int]"
@@ -47,12 +41,23 @@ class Node:
         self._hooks: NodeHooks | None = None
         self._metadata: dict[Any, Any] | None = None
 
-    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """The gradients of the inputs, one for each edge, from those of the outputs (``num_inputs`` of them)."""
+    def apply(self, grads: tuple[Any, ...]) -> Sequence[Any]:
+        """Return the gradients of the inputs, given those of the outputs.
+
+        Args:
+            grads: ``num_inputs`` arrays, each of the shape of its output; ``None`` for no gradient.
+
+        Returns:
+            One array or ``None`` for each edge.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define apply(grads)")
 
-    def apply_graph(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-        """The same on tensors, recording a graph (``create_graph=True``); by default, an error that says it cannot."""
+    def apply_graph(self, grads: tuple[Any, ...]) -> Sequence[Any]:
+        """Return the same as ``apply``, computed on tensors and recorded (``create_graph=True``).
+
+        Raises:
+            AutogradError: the node does not define it.
+        """
         raise AutogradError(
             f"{self.name()} cannot be differentiated twice; call backward or grad without create_graph=True"
         )
@@ -60,10 +65,10 @@ class Node:
     def release(self) -> None:
         """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
 
-    def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
-        """Replace each saved entry by ``packed(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
+    def pack_saved(self, pack: Callable[[Any, int | None], Any]) -> None:
+        """Replace each saved entry by ``pack(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
 
-        ``slot`` says which result of this node the entry is, ``None`` that it is none.
+        ``slot`` is the number of the node's output that the entry is; ``None`` if it is not an output.
         """
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
@@ -111,38 +116,3 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
-
-
-class AccumulateGrad(Node):
-    """Where the gradient of a leaf arrives. The engine hands it to the task's sink; this node never computes."""
-
-    __slots__ = ("variable",)
-
-    num_inputs = 1
-    tape = True
-
-    def __init__(self, variable: Tensor) -> None:
-        self.next_edges = ()
-        self._hooks = None
-        self._metadata = None
-        self.variable = variable
-
-
-_accumulators = threading.RLock()
-
-
-def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The one ``AccumulateGrad`` of a leaf. The leaf knows it weakly: it lives as long as a graph leads to it."""
-    reference = leaf._accumulator
-    node = None if reference is None else reference()
-    if node is not None:
-        return node
-    fresh = AccumulateGrad(leaf)
-    fresh_reference = weakref.ref(fresh)
-    with _accumulators:  # another thread may be recording an operation on the same leaf
-        reference = leaf._accumulator
-        node = None if reference is None else reference()
-        if node is None:
-            leaf._accumulator = fresh_reference
-            node = fresh
-    return node

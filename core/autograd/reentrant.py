@@ -1,6 +1,6 @@
-"""Backward passes inside backward passes: each stands on the stack of the one before, and Python's stack has an end.
+"""Backward passes inside backward passes. Each adds about ten frames to Python's stack, which is limited.
 
-So from some depth on a pass runs in a thread of its own, whose stack is empty, while the one that it is inside of waits for it.
+From a certain depth on, a pass runs in a new thread with an empty stack, while the enclosing pass waits for it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import contextvars
 import threading
 from collections.abc import Callable
 
-# About ten Python frames lie between one pass and the next; Python allows a thread a thousand.
-DEEPEST = 40
+# Python allows a thread about a thousand frames.
+MAX_DEPTH = 40
 
 
 class _Depth(threading.local):
@@ -20,9 +20,9 @@ class _Depth(threading.local):
 _depth = _Depth()
 
 
-def on_some_stack(work: Callable[[], None]) -> None:
-    """``work()``, in this thread unless too many calls of it lie on the stack; its exceptions are raised here."""
-    if _depth.passes >= DEEPEST:
+def run_reentrant(work: Callable[[], None]) -> None:
+    """Call ``work()``, in a new thread if too many calls are on this one's stack; its exceptions are raised here."""
+    if _depth.passes >= MAX_DEPTH:
         _on_new_stack(work)
         return
     _depth.passes += 1
@@ -37,7 +37,7 @@ def _on_new_stack(work: Callable[[], None]) -> None:
 
     def run() -> None:
         try:
-            context.run(on_some_stack, work)
+            context.run(run_reentrant, work)
         except BaseException as error:
             errors.append(error)
 

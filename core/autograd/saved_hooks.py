@@ -14,10 +14,10 @@ from typing import Any
 
 from ..errors import AutogradError
 from ..interception import Watcher
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .edges import gradient_edge
 from .node import Node
-from .packed import PACKED, Pack, Packed, Unpack, placed
+from .packed import PACKED, Pack, Packed, Unpack, alias_at
 
 # The hooks in force, innermost last, and why there may be none.
 _hooks: ContextVar[tuple[saved_tensors_hooks, ...]] = ContextVar("telegrad_saved_tensors_hooks", default=())
@@ -74,7 +74,7 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
             return entry  # not needed, a plain number, or done
         array, tensor, *_ = entry
         edge = None if tensor is None or slot is not None else gradient_edge(tensor)
-        given = Tensor(array) if tensor is None or tensor._array is not array else placed(tensor, None)
+        given = Tensor(array) if tensor is None or tensor._array is not array else alias_at(tensor, None)
         return (Packed(given, edge, slot, self.pack_hook, self.unpack_hook), None, PACKED, 0)
 
 

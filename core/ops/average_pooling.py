@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from ..types import Array
 from .elementwise.basic import abs as absolute
 from .elementwise.basic import pow, relu, sign

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .convolving import convolve, convolve_input, convolve_weight
 from .shape.reshaping import squeeze
 from .sliding import Ints, Sliding, per_dim

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from ..types import Array
 from . import resampling
 from .average_pooling import avg_pool1d, avg_pool2d, avg_pool3d

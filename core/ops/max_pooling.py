@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .shape.reshaping import squeeze
 from .sliding import Ints
 from .sliding_arguments import batched, pool_sliding

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ..dtypes import bfloat16 as bfloat16_type
 from ..random import Generator
-from ..tensor import Tensor
-from ..types import Operand
+from ..tensors import Operand, Tensor
 from .create.filling import fill_
 from .elementwise import conversion
 from .index import masking

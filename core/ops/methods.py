@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .elementwise import arithmetic, basic, bitwise
 from .families import FAMILIES
 from .index import indexing

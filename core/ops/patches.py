@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .shape.reshaping import reshape, squeeze, unsqueeze
 from .sliding import Ints, Sliding, gathered, per_dim, spread
 from .sliding_arguments import batched, slide

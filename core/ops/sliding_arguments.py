@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .shape.reshaping import unsqueeze
 from .sliding import Ints, Sliding, at_least, per_dim
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .convolution import check_convolution, convolved_input
 from .shape.reshaping import squeeze
 from .sliding import Ints, Sliding, at_least, per_dim

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..operation import operation
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .shape.reshaping import reshape
 from .sliding import Ints, per_dim
 from .sliding_arguments import batched

@@ -42,7 +42,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy.typing as npt
 
-from .types import Array, Dims, DType, Operand, Scalar
+from .tensors import Operand
+from .types import Array, Dims, DType, Scalar
 
 if TYPE_CHECKING:
 '''

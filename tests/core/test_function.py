@@ -313,5 +313,5 @@ def test_once_differentiable():
     assert gradient.item() == 6
     with pytest.raises(AutogradError, match="marked once_differentiable"):
         gradient.backward()
-    with pytest.raises(TypeError, match="keeps tensors, not float"):
+    with pytest.raises(TypeError, match="saves tensors, not float"):
         tg.autograd.FunctionContext().save_for_backward(1.0)

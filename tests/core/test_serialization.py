@@ -13,8 +13,8 @@ from safetensors.numpy import load_file, save_file
 from telegrad import nn, optim
 from telegrad.core import Tensor, randn, tensor, zeros
 from telegrad.core.errors import TelegradError
-from telegrad.core.safetensors_file import write_tensors
 from telegrad.core.serialization import CheckpointError, load, save
+from telegrad.core.serialization.safetensors_file import write_tensors
 
 
 @pytest.fixture

@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
-from telegrad.core import sharing
 from telegrad.core.errors import AutogradError
-from telegrad.core.sharing_transit import SharedMemoryError, transit
+from telegrad.core.shared_memory import SharedMemoryError
+from telegrad.core.shared_memory.registry import known_segment
+from telegrad.core.shared_memory.transit import transit
+from telegrad.core.tensors.sharing import reduce_tensor
 
 # Tests fork, whatever threads other tests have left in this process.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -142,8 +144,8 @@ def test_ordinary_copies_are_not_shared():
 
 def test_import_does_not_load_what_only_sharing_needs():
     script = (
-        "import sys, telegrad.core; assert 'telegrad.core.sharing_transit' not in sys.modules, 'loaded';"
-        "telegrad.core.Tensor([1.0]).share_memory_(); assert 'telegrad.core.sharing_transit' in sys.modules"
+        "import sys, telegrad.core; assert 'multiprocessing.reduction' not in sys.modules, 'loaded';"
+        "telegrad.core.Tensor([1.0]).share_memory_(); assert 'multiprocessing.reduction' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=LIMIT)
 
@@ -174,7 +176,7 @@ def test_a_class_that_was_defined_later(programs):
 
     late = Later(tensor.numpy()).share_memory_()
     assert late.is_shared() and ForkingPickler.loads(ForkingPickler.dumps(tensor)).is_shared()
-    assert ForkingPickler._extra_reducers[Later] is sharing.reduce_tensor
+    assert ForkingPickler._extra_reducers[Later] is reduce_tensor
 
 
 def test_sending_from_many_threads(programs):
@@ -271,7 +273,7 @@ def test_segments_vanish_with_a_killed_holder(context, start, programs):
     identity = tensor._array.base.identity
     del tensor
     gc.collect()
-    assert sharing.known_segment(identity) is None
+    assert known_segment(identity) is None
     with open("/proc/self/maps") as maps:
         assert "memfd:telegrad" not in maps.read()
 

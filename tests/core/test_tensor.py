@@ -13,7 +13,7 @@ from telegrad.core.errors import AutogradError
 from telegrad.core.ops import write_signatures
 from telegrad.core.ops.families import FAMILIES
 from telegrad.core.ops.table.nodes import ARRAYS, TENSORS
-from telegrad.core.tensor import Tensor
+from telegrad.core.tensors import Tensor
 
 
 @pytest.mark.parametrize(

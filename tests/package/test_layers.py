@@ -40,7 +40,7 @@ PUBLIC_MODULES = {
     "core.linalg",
     "core.profiler",
     "core.extend",
-    "core.segments",
+    "core.shared_memory",
     "core.sparse",
     "core.worker_reports",
     "rpc.extend",
@@ -261,10 +261,10 @@ def test_what_the_rules_allow(source, file, text):
         ("launcher/cli.py", "from ..examples import demo", "launcher/ imports from examples/"),
         ("rpc/agent.py", "from .. import __version__", "rpc/ imports from the package's root"),
         ("rpc/agent.py", "import telegrad", "rpc/ imports from the package's root"),
-        ("rpc/agent.py", "from ..core.tensor import Tensor", "core.tensor is private to core/"),
+        ("rpc/agent.py", "from ..core.tensors import Tensor", "core.tensors is private to core/"),
         ("rpc/agent.py", "from ..core.autograd import node", "core.autograd is private to core/"),
-        ("examples/demo.py", "from telegrad.core.printing import describe", "core.printing is private to core/"),
-        ("examples/demo.py", "import telegrad.core.printing", "core.printing is private to core/"),
+        ("examples/demo.py", "from telegrad.core.tensors import describe", "core.tensors is private to core/"),
+        ("examples/demo.py", "import telegrad.core.tensors", "core.tensors is private to core/"),
     ],
 )
 def test_what_the_rules_forbid(source, file, text, why):

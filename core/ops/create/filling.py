@@ -10,8 +10,8 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...creation import as_tensor
 from ...dtypes import finfo, is_inexact
 from ...random import Generator, default_generator
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..elementwise import conversion
 from ..index.indexing import setitem
 from ..random.sampling import floats

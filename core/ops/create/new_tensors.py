@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ... import creation, filled_tensors
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Scalar
 
 __all__: list[str] = []

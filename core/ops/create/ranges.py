@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...creation import finish, made
 from ...dtypes import complex_type, get_default_dtype
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Scalar
 
 __all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]

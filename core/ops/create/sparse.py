@@ -13,12 +13,12 @@ from ...devices import check_device
 from ...dtypes import get_default_dtype
 from ...operation import operation
 from ...shapes import to_shape
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..index.indexing import getitem
 
 if TYPE_CHECKING:
-    from ...sparse_tensor import SparseTensor
+    from ...sparse import SparseTensor
 
 __all__ = ["sparse_coo", "sparse_coo_tensor", "strided"]
 # What of these are methods of tensors too.
@@ -55,7 +55,7 @@ def sparse_coo_tensor(
         ValueError: shapes do not fit, or a place is outside ``size``.
         TypeError: indices are not integers.
     """
-    from ...sparse_tensor import SparseTensor
+    from ...sparse import SparseTensor
 
     check_device(device)
     if values is None:
@@ -115,7 +115,7 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     Raises:
         ValueError: there are not that many dimensions.
     """
-    from ...sparse_tensor import SparseTensor
+    from ...sparse import SparseTensor
 
     array = input._array
     count = array.ndim if sparse_dim is None else sparse_dim

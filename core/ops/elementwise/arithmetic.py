@@ -9,8 +9,8 @@ import numpy as np
 from ...creation import as_tensor
 from ...dtypes import finfo, is_inexact
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand, Scalar
+from ...tensors import Operand, Tensor
+from ...types import Array, Scalar
 from ..table.array_functions import signs
 from ..table.broadcasting import integers_divide, record_fitted
 from ..table.factories import binary, comparison, flat, real_only

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...dtypes import result_type
 from ...operation import operation
-from ...tensor import Tensor
-from ...types import Array, Operand, Scalar
+from ...tensors import Operand, Tensor
+from ...types import Array, Scalar
 from ..table.array_functions import sigmoid as logistic
 from ..table.array_functions import signs
 from ..table.broadcasting import integers_divide

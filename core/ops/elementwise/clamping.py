@@ -11,8 +11,8 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...creation import as_tensor
 from ...dtypes import converted, result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..table.broadcasting import record_fitted
 from ..table.in_place import inplace
 from ..table.nodes import Row, keep, record

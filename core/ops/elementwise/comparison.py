@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import coerce, test
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dtypes import complex_type, real_type, to_float
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.broadcasting import record_fitted
 from ..table.nodes import Row, keep, keep_result, record, records

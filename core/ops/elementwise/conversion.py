@@ -25,7 +25,7 @@ from ...dtypes import (
     uint8,
 )
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..table.nodes import Row, record, records
 
 __all__ = [

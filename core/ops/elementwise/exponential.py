@@ -10,8 +10,8 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import complex128, float64, to_float
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..table.factories import binary, exact, real_only, unary
 from ..table.in_place import inplace
 from ..table.nodes import Row, keep, record

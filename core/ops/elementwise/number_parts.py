@@ -9,8 +9,7 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Operand
+from ...tensors import Operand, Tensor
 from ..table.factories import binary, comparison
 from ..table.in_place import inplace
 from ..table.nodes import Row, record

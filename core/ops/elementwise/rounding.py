@@ -8,7 +8,7 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import exact, flat
 from ..table.in_place import inplace

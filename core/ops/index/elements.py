@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.in_place_history import changed, check_writable
 from ..table.linear_map import LinearMap

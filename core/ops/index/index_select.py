@@ -8,8 +8,8 @@ import numpy as np
 
 from ...creation import number_as
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..table.dims import one_dim
 from .elements import FULL, GET, accumulate, overwrite
 from .indexing import part

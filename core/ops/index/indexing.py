@@ -10,8 +10,8 @@ import numpy as np
 from ...creation import number_as
 from ...interception import active
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import reshape
 from ..table.views import view_of

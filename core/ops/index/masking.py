@@ -9,8 +9,8 @@ import numpy as np
 from ...creation import as_tensor
 from ...dtypes import result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..shape.reshaping import reshape
 from ..table.in_place import inplace
 from ..table.nodes import Row, record, records

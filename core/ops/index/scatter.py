@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand, Scalar
+from ...tensors import Operand, Tensor
+from ...types import Array, Scalar
 from ..table.dims import one_dim
 from ..table.in_place import inplace
 from .array_elements import Flat, along

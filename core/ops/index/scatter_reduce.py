@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
 from .array_elements import Flat, add_at, apply_at, read_at, without, write_at

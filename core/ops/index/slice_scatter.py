@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..table.dims import one_dim
 from ..table.in_place import inplace
 from .array_elements import FULL, Flat, linear_places

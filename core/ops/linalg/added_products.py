@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dtypes import result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Scalar
 from ..table.array_functions import matmul as product
 from ..table.in_place import inplace

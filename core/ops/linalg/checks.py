@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TelegradError
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 
 

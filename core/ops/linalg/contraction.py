@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.array_functions import matmul as product
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records

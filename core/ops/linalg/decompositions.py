@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import AutogradError
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import Row, keep_result, record, records
 from ..table.several import record_several

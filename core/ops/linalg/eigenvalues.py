@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import records
 from ..table.several import record_several

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtypes import promote_types
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..elementwise.conversion import to
 from ..shape.diagonal import diagonal
 from ..shape.reshaping import reshape

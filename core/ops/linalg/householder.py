@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import AutogradError
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..shape.diagonal import diag_embed, tril, triu
 from ..table.nodes import records
 from ..table.several import record_several

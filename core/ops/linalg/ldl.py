@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import AutogradError
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import records
 from ..table.several import record_several

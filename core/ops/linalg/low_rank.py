@@ -6,7 +6,7 @@ N. Halko, P.-G. Martinsson and J. A. Tropp, "Finding structure with randomness" 
 from __future__ import annotations
 
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..random.sampling import randn
 from ..reduce.reductions import mean
 from ..shape.transposing import adjoint

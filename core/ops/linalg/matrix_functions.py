@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..shape.reshaping import unsqueeze
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records

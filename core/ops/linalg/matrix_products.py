@@ -11,7 +11,7 @@ from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import conj
 from ..shape.reshaping import reshape

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Dims
 from ..elementwise import basic
 from ..elementwise.conversion import to

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import unsqueeze

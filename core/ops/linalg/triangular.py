@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..shape.diagonal import lower as lower_part
 from ..shape.diagonal import upper as upper_part

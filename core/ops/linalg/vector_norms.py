@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
 from ..reduce.array_reductions import add_reduce, maximum_reduce, minimum_reduce

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..elementwise.conversion import to
 from ..index.elements import FULL, GET

@@ -14,7 +14,7 @@ from ...dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from ...operation import operation
 from ...random import Generator, default_generator
 from ...shapes import to_shape
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 
 __all__ = [

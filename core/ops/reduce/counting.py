@@ -10,8 +10,8 @@ import numpy as np
 
 from ...dtypes import result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
-from ...types import Array, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array
 from ..table.dims import one_dim
 from .extremes import ordered
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...creation import as_tensor
 from ...dtypes import to_float
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise import basic, bitwise
 from ..elementwise.conversion import clone, to

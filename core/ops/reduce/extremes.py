@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
 from ..elementwise.conversion import clone

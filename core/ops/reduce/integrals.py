@@ -10,7 +10,7 @@ import numpy as np
 from ...creation import as_tensor
 from ...dtypes import is_inexact
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Scalar
 from ..shape.joining import cat
 from ..shape.splitting import narrow

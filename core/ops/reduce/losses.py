@@ -9,7 +9,7 @@ import numpy as np
 
 from ...dtypes import is_floating
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.basic import abs as absolute
 from ..elementwise.basic import mul

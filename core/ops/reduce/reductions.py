@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
 from ..elementwise.conversion import to

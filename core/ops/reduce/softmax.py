@@ -11,7 +11,7 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import get_default_dtype, is_inexact, to_float
 from ...operation import delivered, operation
 from ...random import Generator, default_generator
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
 from ..table.dims import all_dims, kept_shape, one_dim

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...creation import as_tensor
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
 from ..elementwise.clamping import clamp

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to
 from ..table.dims import one_dim

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...operation import operation
 from ...shapes import listed
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import Row
 from ..table.views import view_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...operation import operation
 from ...shapes import listed
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..index.array_elements import FULL
 from ..table.dims import all_dims, one_dim

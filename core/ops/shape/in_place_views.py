@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import GradMode, is_grad_enabled
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..table.dims import one_dim
 from ..table.in_place_history import check_writable
 from ..table.nodes import Row

@@ -12,7 +12,7 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges
 from ...dtypes import get_default_dtype, result_type
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, DType
 from ..table.dims import one_dim
 from ..table.nodes import Row, record, records

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...operation import operation
 from ...shapes import listed
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..index.elements import FULL, GET
 from ..table.dims import one_dim

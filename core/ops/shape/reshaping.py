@@ -9,7 +9,7 @@ import numpy as np
 
 from ...operation import operation
 from ...shapes import to_shape
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import clone
 from ..table.dims import one_dim

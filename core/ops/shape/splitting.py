@@ -15,7 +15,7 @@ import numpy as np
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Edge, Node
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..index.elements import FULL, PART
 from ..index.indexing import part
 from ..table.dims import one_dim

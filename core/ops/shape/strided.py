@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided as _strided
 
 from ...errors import AutogradError
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...operation import operation
 from ...shapes import listed
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..table.dims import one_dim
 from ..table.nodes import Row

@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import to_float
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ..table.factories import unary
 from ..table.in_place import inplace
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record

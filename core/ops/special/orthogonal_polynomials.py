@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentValueError
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import Binary, binary, flat
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records

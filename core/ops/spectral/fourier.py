@@ -19,7 +19,7 @@ import numpy as np
 
 from ...dtypes import to_float
 from ...operation import delivered, operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import conj
 from ..shape.flipping import roll

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...creation import finish
 from ...dtypes import get_default_dtype
 from ...operation import operation
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
-from ...tensor import Tensor
+from ...tensors import Tensor
 from .nodes import BroadcastNode, Row, Saved
 
 

@@ -17,8 +17,8 @@ from ...autograd.node import Edges
 from ...dtypes import get_default_dtype, is_inexact, result_type, to_float
 from ...interception import NOT_TAKEN, active, offer
 from ...operation import FAILURES, OPERATIONS, delivered, explained
-from ...tensor import Tensor
-from ...types import Array, Counter, DType, Operand
+from ...tensors import Operand, Tensor
+from ...types import Array, Counter, DType
 from .nodes import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
 
 

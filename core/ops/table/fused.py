@@ -15,7 +15,7 @@ import numpy as np
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import GradMode
 from ...autograd.node import Node
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from ..shape.reshaping import view_as
 from .nodes import Saved, freed, keep, modified, saved_tensor
@@ -76,7 +76,7 @@ class FusedNode(Node):
         return self._replayed(grads, create_graph=True)
 
     def _replayed(self, grads: Sequence[Tensor | None], create_graph: bool) -> Sequence[Tensor | None]:
-        from ...autograd.passes import grad as gradients
+        from ...autograd.gradients import grad as gradients
 
         if self.saved is None:
             raise freed(self.name())

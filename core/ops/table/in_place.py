@@ -10,7 +10,7 @@ from ...dtypes import can_cast
 from ...errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ...interception import NOT_TAKEN, active, offer
 from ...operation import FAILURES, explained
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import DType
 from ..elementwise.conversion import to
 from .factories import PACKAGE, named

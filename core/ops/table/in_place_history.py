@@ -14,7 +14,7 @@ from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edge
 from ...errors import AutogradError
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, DType
 from .linear_map import LinearMap
 from .nodes import ARRAYS, OpNode, Row

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from .nodes import ARRAYS, Row, record, records
 from .views import view_of

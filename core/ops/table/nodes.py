@@ -17,7 +17,7 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges, Node
 from ...autograd.packed import PACKED
 from ...errors import AutogradError
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array, Counter, DType
 
 Rule: TypeAlias = Callable[..., Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...tensor import Tensor
+from ...tensors import Tensor
 
 
 class ValuesIndices(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Node
-from ...tensor import Tensor
+from ...tensors import Tensor
 from .nodes import ARRAYS, TENSORS, Saved, freed, keep_result, saved_tensor
 
 # rule(xp, gradients, *results, *params): the gradient of the one input.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dtypes import complex_type
 from ...filled_tensors import zeros_like
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import DType
 from ..convolution import convolved, convolved_input, convolved_weight
 from ..elementwise import arithmetic, basic, complex_numbers, rounding, trigonometric

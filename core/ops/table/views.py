@@ -10,7 +10,7 @@ from typing import Any
 
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
-from ...tensor import Tensor
+from ...tensors import Tensor
 from ...types import Array
 from .nodes import OpNode, Row
 

@@ -1,4 +1,4 @@
-"""The operations that have a sparse form, made of ordinary ones on the elements: gradients flow to these."""
+"""The sparse forms of operations, made of ordinary operations on the elements, to which the gradients flow."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .errors import AutogradError
-from .ops.shape.joining import cat
-from .ops.table.nodes import TENSORS
-from .sparse_tensor import SparseTensor
-from .tensor import Tensor
+from ..errors import AutogradError
+from ..ops.shape.joining import cat
+from ..ops.table.nodes import TENSORS
+from ..tensors import Tensor
+from .tensor import FORMS, SparseTensor
 
 Number = (bool, int, float, complex, np.generic)
 
@@ -200,11 +200,5 @@ def _no_out(name: str, out: Any) -> None:
         raise TypeError(f"{name}() of sparse tensors has no out=")
 
 
-# By the names of the operations that they stand in for.
-FORMS: dict[str, Any] = {
-    **{form.__name__: form for form in (add, sub, mul, div, neg, t, matmul, sum, to)},
-    **{form.__name__: form for form in (add_, sub_, mul_, div_)},
-    "mm": matmul,
-    "mv": matmul,
-    "clone": SparseTensor.clone,
-}
+FORMS.update({form.__name__: form for form in (add, sub, mul, div, neg, t, matmul, sum, to, add_, sub_, mul_, div_)})
+FORMS.update(mm=matmul, mv=matmul, clone=SparseTensor.clone)

@@ -1,4 +1,4 @@
-"""``Tensor``: a NumPy array, what autograd must know about it, and nothing else.
+"""``Tensor``: a NumPy array, and what autograd must know about it.
 
 The operations are functions in ``ops/``; ``ops/methods.py`` hangs them on this class (so ``a + b`` is one Python call)
 and ``signatures.py`` declares them for type checkers.
@@ -6,78 +6,46 @@ and ``signatures.py`` declares them for type checkers.
 
 from __future__ import annotations
 
-import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..autograd.hooks import Hook, NodeHooks, RemovableHandle
+from ..autograd.leaf_gradient import BorrowedGradient, grad_lock
+from ..autograd.node import Edge, Node
+from ..dtypes import get_default_dtype, is_inexact
+from ..errors import AutogradError
+from ..interception import NOT_TAKEN, PlainTensors, offer, plain, takes_over
+from ..interception import active as interceptors
+from ..types import Array
 from .array_queries import ArrayQueries
-from .autograd.hooks import Hook, NodeHooks, RemovableHandle
-from .autograd.node import AccumulateGrad, Edge, Node
-from .copying import Copies
-from .dtypes import get_default_dtype, is_inexact
-from .errors import AutogradError
-from .interception import NOT_TAKEN, PlainTensors, offer, plain, takes_over
-from .interception import active as interceptors
+from .copying import Copyable
 from .printing import describe
-from .types import Array, Counter
+from .sharing import Shareable
 
 if TYPE_CHECKING:
-    from .signatures import TensorMethods
+    from ..signatures import TensorMethods
 else:
     TensorMethods = object
 
 
-# Held while a leaf's gradient is replaced or added to in place: passes in several threads may reach the same leaf. No tensor
-# operation runs under it. Reentrant, because even NumPy may let a finalizer run, and that a backward pass of its own.
-grad_lock = threading.RLock()
+T = TypeVar("T", bound="Tensor")
 
 
-class Lent:
-    """A leaf's first gradient: an array that others may hold too, until somebody looks at ``.grad``."""
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def own(self) -> Array:
-        """The array if nobody else holds it, or memory that it is a view of; else a copy."""
-        # Two references: this object's, and the argument of getrefcount.
-        alone = sys.getrefcount(self._array) == 2 and self._array.base is None and self._array.flags.c_contiguous
-        return self._array if alone else self._array.copy()
-
-
-class Tensor(ArrayQueries, Copies, TensorMethods):
+class Tensor(ArrayQueries, Copyable, Shareable, TensorMethods):
     """An n-dimensional array that can record how it was computed (``torch.Tensor``).
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
-    nested sequences of numbers, which become the default dtype. ``Tensor(2, 3)`` is ``empty(2, 3)``, as of old.
+    nested sequences of numbers, which become the default dtype. ``Tensor(2, 3)`` is ``empty(2, 3)``, as in PyTorch.
     """
 
-    # _edge        the node that produced this tensor, and which output of it; None for a leaf
-    # _counter     version counter, shared by all tensors over the same memory
-    # _view        for views made while recording: (parent, row, arguments, rule's arguments), to record them anew
-    # _views       weak references to the views made so
-    # _accumulator weak reference to the leaf's AccumulateGrad
-    # _hooks       hooks of a leaf; those of other tensors are on their node
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_accumulator",
-        "_array",
-        "_counter",
-        "_edge",
-        "_grad",
-        "_hooks",
-        "_requires_grad",
-        "_view",
-        "_views",
-    )
+    __slots__ = ()
+
+    # autograd/gradients.py, which is above this module, sets it.
+    _backward: ClassVar[Callable[..., None]]
 
     # Whether the class overrides __tensor_function__.
     _takes_over = False
@@ -90,23 +58,39 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
             if type(array) is int:
                 array, requires_grad, edge = _of_size(array, requires_grad, edge, *sizes), False, None
             array = _as_array(array)
-        self._array: Array = array
+        self._array = array
         self._requires_grad = requires_grad
         self._edge = edge
-        self._counter: Counter = [0]
-        self._view: tuple[Any, ...] | None = None
-        self._views: list[weakref.ref[Tensor]] | None = None
-        self._grad: Tensor | Lent | None = None
-        self._accumulator: weakref.ref[AccumulateGrad] | None = None
-        self._hooks: NodeHooks | None = None
+        self._counter = [0]
+        self._view = None
+        self._views = None
+        self._grad = None
+        self._accumulator = None
+        self._hooks = None
+
+    @classmethod
+    def _leaf(cls: type[T], array: Array, requires_grad: bool) -> T:
+        result = cls.__new__(cls)
+        Tensor.__init__(result, array, requires_grad)
+        return result
 
     @classmethod
     def __tensor_function__(
         cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Called instead of ``func(*args, **kwargs)`` for each operation on a tensor of a class that overrides this.
+        """Run an operation on the arrays, and give the results the class ``cls``.
 
-        This one, for ``super()``, runs the operation on the arrays and gives the results the class ``cls``.
+        It is called instead of ``func(*args, **kwargs)`` for each operation on a tensor of a class that overrides it;
+        overrides call this one through ``super()``.
+
+        Args:
+            func: the operation.
+            types: the classes among the arguments that override this method, subclasses first.
+            args: the operation's positional arguments.
+            kwargs: its keyword arguments.
+
+        Returns:
+            The operation's result, or ``NotImplemented`` to let the next class decide.
         """
         with PlainTensors():
             result = func(*args, **kwargs)
@@ -133,7 +117,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         """Set ``requires_grad`` in place.
 
         Raises:
-            AutogradError: the tensor is a result of a recorded operation, or does not hold floating-point numbers.
+            AutogradError: the tensor is the result of a recorded operation, or does not hold floating-point numbers.
         """
         if requires_grad and not is_inexact(self._array.dtype):
             raise AutogradError(f"only floating-point tensors can require grad, and this one is {self._array.dtype}")
@@ -151,7 +135,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
 
     @property
     def output_nr(self) -> int:
-        """Which output of ``grad_fn`` it is."""
+        """The number of this output of ``grad_fn``."""
         return 0 if self._edge is None else self._edge[1]
 
     @property
@@ -166,18 +150,18 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         Warns:
             UserWarning: this is the result of an operation and does not retain its gradient, so it has none.
         """
-        while isinstance(lent := self._grad, Lent):
-            own = Tensor(lent.own())
+        while isinstance(borrowed := self._grad, BorrowedGradient):
+            owned = Tensor(borrowed.to_owned())
             with grad_lock:
-                if self._grad is lent:  # else another thread, or a finalizer that ran a pass, was faster
-                    self._grad = own
+                if self._grad is borrowed:  # else another thread, or a finalizer that ran a pass, was faster
+                    self._grad = owned
         if self._grad is None and self._edge is not None and not self.retains_grad:
             warnings.warn(
                 "you read .grad of a tensor that is not a leaf: a backward pass does not fill it; call retain_grad() on it "
                 "before, or read the .grad of the leaf that you meant",
                 stacklevel=2,
             )
-        return self._grad  # type: ignore[return-value]
+        return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -208,34 +192,45 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         create_graph: bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
-        """Add the gradients of this tensor to the ``.grad`` of the leaves below it; see ``autograd.backward``."""
-        from .autograd.passes import backward
+        """Add the gradients of this tensor to the ``.grad`` of the leaves below it (``autograd.backward``).
 
-        backward(self, gradient, retain_graph, create_graph, inputs)
+        Args:
+            gradient: the gradient of this tensor, of its shape; 1 by default, for a tensor of one element.
+            retain_graph: keep what the graph saved, to go over it again; by default as ``create_graph``.
+            create_graph: record the pass, so that the gradients can be differentiated.
+            inputs: the only leaves to add to; all by default.
+
+        Raises:
+            AutogradError: the tensor requires no grad, needs a gradient, or the graph was freed or modified in place.
+        """
+        self._backward(gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
-        """The same memory and version counter, outside the graph."""
+        """Return a tensor over the same memory and version counter, outside the graph."""
         if interceptors and (taken := offer(Tensor.detach, (self,), {})) is not NOT_TAKEN:
             return taken
         result = Tensor(self._array)
         result._counter = self._counter
         return result
 
-    def as_subclass(self, cls: type[Tensor]) -> Tensor:
-        """A leaf over the same memory, of class ``cls``, made without that class's own ``__init__``.
+    def as_subclass(self, cls: type[T]) -> T:
+        """Return a leaf over the same memory, of class ``cls``, made without that class's own ``__init__``.
 
         Raises:
             AutogradError: this tensor is the result of a recorded operation.
         """
         if self._edge is not None:
             raise AutogradError(f"the result of a recorded operation cannot be a {cls.__name__}; use detach() first")
-        result = cls.__new__(cls)
-        Tensor.__init__(result, self._array, self._requires_grad)
+        result = cls._leaf(self._array, self._requires_grad)
         result._counter = self._counter
         return result
 
     def detach_(self) -> Tensor:
-        """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
+        """Take this tensor out of its graph: it becomes a leaf that requires no grad.
+
+        Raises:
+            AutogradError: the tensor is a view.
+        """
         if self._view is not None and self._view[1] is not None:
             raise AutogradError("a view cannot be detached in place; use detach()")
         self._edge, self._requires_grad = None, False
@@ -253,16 +248,16 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         self._replace(value._array)
 
     def _replace(self, array: Array) -> None:
-        # Graphs that saved the former array keep it and its counter: they neither see this nor complain.
+        # Graphs that saved the former array keep it and its counter, and stay valid.
         self._array = array
         self._counter = [0]
         self._view = None
 
     def retain_grad(self) -> None:
-        """Let ``.grad`` of this non-leaf tensor keep its gradient.
+        """Let backward passes store the gradient of this non-leaf tensor in ``.grad``.
 
         Raises:
-            AutogradError: it requires no grad.
+            AutogradError: the tensor requires no grad.
         """
         if not self._requires_grad:
             raise AutogradError("this tensor does not require grad, so it will have no gradient to retain")
@@ -295,7 +290,7 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         """Call ``hook(self)`` after a gradient was added to this leaf's ``.grad``.
 
         Raises:
-            AutogradError: not a leaf that requires grad.
+            AutogradError: the tensor is not a leaf that requires grad.
         """
         if not self._requires_grad or self._edge is not None:
             raise AutogradError("only a leaf that requires grad accumulates gradients; use register_hook here")
@@ -309,10 +304,10 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
     # -- the array
 
     def numpy(self, *, force: bool = False) -> Array:
-        """The array itself, without a copy.
+        """Return the array itself, without a copy.
 
         Raises:
-            AutogradError: the tensor requires grad; ``force=True`` gives the array all the same.
+            AutogradError: the tensor requires grad, and ``force`` is false.
         """
         if self._requires_grad and not force:
             raise AutogradError("this tensor requires grad; use tensor.detach().numpy()")
@@ -338,13 +333,19 @@ class Tensor(ArrayQueries, Copies, TensorMethods):
         return id(self)
 
     def __repr__(self) -> str:
-        return describe(self)
+        history = "requires_grad=True" if self._requires_grad else ""
+        if self._edge is not None:
+            history = f"grad_fn=<{self._edge[0].name()}>"
+        return describe(type(self).__name__, self._array, history)
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self._array.ndim else format(repr(self), spec)
 
 
 plain.add(Tensor)
+
+# What most operations take beside a tensor.
+Operand: TypeAlias = Tensor | Array | bool | int | float | complex
 
 
 def _of_size(first: int, second: Any, third: Any, *others: Any) -> Array:
@@ -365,8 +366,8 @@ def _as_array(data: Any) -> Array:
 
 
 def _reclassed(result: Any, cls: type[Tensor], given: tuple[Any, ...]) -> Any:
-    # The object stays itself, with its history: only its class changes, which the layout of Tensor allows. What the
-    # operation was given (an in-place one returns it, or out=) stays what it is.
+    # The object keeps its identity and history: only its class changes, which the layout of Tensor allows. An argument that
+    # the operation returns (in place, or out=) keeps its class.
     if type(result) is Tensor and not any(result is argument for argument in given):
         result.__class__ = cls
     elif isinstance(result, (tuple, list)):

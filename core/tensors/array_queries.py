@@ -1,22 +1,21 @@
-"""What a tensor answers about its array: sizes, strides, elements, conversions to Python values."""
+"""Properties of a tensor's array: sizes, strides, elements, and conversions to Python values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .devices import CPU
-from .devices import device as Device
-from .dtypes import is_floating
-from .sharing import address, storage
-from .types import Array, DType
+from ..array_memory import address, storage
+from ..devices import CPU
+from ..devices import device as Device
+from ..dtypes import is_floating
+from ..types import DType
+from .state import TensorState
 
 
-class ArrayQueries:
-    """The part of ``Tensor`` that has nothing to do with autograd."""
+class ArrayQueries(TensorState):
+    """The part of ``Tensor`` that is about its array and not about autograd."""
 
     __slots__ = ()
-
-    _array: Array
 
     # Of all tensors but ``SparseTensor``.
     is_sparse: bool = False
@@ -34,27 +33,27 @@ class ArrayQueries:
 
     @property
     def device(self) -> Device:
-        """Where it lives: always ``device("cpu")``."""
+        """The device: always ``device("cpu")``."""
         return CPU
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it lives on the CPU: always."""
+        """Whether it is on the CPU: always true."""
         return True
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it lives on a GPU: never."""
+        """Whether it is on a GPU: always false."""
         return False
 
     @property
     def names(self) -> tuple[None, ...]:
-        """The names of the dimensions, which have none."""
+        """The names of the dimensions: ``None`` for each."""
         return (None,) * self._array.ndim
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return self._array.ndim
 
     @property
@@ -68,78 +67,86 @@ class ArrayQueries:
         return self._array.nbytes
 
     def item(self) -> Any:
-        """The only element, as a Python number.
+        """Return the only element as a Python number.
 
         Raises:
-            ValueError: there is not exactly one.
+            ValueError: the tensor does not have exactly one element.
         """
         if self._array.size != 1:
             raise ValueError(f"item() needs a tensor of one element, and this one has shape {self._array.shape}")
         return self._array.item()
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers."""
         return self._array.tolist()
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one dimension."""
+        """Return the shape, or the length of dimension ``dim``.
+
+        Raises:
+            IndexError: there is no such dimension.
+        """
         return self._array.shape if dim is None else self._at(self._array.shape, dim)
 
     def dim(self) -> int:
-        """How many dimensions it has."""
+        """Return the number of dimensions."""
         return self._array.ndim
 
     def numel(self) -> int:
-        """How many elements it has."""
+        """Return the number of elements."""
         return self._array.size
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Return the number of bytes of one element."""
         return self._array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours of each dimension, in elements."""
+        """Return the steps between neighbours along each dimension (or along ``dim``), in elements.
+
+        Raises:
+            IndexError: there is no such dimension.
+        """
         steps = tuple(step // self._array.itemsize for step in self._array.strides)
         return steps if dim is None else self._at(steps, dim)
 
-    def _at(self, of_each: tuple[int, ...], dim: int) -> int:
+    def _at(self, values: tuple[int, ...], dim: int) -> int:
         try:
-            return of_each[dim]
+            return values[dim]
         except IndexError:
-            raise IndexError(f"dim {dim} is out of range: this tensor has {len(of_each)} dimensions") from None
+            raise IndexError(f"dim {dim} is out of range: this tensor has {len(values)} dimensions") from None
 
     def storage_offset(self) -> int:
-        """How many elements lie between the start of the memory that this is a view of and the first element."""
+        """Return the number of elements between the start of the base's memory and the first element."""
         return (address(self._array) - address(storage(self._array))) // self._array.itemsize
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order, without gaps."""
+        """Return whether the elements lie in memory in row-major order, without gaps."""
         return self._array.flags.c_contiguous
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return address(self._array)
 
     def is_floating_point(self) -> bool:
-        """Whether the elements are real floating-point numbers."""
+        """Return whether the elements are real floating-point numbers."""
         return is_floating(self._array.dtype)
 
     def is_complex(self) -> bool:
-        """Whether the elements are complex numbers."""
+        """Return whether the elements are complex numbers."""
         return self._array.dtype.kind == "c"
 
     def is_signed(self) -> bool:
-        """Whether the type has negative numbers."""
+        """Return whether the dtype has negative numbers."""
         return self._array.dtype.kind not in "bu"
 
     def ndimension(self) -> int:
-        """How many dimensions it has: ``dim``."""
+        """Return the number of dimensions: the same as ``dim``."""
         return self._array.ndim
 
     def get_device(self) -> int:
-        """The number of the GPU that it lives on: -1, for the CPU."""
+        """Return the number of the GPU that holds it: -1, for the CPU."""
         return -1
 
     def __len__(self) -> int:

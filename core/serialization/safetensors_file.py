@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .types import Array, DType
+from ..types import Array, DType
 
 CHECKSUM = "telegrad.sha256"
 

@@ -1,7 +1,7 @@
-"""Segments: memory that several processes map, and that is gone with its last holder, however that one ended.
+"""Segments: memory that several processes map, and that is freed with its last holder, however that process ended.
 
-A segment is an anonymous file (``memfd``): no name in any folder, so nothing is left behind after ``kill -9``. Whoever has
-its descriptor can map it; arrays over it keep the mapping alive by themselves, views of them do so through their root.
+A segment is an anonymous file (``memfd``): no name in any folder, so nothing is left behind after ``kill -9``. A process
+with its descriptor can map it. Arrays over it keep the mapping alive; views do so through their base.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .types import Array
+from ..types import Array
 
 # Before 3.13, a mapping always kept a second descriptor of its own.
 _OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
@@ -24,8 +24,11 @@ _OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) els
 class Segment(mmap.mmap):
     """A mapped memfd: writable bytes that other processes may see too. It closes when nothing refers to it any more.
 
-    Make one with ``create_segment`` or ``open_segment``. ``fd`` is its descriptor, to be handed to other processes;
-    ``identity`` is the same for all mappings of the same memory.
+    Make one with ``create_segment`` or ``open_segment``.
+
+    Attributes:
+        fd: the descriptor, to be passed to other processes.
+        identity: equal for all mappings of the same memory.
     """
 
     fd: int
@@ -46,10 +49,16 @@ class Segment(mmap.mmap):
         offset: int = 0,
         strides: Sequence[int] | None = None,
     ) -> Array:
-        """An array over the segment's bytes from ``offset`` on, of the given strides (in bytes; row-major at first).
+        """Return an array over the segment's bytes.
+
+        Args:
+            dtype: of the elements.
+            shape: of the array.
+            offset: the first byte to use.
+            strides: in bytes; row-major by default.
 
         Raises:
-            TypeError: it would reach beyond the segment.
+            TypeError: the array would reach beyond the segment.
         """
         array: Array = np.ndarray(shape, dtype, self, offset, strides)
         return array
@@ -60,23 +69,23 @@ class Segment(mmap.mmap):
 
 
 def create_segment(size: int) -> Segment:
-    """A new segment of ``size`` zero bytes (at least one), all of them really there: a later write cannot fail.
+    """Return a new segment of ``size`` zero bytes (at least one), all allocated: a later write cannot fail.
 
     Raises:
-        MemoryError: the machine has not that much memory.
+        MemoryError: the machine does not have that much memory.
         OSError: no descriptor or no space is left, or the system has no memfd (only Linux has).
     """
     if not hasattr(os, "memfd_create"):
-        raise OSError(f"shared memory needs memfd_create(), which Linux has and {sys.platform} has not")
+        raise OSError(f"shared memory needs memfd_create(), which Linux has and {sys.platform} does not")
     import fcntl
 
-    # The kernel would hand out pages until it has none left, and then end some process.
+    # The kernel would allocate pages until none is left, and then kill a process.
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise MemoryError(f"a shared-memory segment of {size} bytes is larger than this machine's memory")
     fd = os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.posix_fallocate(fd, 0, max(size, 1))
-        # A segment that shrank would end its other holders with SIGBUS.
+        # If a segment shrank, its other holders would die of SIGBUS.
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return Segment(fd, max(size, 1))
     except BaseException:
@@ -85,14 +94,14 @@ def create_segment(size: int) -> Segment:
 
 
 def open_segment(fd: int, private: bool = False) -> Segment:
-    """The segment of a descriptor that came from another process; the segment closes it from now on.
+    """Return the segment of a descriptor that came from another process. The segment closes the descriptor.
 
     Args:
         fd: the descriptor.
-        private: whether what is written here is seen here only; pages that nobody writes to are shared all the same.
+        private: whether other processes do not see what is written here; pages are copied when they are written to.
 
     Raises:
-        ValueError: it is no segment, or one that could shrink. The descriptor is closed then.
+        ValueError: it is not a segment, or one that could shrink. The descriptor is closed then.
     """
     import fcntl
 
@@ -102,7 +111,7 @@ def open_segment(fd: int, private: bool = False) -> Segment:
         except OSError:
             seals = 0
         if not seals & fcntl.F_SEAL_SHRINK:
-            raise ValueError("this descriptor is no shared-memory segment that create_segment() made")
+            raise ValueError("this descriptor is not a shared-memory segment of create_segment()")
         return Segment(fd, os.fstat(fd).st_size, private)
     except BaseException:
         os.close(fd)

@@ -1,25 +1,22 @@
-"""How a tensor looks when it is printed: as PyTorch prints it, summarised beyond a thousand elements."""
+"""Tensors as text: printed as PyTorch prints them, summarised beyond a thousand elements."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .dtypes import complex_type, get_default_dtype, is_floating
-from .types import Array
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from ..dtypes import complex_type, get_default_dtype, is_floating
+from ..types import Array
 
 __all__ = ["set_printoptions"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What ``set_printoptions`` sets."""
+    """The settings of ``set_printoptions``."""
 
     precision: int = 4
     threshold: float = 1000
@@ -51,11 +48,11 @@ def set_printoptions(
         threshold: tensors of more elements are summarised (1000).
         edgeitems: how many elements at each end of a dimension a summary shows (3).
         linewidth: characters in a line (80).
-        profile: "default", "short" or "full", before the others count.
+        profile: "default", "short" or "full": values for the settings that are not given.
         sci_mode: whether numbers have exponents; ``None`` for where it is needed.
 
     Raises:
-        ValueError: another profile.
+        ValueError: there is no such profile.
     """
     global _options
     if profile is not None and profile.lower() not in PROFILES:
@@ -66,14 +63,19 @@ def set_printoptions(
     _options = replace(options, sci_mode=sci_mode, **changes)
 
 
-def describe(tensor: Tensor) -> str:
-    """``tensor([...], dtype=..., grad_fn=...)``: the dtype only where it is not the usual one."""
-    array = tensor._array
-    kind = type(tensor).__name__ if type(tensor).__name__ != "Tensor" else "tensor"
+def describe(kind: str, array: Array, history: str) -> str:
+    """Return the text ``kind([...], dtype=..., history)``; the dtype only where it is not the usual one.
+
+    Args:
+        kind: the name of the tensor's class; "Tensor" is printed as "tensor".
+        array: the elements.
+        history: what autograd knows of the tensor, such as "requires_grad=True"; may be empty.
+    """
+    kind = "tensor" if kind == "Tensor" else kind
     indent = len(kind) + 1
     text = f"{kind}({_contents(array, indent)}"
     line = len(text) - text.rfind("\n") + 1
-    for suffix in _suffixes(tensor):
+    for suffix in [*_suffixes(array), *([history] if history else [])]:
         if line + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix
             line = indent + len(suffix)
@@ -83,18 +85,13 @@ def describe(tensor: Tensor) -> str:
     return text + ")"
 
 
-def _suffixes(tensor: Tensor) -> list[str]:
-    array = tensor._array
+def _suffixes(array: Array) -> list[str]:
     usual = get_default_dtype()
     suffixes = []
     if not array.size and array.ndim != 1:
         suffixes.append(f"size={array.shape}")
     if array.dtype not in ((usual, complex_type(usual), np.int64, np.bool_) if array.size else (usual,)):
         suffixes.append(f"dtype={array.dtype}")
-    if tensor._edge is not None:
-        suffixes.append(f"grad_fn=<{tensor._edge[0].name()}>")
-    elif tensor._requires_grad:
-        suffixes.append("requires_grad=True")
     return suffixes
 
 
@@ -109,7 +106,7 @@ def _contents(array: Array, indent: int) -> str:
 
 
 def _edges(array: Array) -> Array:
-    """The elements that a summary shows."""
+    """Return the elements that a summary shows."""
     edge = _options.edgeitems
     for axis, length in enumerate(array.shape):
         if length > 2 * edge:
@@ -118,7 +115,7 @@ def _edges(array: Array) -> Array:
 
 
 class Format:
-    """How all elements of a tensor look: of one width, with or without exponents."""
+    """Format of all elements of a tensor: of one width, with or without exponents."""
 
     def __init__(self, values: Array) -> None:
         self.floating = is_floating(values.dtype)
@@ -147,7 +144,7 @@ class Format:
         return f"{value:.0f}" if self.whole else f"{value:.{_options.precision}f}"
 
     def __call__(self, value: Any) -> str:
-        """One element as text."""
+        """Return one element as text."""
         if not self.floating:
             return str(value).rjust(self.width)
         text = self._bare(value)
@@ -157,14 +154,14 @@ class Format:
 
 
 class ComplexFormat:
-    """The same of complex numbers: both parts."""
+    """Format of complex numbers: of both parts."""
 
     def __init__(self, values: Array) -> None:
         self.real, self.imag = Format(values.real), Format(values.imag)
         self.width = self.real.width + self.imag.width + 1
 
     def __call__(self, value: complex) -> str:
-        """One element as text."""
+        """Return one element as text."""
         imag = (self.imag(value.imag) + "j").lstrip()
         return self.real(value.real) + (imag if imag[0] in "+-" else "+" + imag)
 

@@ -1,11 +1,11 @@
-"""``SparseTensor``: a tensor that holds only the elements that are not zero, and where they are (PyTorch's COO layout).
+"""``SparseTensor``: a tensor that holds only the elements that are not zero, and their indices (PyTorch's COO layout).
 
-It is two things: ``_places``, an array of integers (sparse_dim, n), and ``_elements``, an ordinary tensor (n, *dense
-dimensions). An element that is named several times is the sum of what is named. All that is differentiable, hooked or sent
-elsewhere is the tensor of elements, so autograd, RPC and checkpoints need to know nothing new.
+It consists of ``_places``, an array of integers (sparse_dim, n), and ``_elements``, an ordinary tensor (n, *dense
+dimensions). Several elements at one place are added up. Autograd, RPC and checkpoints see the tensor of elements, and need
+no code for sparse tensors.
 
-Operations on it come through ``__tensor_function__``; those that have no sparse form say so. This module is imported when
-the first sparse tensor is made, because operations then ask every argument for its class.
+Operations on it go through ``__tensor_function__``; those without a sparse form raise an error. The package is imported when
+the first sparse tensor is made, because from then on operations check the class of every argument.
 """
 
 from __future__ import annotations
@@ -17,14 +17,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .errors import AutogradError
-from .ops.table.nodes import TENSORS
-from .tensor import Tensor
-from .types import Array, Counter, DType
+from ..errors import AutogradError
+from ..ops.table.nodes import TENSORS
+from ..tensors import Tensor
+from ..types import Array, Counter, DType
+
+# The sparse forms of operations, by the name of the operation; ``operations.py`` fills it.
+FORMS: dict[str, Any] = {}
 
 
 class SparseTensor(Tensor):
-    """See the module; make one with ``sparse_coo_tensor`` or ``Tensor.to_sparse``."""
+    """A tensor of the elements that are not zero; make one with ``sparse_coo_tensor`` or ``Tensor.to_sparse``.
+
+    Args:
+        places: indices of the elements, int64 of shape (sparse_dim, n).
+        elements: the elements, of shape (n, *dense dimensions).
+        shape: the lengths of all dimensions, sparse ones first.
+        coalesced: whether each place occurs once, and places are in row-major order.
+    """
 
     is_sparse = True
     layout = "sparse_coo"
@@ -39,8 +49,6 @@ class SparseTensor(Tensor):
     def __tensor_function__(
         cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        from .sparse_operations import FORMS  # made of this class
-
         form = FORMS.get(func.__name__)
         if form is None:
             raise TypeError(f"{func.__name__}() has no form for sparse tensors; call to_dense() first")
@@ -49,53 +57,53 @@ class SparseTensor(Tensor):
     # -- what it holds
 
     def _indices(self) -> Tensor:
-        """Where the elements are, (sparse_dim, n), int64."""
+        """Return the indices of the elements, (sparse_dim, n), int64."""
         return Tensor(self._places)
 
     def _values(self) -> Tensor:
-        """The elements, (n, *dense dimensions)."""
+        """Return the elements, (n, *dense dimensions)."""
         return self._elements
 
     def indices(self) -> Tensor:
-        """Where the elements are, (sparse_dim, n), int64, each place once.
+        """Return the indices of the elements, (sparse_dim, n), int64, each place once.
 
         Raises:
-            AutogradError: it is not coalesced.
+            AutogradError: the tensor is not coalesced.
         """
         self._check_coalesced("indices")
         return self._indices()
 
     def values(self) -> Tensor:
-        """The elements, (n, *dense dimensions), in the order of their places.
+        """Return the elements, (n, *dense dimensions), in the order of their places.
 
         Raises:
-            AutogradError: it is not coalesced.
+            AutogradError: the tensor is not coalesced.
         """
         self._check_coalesced("values")
         return self._elements
 
-    def _check_coalesced(self, what: str) -> None:
+    def _check_coalesced(self, method: str) -> None:
         if not self._is_coalesced:
-            raise AutogradError(f"{what}() needs a sparse tensor whose places are unique; call coalesce() first")
+            raise AutogradError(f"{method}() needs a sparse tensor whose places are unique; call coalesce() first")
 
     def _nnz(self) -> int:
-        """How many elements it holds."""
+        """Return the number of stored elements."""
         return int(self._places.shape[1])
 
     def sparse_dim(self) -> int:
-        """How many dimensions the places have."""
+        """Return the number of sparse dimensions."""
         return int(self._places.shape[0])
 
     def dense_dim(self) -> int:
-        """How many dimensions each element has."""
+        """Return the number of dense dimensions: those of each stored element."""
         return self._elements.ndim - 1
 
     def is_coalesced(self) -> bool:
-        """Whether each place is named once, and in order."""
+        """Return whether each place occurs once, and places are in row-major order."""
         return self._is_coalesced
 
     def coalesce(self) -> SparseTensor:
-        """The same with each place once and in order; elements of one place are added up."""
+        """Return an equal tensor with each place once, in row-major order; elements of one place are added up."""
         if self._is_coalesced:
             return self
         lengths = self._shape[: self.sparse_dim()]
@@ -107,23 +115,23 @@ class SparseTensor(Tensor):
         return SparseTensor(places, elements, self._shape, coalesced=True)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """All elements, zeros too, as an ordinary tensor; gradients flow through it."""
+        """Return an ordinary tensor of all elements, zeros too; gradients flow through it."""
         rows = math.prod(self._shape[: self.sparse_dim()])
         result = TENSORS.reshape(self._added_up(self._rows(), rows), self._shape)
         return result if dtype is None else result.to(dtype)
 
     def to_sparse(self, sparse_dim: int | None = None) -> SparseTensor:
-        """This tensor.
+        """Return this tensor.
 
         Raises:
-            ValueError: another number of sparse dimensions than it has.
+            ValueError: ``sparse_dim`` is not the number of its sparse dimensions.
         """
         if sparse_dim not in (None, self.sparse_dim()):
             raise ValueError(f"this tensor has {self.sparse_dim()} sparse dimensions; call to_dense() to change that")
         return self
 
     def _rows(self) -> Array:
-        """The place of each element as one number, counted in row-major order."""
+        """Return the place of each element as one number, counted in row-major order."""
         lengths = self._shape[: self.sparse_dim()]
         steps = np.array([math.prod(lengths[dim + 1 :]) for dim in range(len(lengths))], np.int64)
         return steps @ self._places if len(lengths) else np.zeros(self._nnz(), np.int64)
@@ -135,10 +143,10 @@ class SparseTensor(Tensor):
         return TENSORS.add_rows(shape, rows, self._elements)
 
     def with_values(self, elements: Tensor) -> SparseTensor:
-        """Other elements at the same places."""
+        """Return a tensor of other elements at the same places."""
         return SparseTensor(self._places, elements, self._shape, self._is_coalesced)
 
-    # -- what other tensors answer about their array
+    # -- questions that other tensors answer from their array
 
     @property
     def _array(self) -> NoReturn:  # type: ignore[override]
@@ -177,7 +185,7 @@ class SparseTensor(Tensor):
         parts = [f"indices={self._indices()!r}", f"values={self._elements!r}", f"size={self._shape}"]
         return f"sparse_coo_tensor({', '.join(parts)}, nnz={self._nnz()}{', coalesced' * self._is_coalesced})"
 
-    # -- what autograd knows: all of it is the elements'
+    # -- autograd: everything belongs to the elements
 
     @property
     def _requires_grad(self) -> bool:  # type: ignore[override]
@@ -193,7 +201,7 @@ class SparseTensor(Tensor):
 
     @property
     def _accumulator(self) -> NoReturn:  # type: ignore[override]
-        raise TypeError("gradients flow to the elements of a sparse tensor; ask for that of its _values()")
+        raise TypeError("gradients flow to the elements of a sparse tensor; use its _values() for that")
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         self._elements.requires_grad_(requires_grad)
@@ -216,7 +224,7 @@ class SparseTensor(Tensor):
         return self
 
     def zero_(self) -> SparseTensor:
-        """Drop all elements."""
+        """Remove all elements."""
         self._places, self._elements, self._is_coalesced = self._places[:, :0], self._elements.detach()[:0], True
         return self
 

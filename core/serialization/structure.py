@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .ops.create.sparse import sparse_coo_tensor
+from ..ops.create.sparse import sparse_coo_tensor
+from ..tensors import Tensor
+from ..types import Array
 from .safetensors_file import fits
-from .tensor import Tensor
-from .types import Array
 
 _DICTS: dict[type, str] = {dict: "dict", OrderedDict: "ordered"}
 

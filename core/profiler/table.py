@@ -1,13 +1,12 @@
-"""What a profile says in sum: calls by name, and a table of them."""
+"""Sums of a profile's calls by name, and a table of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .profiler import FunctionEvent
+from .events import FunctionEvent
 
 COLUMNS = ("name", "self CPU %", "self CPU", "CPU total", "CPU average", "calls", "memory", "shapes")
 SORTS = {
@@ -21,7 +20,7 @@ SORTS = {
 
 @dataclass
 class FunctionEventAvg:
-    """All calls of one name: times in microseconds, memory in bytes."""
+    """Sums over all calls of one name: times in microseconds, memory in bytes."""
 
     key: str
     input_shapes: tuple[Any, ...] = ()
@@ -40,14 +39,15 @@ class EventList(list[FunctionEventAvg]):
     """Sums by name."""
 
     def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """As text.
+        """Return the sums as text.
 
         Args:
-            sort_by: the largest first: "self_cpu_time_total", "cpu_time_total", "cpu_time", "count" or "cpu_memory_usage".
-            row_limit: rows at most.
+            sort_by: the column to sort by, largest first: "self_cpu_time_total", "cpu_time_total", "cpu_time", "count" or
+                "cpu_memory_usage"; in order of first calls by default.
+            row_limit: the maximum number of rows.
 
         Raises:
-            ValueError: another ``sort_by``.
+            ValueError: there is no such column.
         """
         return table(self, sort_by, row_limit)
 
@@ -58,7 +58,7 @@ class EventList(list[FunctionEventAvg]):
 
 
 def averages(events: Iterable[FunctionEvent], by_shape: bool) -> EventList:
-    """The sums of ``events`` by name, or by name and shapes."""
+    """Return the sums of ``events`` by name, or by name and shapes."""
     rows: dict[Any, FunctionEventAvg] = {}
     for event in events:
         shapes = event.input_shapes if by_shape else ()
@@ -71,7 +71,16 @@ def averages(events: Iterable[FunctionEvent], by_shape: bool) -> EventList:
 
 
 def table(rows: EventList, sort_by: str | None, row_limit: int) -> str:
-    """See ``EventList.table``."""
+    """Return the table of ``rows`` as text.
+
+    Args:
+        rows: the sums.
+        sort_by: the column to sort by; see ``EventList.table``.
+        row_limit: the maximum number of rows.
+
+    Raises:
+        ValueError: there is no such column.
+    """
     if sort_by is not None and sort_by not in SORTS:
         raise ValueError(f"sort_by must be one of {', '.join(SORTS)}, and you gave {sort_by!r}")
     chosen = sorted(rows, key=lambda row: -getattr(row, sort_by)) if sort_by else list(rows)

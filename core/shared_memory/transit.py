@@ -1,9 +1,9 @@
-"""Segments under way to another process of the host.
+"""Transfer of segments to another process of the host.
 
-A process that is being started inherits the descriptor. At any other time, in a queue or pipe, the pickle says where it
-is: descriptor ``n`` of process ``p``, which the receiver opens as ``/proc/p/fd/n``. That needs no server and no thread, but
-the sender must still hold it: so it keeps a copy of the descriptor until the receiver says, through a pipe that it opens
-the same way, that it has it. The sender looks into that pipe whenever it shares, sends, receives, or drops what it sent.
+A process that is being started inherits the descriptor. At any other time, in a queue or pipe, the pickle holds its address:
+descriptor ``n`` of process ``p``, which the receiver opens as ``/proc/p/fd/n``. That needs no server and no thread, but the
+sender must still have the descriptor open. So it keeps a copy until the receiver acknowledges the segment, through a pipe
+that it opens the same way. The sender reads that pipe whenever it shares, sends, receives, or drops a sent segment.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from .errors import TelegradError
+from ..errors import TelegradError
+from .registry import adopt_segment, known_segment
 from .segments import Segment
-from .sharing import adopt_segment, known_segment
 
-_ACKNOWLEDGEMENT = struct.Struct("<q")  # far below PIPE_BUF: written in one piece or not at all
+_ACKNOWLEDGEMENT = struct.Struct("<q")  # smaller than PIPE_BUF: written in one piece or not at all
 
 
 class SharedMemoryError(TelegradError, RuntimeError):
-    """Shared memory that was sent here cannot be opened; the message says why."""
+    """Received shared memory cannot be opened; the message says why."""
 
 
 class Address(NamedTuple):
-    """Where a descriptor is found: its number in a process, and what must be found there."""
+    """The address of a descriptor: a process, its number there, and the identity that the file must have."""
 
     process: int
     fd: int
     identity: tuple[int, int]
 
     def open(self, flags: int) -> int:
-        """Open it here.
+        """Open the descriptor in this process.
 
         Raises:
-            OSError: the process is gone, has closed it, or is not ours to look into.
+            OSError: that process ended, has closed it, or does not permit access.
         """
         path = f"/proc/{self.process}/fd/{self.fd}"
-        # The number may be another file's by now, and some files do something when they are opened.
+        # The number may belong to another file by now, and opening some files has effects.
         if _identity(os.stat(path)) == self.identity:
             fd = os.open(path, flags | os.O_CLOEXEC)
             if _identity(os.fstat(fd)) == self.identity:
@@ -56,18 +56,18 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 class Transit:
-    """What this process sent and nobody has opened yet: copies of descriptors."""
+    """The sent segments that are not acknowledged yet: copies of their descriptors."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self._numbers = count()
         self._pipe: tuple[int, int] | None = None
         self._watched: dict[tuple[int, int], weakref.ref[Segment]] = {}
-        # Reentrant, because an allocation inside may run a finalizer, and that may send something of its own.
+        # Reentrant, because an allocation inside may run a finalizer that sends a segment.
         self._lock = threading.RLock()
 
     def send(self, segment: Segment) -> tuple[Address, Address, int]:
-        """Hold a segment until its receiver has it: where it is, where to say so, and under which number."""
+        """Hold a segment until it is received; return its address, that of the pipe for the acknowledgement, and its number."""
         with self._lock:
             self.collect()
             if self._pipe is None:
@@ -80,7 +80,7 @@ class Transit:
             return Address(process, copy, segment.identity), Address(process, end, _identity(os.fstat(end))), number
 
     def collect(self) -> None:
-        """Let go of what was received."""
+        """Close the descriptors of acknowledged segments."""
         with self._lock:
             while self._pipe is not None:
                 try:
@@ -94,7 +94,7 @@ class Transit:
                     self._close()
 
     def _dropped(self, identity: tuple[int, int], _: object) -> None:
-        # A finalizer: it waits for nobody.
+        # A finalizer: it must not wait for the lock.
         if not sys.is_finalizing() and self._lock.acquire(blocking=False):
             try:
                 self._watched.pop(identity, None)
@@ -103,13 +103,13 @@ class Transit:
                 self._lock.release()
 
     def _close(self) -> None:
-        # The next segment that is sent opens another.
+        # The next sent segment opens another pipe.
         pipe, self._pipe = self._pipe, None
         for end in pipe or ():
             os.close(end)
 
     def forget(self) -> None:
-        """In a forked child: what the parent sent is the parent's."""
+        """Close everything in a forked child: the parent waits for the acknowledgements."""
         self._lock = threading.RLock()
         while self.held:
             os.close(self.held.popitem()[1])
@@ -121,7 +121,7 @@ os.register_at_fork(after_in_child=transit.forget)
 
 
 def reduce_segment(segment: Segment) -> Any:
-    """How multiprocessing pickles a segment."""
+    """Return how multiprocessing pickles a segment."""
     from multiprocessing.context import get_spawning_popen
     from multiprocessing.reduction import DupFd
 
@@ -131,21 +131,26 @@ def reduce_segment(segment: Segment) -> Any:
 
 
 def inherit_segment(handle: Any) -> Segment:
-    """In a process that was just started: the segment of a descriptor that it got from its parent."""
+    """Return the segment of a descriptor that a new process inherited from its parent."""
     return adopt_segment(handle.detach())
 
 
-def fetch_segment(address: Address, thanks: Address, number: int) -> Segment:
-    """The segment that another process holds.
+def fetch_segment(address: Address, acknowledgements: Address, number: int) -> Segment:
+    """Return the segment that another process holds for this one, and acknowledge it.
+
+    Args:
+        address: of the segment's descriptor.
+        acknowledgements: of the pipe that the sender reads.
+        number: the segment's, for the acknowledgement.
 
     Raises:
-        SharedMemoryError: that process ended, or may not be looked into.
+        SharedMemoryError: that process ended, or does not permit access.
     """
     transit.collect()
     segment = known_segment(address.identity)
     if segment is None:
         segment = _fetch(address)
-    _acknowledge(thanks, number)
+    _acknowledge(acknowledgements, number)
     return segment
 
 
@@ -164,14 +169,14 @@ def _fetch(address: Address) -> Segment:
         ) from error
 
 
-def _acknowledge(thanks: Address, number: int) -> None:
+def _acknowledge(pipe: Address, number: int) -> None:
     try:
-        end = thanks.open(os.O_WRONLY | os.O_NONBLOCK)
+        end = pipe.open(os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return  # the sender ended meanwhile
     try:
         os.write(end, _ACKNOWLEDGEMENT.pack(number))
     except OSError:
-        pass  # it has thousands unread, and will keep this one until it ends
+        pass  # its pipe is full: it keeps this segment until it ends
     finally:
         os.close(end)

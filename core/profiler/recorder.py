@@ -1,8 +1,7 @@
-"""``profile``: which operations ran, how long, and what memory they took (``torch.autograd.profiler``).
+"""``profile``: the operations that run, their times and the memory they allocate (``torch.autograd.profiler``).
 
-It watches the operations of its own thread or task, and puts hooks on the nodes that they make, which see them again in the
-backward pass. Of calls whose results come later it needs only a future: their event ends when that
-completes.
+It watches the operations of its own thread or task, and puts hooks on the nodes that they make, to time the backward pass.
+The event of an asynchronous call ends when its future completes.
 """
 
 from __future__ import annotations
@@ -15,65 +14,31 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .autograd.saved_hooks import new_nodes, tensors_in
-from .futures import Future
-from .interception import Watcher
-from .profiler_table import averages, table
-from .tensor import Tensor
+from ..autograd.saved_hooks import new_nodes, tensors_in
+from ..futures import Future
+from ..interception import Watcher
+from ..tensors import Tensor
+from .events import FunctionEvent, MemoryEvent
+from .table import EventList, averages, table
 
 T = TypeVar("T")
-
-
-@dataclass(eq=False)
-class FunctionEvent:
-    """One call. Times are in nanoseconds since the profile began; ``end`` is ``None`` while it goes on."""
-
-    name: str
-    start: int
-    thread: int
-    input_shapes: tuple[Any, ...] = ()
-    end: int | None = None
-    children: int = 0  # time of the calls inside
-    memory: int = 0  # bytes of tensor memory that it allocated
-    backward: bool = False
-    is_async: bool = False
-    stack: list[str] = field(default_factory=list)
-
-    @property
-    def duration(self) -> int:
-        """How long it took; 0 while it goes on."""
-        return 0 if self.end is None else self.end - self.start
-
-    @property
-    def self_time(self) -> int:
-        """The same without the calls inside."""
-        return max(self.duration - self.children, 0)
-
-
-@dataclass(frozen=True)
-class MemoryEvent:
-    """An allocation (``size`` above 0) or a release of tensor memory, in bytes."""
-
-    time: int
-    size: int
-    thread: int
 
 
 _current: ContextVar[profile | None] = ContextVar("telegrad_profile", default=None)
 
 
 class profile(Watcher):  # noqa: N801 - PyTorch's name
-    """Notes the operations of the thread (or task) that enters it, until it is left.
+    """Records the operations of the thread (or task) that enters it, until it is left.
 
     Args:
-        enabled: do nothing if false.
-        record_shapes: note the shapes of the tensors that each operation was given.
-        profile_memory: note allocations and releases of tensor memory.
-        with_stack: note who called.
+        enabled: record nothing if false.
+        record_shapes: record the shapes of each operation's tensors.
+        profile_memory: record allocations and releases of tensor memory.
+        with_stack: record the lines that called each operation.
+        use_cpu: has no effect: everything runs on the CPU.
 
     Attributes:
         function_events: the calls, in the order of their starts.
@@ -95,7 +60,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         self.with_stack = with_stack
         self.function_events: list[FunctionEvent] = []
         self.memory_events: list[MemoryEvent] = []
-        self._living: set[int] = set()  # ids of the arrays that were noted and live
+        self._living: set[int] = set()  # ids of the living arrays that were recorded
         self._open = threading.local()
         self._began = time.perf_counter_ns()
         self._token: Token[profile | None] | None = None
@@ -116,9 +81,9 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run an operation, and note it; so do those that it is made of, inside it."""
+        """Run an operation and record it; the operations that it calls are recorded inside it."""
         given = {id(tensor._array) for tensor in tensors_in((args, tuple(kwargs.values())))}
-        # A custom function's name is that of its class.
+        # The name of a custom function is that of its class.
         event = self.begin(getattr(func, "__self__", func).__name__, _shapes(args) if self.record_shapes else ())
         try:
             result = run()
@@ -129,7 +94,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
                 node.metadata[self] = True
                 self._watch(node)
         if self.profile_memory:
-            self._note_memory(event, (tensor for tensor in tensors_in(result) if id(tensor._array) not in given))
+            self._record_memory(event, (tensor for tensor in tensors_in(result) if id(tensor._array) not in given))
         return result
 
     # -- events
@@ -141,7 +106,13 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         return self._open.stack
 
     def begin(self, name: str, shapes: tuple[Any, ...] = (), backward: bool = False) -> FunctionEvent:
-        """Note that a call starts in this thread, inside the one that is going on."""
+        """Record the start of a call in this thread, inside the current one.
+
+        Args:
+            name: of the operation.
+            shapes: of its tensors.
+            backward: whether it is part of a backward pass.
+        """
         event = FunctionEvent(name, self._now(), threading.get_ident(), shapes, backward=backward)
         if self.with_stack:
             import traceback
@@ -152,7 +123,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         return event
 
     def finish(self, event: FunctionEvent) -> None:
-        """Note that it ended."""
+        """Record the end of a call."""
         event.end = self._now()
         stack = self._stack
         if event in stack:
@@ -161,7 +132,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
             stack[-1].children += event.duration
 
     def end_with(self, event: FunctionEvent, future: Future[T]) -> Future[T]:
-        """Let ``event`` end when ``future`` completes, in whichever thread; a future like it, complete after that."""
+        """Let ``event`` end when ``future`` completes, in any thread; return a future of its value that completes after."""
         stack = self._stack
         if event in stack:
             stack.remove(event)
@@ -176,10 +147,10 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     def _now(self) -> int:
         return time.perf_counter_ns() - self._began
 
-    # -- results
+    # -- memory
 
-    def _note_memory(self, event: FunctionEvent, tensors: Iterable[Tensor]) -> None:
-        """Note the memory of new tensors, unless they are views of others, or an operation inside noted them."""
+    def _record_memory(self, event: FunctionEvent, tensors: Iterable[Tensor]) -> None:
+        """Record the memory of new tensors, except views and those that an inner operation recorded."""
         thread = threading.get_ident()
         for tensor in tensors:
             array = tensor._array
@@ -187,9 +158,9 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
                 self._living.add(id(array))
                 event.memory += array.nbytes
                 self.memory_events.append(MemoryEvent(self._now(), array.nbytes, thread))
-                weakref.finalize(array, self._note_release, id(array), array.nbytes, thread).atexit = False
+                weakref.finalize(array, self._record_release, id(array), array.nbytes, thread).atexit = False
 
-    def _note_release(self, key: int, size: int, thread: int) -> None:
+    def _record_release(self, key: int, size: int, thread: int) -> None:
         self._living.discard(key)
         self.memory_events.append(MemoryEvent(self._now(), -size, thread))
 
@@ -204,23 +175,23 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
             if event is not None:
                 self.finish(event)
                 if self.profile_memory:
-                    self._note_memory(event, _new_gradients(grad_inputs, grad_outputs))
+                    self._record_memory(event, _new_gradients(grad_inputs, grad_outputs))
 
         node._hook_tables().before.add(before)
         node._hook_tables().after.add(after)
 
-    # -- what came out
+    # -- results
 
-    def key_averages(self, group_by_input_shape: bool = False) -> Any:
-        """The calls by name (and shapes): counts and sums; ``.table(...)`` shows them."""
+    def key_averages(self, group_by_input_shape: bool = False) -> EventList:
+        """Return counts and sums of the calls by name (and shapes); ``.table(...)`` of the result formats them."""
         return averages(self.function_events, group_by_input_shape)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """``key_averages().table(...)``."""
+        """Return ``key_averages().table(sort_by, row_limit)``."""
         return table(self.key_averages(), sort_by, row_limit)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that chrome://tracing and Perfetto show."""
+        """Write a file for chrome://tracing and Perfetto."""
         events: list[dict[str, Any]] = [
             {
                 "name": event.name,
@@ -244,7 +215,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
 
 
 class record_function:  # noqa: N801 - PyTorch's name
-    """Names a part of a program in the profile that is going on: a ``with`` block, or a decorator."""
+    """Names a part of a program in the current profile: a ``with`` block, or a decorator."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
@@ -269,7 +240,7 @@ class record_function:  # noqa: N801 - PyTorch's name
         return wrapper
 
     def _call_end_callbacks_on_future(self, fut: Future[T]) -> Future[T]:
-        """Inside the block: let its event end when ``fut`` completes, and not with the block."""
+        """Let the event of the current block end when ``fut`` completes, and not with the block."""
         if not self._entered or self._entered[-1] is None:
             return fut
         current, event = self._entered[-1]

@@ -1,4 +1,4 @@
-"""Operations on sparse tensors by name (``torch.sparse``)."""
+"""Sparse tensors, and the functions of ``torch.sparse``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .sparse_operations import matmul
-from .sparse_operations import sum as _sum
-from .sparse_tensor import SparseTensor
-from .tensor import Tensor
+from ..tensors import Tensor
+from .operations import matmul
+from .operations import sum as _sum
+from .tensor import SparseTensor
 
 __all__ = ["SparseTensor", "addmm", "mm", "sum"]
 
 
 def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, one of them sparse: dense, and differentiable in both.
+    """Return the product of two matrices, one of them sparse: dense, and differentiable in both.
 
     Raises:
         TypeError: both are sparse.
@@ -27,12 +27,29 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
-    """``beta * mat + alpha * (mat1 @ mat2)`` with ``mat1`` sparse."""
+    """Return ``beta * mat + alpha * (mat1 @ mat2)``, where one of the factors is sparse.
+
+    Args:
+        mat: a dense matrix (n, k).
+        mat1: a matrix (n, m).
+        mat2: a matrix (m, k).
+        beta: the factor of ``mat``.
+        alpha: the factor of the product.
+
+    Raises:
+        TypeError: both factors are sparse.
+        ValueError: neither is sparse, or the shapes do not fit.
+    """
     return mat * beta + mm(mat1, mat2) * alpha
 
 
 def sum(input: Tensor, dim: Any = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """The sum of all elements, or over some dimensions: dense if no sparse dimension is left, else sparse.
+    """Return the sum over all or some dimensions: dense if no sparse dimension is left, else sparse.
+
+    Args:
+        input: a sparse tensor.
+        dim: a dimension or several; all by default.
+        dtype: to convert the elements to before.
 
     Raises:
         TypeError: ``input`` is dense.

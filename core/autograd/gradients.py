@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: the local users of a graph task."""
+"""``backward`` and ``grad``: backward passes over the graph of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import AutogradError
-from ..tensor import Tensor
+from ..tensors import Tensor
 from .accumulate import accumulate_grad
 from .edges import gradient_edge
 from .engine import GraphTask
@@ -61,19 +61,24 @@ def grad(
     *,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of ``outputs`` with respect to ``inputs``, leaving every ``.grad`` alone.
+    """Return the gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` is changed.
 
     Args:
-        outputs: where to start; their gradients are ``grad_outputs``, as in ``backward``.
+        outputs: the tensors to differentiate.
         inputs: tensors of the graph, leaves or not.
-        retain_graph: keep what the graph saved; by default as ``create_graph``.
+        grad_outputs: the gradient of each output, of its shape; ``None`` stands for 1 and is allowed for one-element
+            tensors only.
+        retain_graph: keep what the graph saved, to go over it again; by default as ``create_graph``.
         create_graph: record the pass, so that the results can be differentiated.
-        only_inputs: there is no other way; for other leaves call ``backward``.
-        allow_unused: give ``None`` for an input that does not take part, instead of raising.
-        materialize_grads: give zeros for it.
+        only_inputs: must be true; to add to the ``.grad`` of leaves call ``backward``.
+        allow_unused: return ``None`` for an input that does not take part, instead of raising.
+        materialize_grads: return zeros for such an input.
+
+    Returns:
+        One gradient for each input, of its shape and dtype.
 
     Raises:
-        AutogradError: as ``backward``; or an input takes no part and ``allow_unused`` is not true.
+        AutogradError: as ``backward``; or an input does not take part and ``allow_unused`` is not true.
         ValueError: ``only_inputs`` is false.
     """
     if not only_inputs:
@@ -91,6 +96,9 @@ def grad(
                 f"inputs[{index}] takes no part in computing the outputs; pass allow_unused=True to get None for it"
             )
     return cast("tuple[Tensor, ...]", tuple(results))
+
+
+Tensor._backward = backward
 
 
 def _run(task: GraphTask, outputs: Sequence[Tensor], gradients: Gradients) -> None:
@@ -122,14 +130,14 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, create_graph: bool) 
         if array.size != 1:
             raise AutogradError(
                 f"the gradient of a tensor of shape {array.shape} must be given (grad_tensors or gradient=); "
-                "only for one element is it 1 by itself"
+                "only for one element is it 1 by default"
             )
         return np.ones(array.shape, array.dtype)
     if not isinstance(gradient, Tensor):
         raise TypeError(f"a gradient must be a tensor or None, not {type(gradient).__name__}")
     if gradient._array.shape != array.shape:
         raise AutogradError(f"a tensor of shape {array.shape} needs a gradient of that shape, not {gradient.shape}")
-    # A copy: it may come to rest in some .grad, and you may change yours meanwhile.
+    # A copy: the array may become some leaf's .grad, and the user may change the original.
     return gradient if create_graph else gradient._array.astype(array.dtype)
 
 
@@ -138,6 +146,6 @@ def _own(gradient: Any) -> Tensor:
 
 
 def _sequence(tensors: Any) -> Any:
-    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):  # what is neither is complained of later
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):  # invalid types are reported below
         return (tensors,)
     return tensors if isinstance(tensors, Sequence) else tuple(tensors)

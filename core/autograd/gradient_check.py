@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import TelegradError
-from ..tensor import Tensor
+from ..tensors import Tensor
 from ..types import Array
-from .passes import grad
+from .gradients import grad
 
 _PRECISE = (np.dtype(np.float64), np.dtype(np.complex128))
 

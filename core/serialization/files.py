@@ -1,7 +1,7 @@
 """``save`` and ``load``: nested Python objects with tensors, in one safetensors file, without pickle.
 
 The tensors are the file's tensors, under names made of their places ("model.0.weight"), so any reader of the format sees
-them. What they hang on is JSON in the metadata (``checkpoint_structure.py``), beside a SHA-256 of the whole file. The file
+them. What they hang on is JSON in the metadata (``structure.py``), beside a SHA-256 of the whole file. The file
 is written under another name and moved into place when it is complete.
 """
 
@@ -12,11 +12,11 @@ import os
 import uuid
 from typing import Any, BinaryIO, TypeAlias
 
-from .checkpoint_structure import Decoder, Encoder
-from .errors import TelegradError
+from ..errors import TelegradError
+from ..tensors import Tensor
+from ..types import Array
 from .safetensors_file import CHECKSUM, read_tensors, write_tensors
-from .tensor import Tensor
-from .types import Array
+from .structure import Decoder, Encoder
 
 Path: TypeAlias = str | os.PathLike[str]
 

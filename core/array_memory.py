@@ -1,0 +1,19 @@
+"""The memory of NumPy arrays: which array owns it, and its address."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .types import Array
+
+
+def storage(array: Array) -> Array:
+    """Return the array that owns the memory of ``array``: the last one in its chain of ``base``."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address(array: Array) -> int:
+    """Return the address of the first element."""
+    return array.__array_interface__["data"][0]

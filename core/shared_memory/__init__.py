@@ -1,0 +1,6 @@
+"""Memory that several processes map: segments, those of this process, and how they travel to another process."""
+
+from .segments import Segment, create_segment, open_segment
+from .transit import SharedMemoryError
+
+__all__ = ["Segment", "SharedMemoryError", "create_segment", "open_segment"]
