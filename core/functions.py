@@ -6,8 +6,6 @@ from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .filled_tensors import *  # noqa: F403
-from .ops.average_pooling import *  # noqa: F403
-from .ops.convolution import *  # noqa: F403
 from .ops.create.ranges import *  # noqa: F403
 from .ops.create.sparse import *  # noqa: F403
 from .ops.elementwise.arithmetic import *  # noqa: F403
@@ -26,7 +24,6 @@ from .ops.index.indexing import *  # noqa: F403
 from .ops.index.masking import *  # noqa: F403
 from .ops.index.scatter import *  # noqa: F403
 from .ops.index.slice_scatter import *  # noqa: F403
-from .ops.interpolation import *  # noqa: F403
 from .ops.linalg.added_products import *  # noqa: F403
 from .ops.linalg.decompositions import *  # noqa: F403
 from .ops.linalg.determinants import *  # noqa: F403
@@ -41,9 +38,7 @@ from .ops.linalg.norms import *  # noqa: F403
 from .ops.linalg.solving import *  # noqa: F403
 from .ops.linalg.triangular import *  # noqa: F403
 from .ops.linalg.vector_products import *  # noqa: F403
-from .ops.max_pooling import *  # noqa: F403
 from .ops.method_forms import *  # noqa: F403
-from .ops.patches import *  # noqa: F403
 from .ops.random.sampling import *  # noqa: F403
 from .ops.reduce.counting import *  # noqa: F403
 from .ops.reduce.cumulative import *  # noqa: F403
@@ -69,8 +64,12 @@ from .ops.special.error_and_gamma import *  # noqa: F403
 from .ops.special.gamma_and_zeta import *  # noqa: F403
 from .ops.spectral.window_functions import *  # noqa: F403
 from .ops.synonyms import *  # noqa: F403
-from .ops.transposed_convolution import *  # noqa: F403
-from .ops.unpooling import *  # noqa: F403
+from .ops.window.adaptive_pooling import *  # noqa: F403
+from .ops.window.convolution import *  # noqa: F403
+from .ops.window.folding import *  # noqa: F403
+from .ops.window.interpolation import *  # noqa: F403
+from .ops.window.max_pooling import *  # noqa: F403
+from .ops.window.pooling import *  # noqa: F403
 from .random import *  # noqa: F403
 from .tensors.printing import *  # noqa: F403
 from .typed_tensors import *  # noqa: F403

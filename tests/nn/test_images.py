@@ -24,7 +24,7 @@ def _seeded():
             ValueError,
             r"^conv2d\(\): a weight of shape \(2, 4, 3, 3\) with groups=1 takes 4 channels, and the input .* has 3",
         ),
-        (lambda: nn.Conv2d(3, 2, 3)(zeros(3, 2, 2)), ValueError, r"window spans \(3, 3\) pixels, .* has \(2, 2\)"),
+        (lambda: nn.Conv2d(3, 2, 3)(zeros(3, 2, 2)), ValueError, r"spans \(3, 3\) .* has \(2, 2\)"),
         (lambda: F.conv2d(zeros(5, 5), zeros(1, 1, 1, 1)), ValueError, r"\(N, C, H, W\) or \(C, H, W\), not \(5, 5\)"),
         (lambda: F.conv1d(zeros(1, 1, 5), zeros(1, 1, 3), zeros(2)), ValueError, r"bias must have shape \(1,\)"),
         (lambda: F.conv1d(zeros(1, 1, 5), zeros(1, 1, 3), stride=0), ValueError, "stride must be at least 1"),
@@ -57,7 +57,7 @@ def _seeded():
         (
             lambda: F.max_pool2d(zeros(1, 1, 2, 2), 3),
             ValueError,
-            r"spans \(3, 3\) elements, and the input has \(2, 2\)",
+            r"spans \(3, 3\) .* has \(2, 2\)",
         ),
         (lambda: F.avg_pool2d(zeros(1, 1, 2, 2), 2, divisor_override=0), ValueError, "must not be 0"),
         (lambda: F.avg_pool1d(tensor([[1, 2]]), 2), TypeError, "the input is int64; convert it"),
@@ -108,19 +108,21 @@ def naive_conv2d(x, weight, stride, padding, dilation):
 
 
 @pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (2, 1, 1), (3, 2, 2), (1, 4, 1)])
-def test_convolution_of_many_samples_is_done_in_parts(monkeypatch, stride, padding, dilation):
-    from telegrad.core.ops import convolving
-
-    monkeypatch.setattr(convolving, "CACHE", 4000)
-    x, w = randn(7, 3, 9, 9, dtype="float64"), randn(4, 3, 3, 3, dtype="float64")
+def test_convolution_of_many_samples_is_done_in_parts(stride, padding, dilation):
+    x, w = randn(300, 3, 9, 9, dtype="float64"), randn(4, 3, 3, 3, dtype="float64")
     out = F.conv2d(x, w, stride=stride, padding=padding, dilation=dilation)
     np.testing.assert_allclose(out.numpy(), naive_conv2d(x.numpy(), w.numpy(), stride, padding, dilation), atol=1e-12)
-    x.requires_grad_()
-    w.requires_grad_()
+    g = randn(*out.shape, dtype="float64")
+    parts = [gradients(x[part], w, g[part], stride, padding, dilation) for part in (slice(200), slice(200, 300))]
+    dx, dw = gradients(x, w, g, stride, padding, dilation)
+    np.testing.assert_allclose(dx, np.concatenate([each for each, _ in parts]), atol=1e-12)
+    np.testing.assert_allclose(dw, parts[0][1] + parts[1][1], atol=1e-10)
+
+
+def gradients(x, w, g, stride, padding, dilation):
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     out = F.conv2d(x, w, stride=stride, padding=padding, dilation=dilation)
-    dx, dw = autograd.grad(out, (x, w), randn(*out.shape, dtype="float64"))
-    monkeypatch.undo()
-    assert dx.shape == x.shape and dw.shape == w.shape
+    return [each.numpy() for each in autograd.grad(out, (x, w), g)]
 
 
 def test_the_three_maps_are_transposes_of_each_other():

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...dtypes import complex_type, converted
 from ...types import Array, DType
-from ..convolving import convolve, convolve_input, convolve_weight
 from ..index.array_elements import Flat, add_at, along, read_at, without
 from ..index.array_masking import chosen
 from ..reduce.array_reductions import add_reduce
@@ -151,9 +150,6 @@ ARRAYS.__dict__.update(
         "chosen": chosen,
         "concatenate": np.concatenate,
         "conj": conj,
-        "convolve": convolve,
-        "convolve_input": convolve_input,
-        "convolve_weight": convolve_weight,
         "cos": np.cos,
         "cosh": np.cosh,
         "digamma": digamma,

@@ -10,7 +10,6 @@ from ...dtypes import complex_type
 from ...filled_tensors import zeros_like
 from ...tensors import Tensor
 from ...types import DType
-from ..convolution import convolved, convolved_input, convolved_weight
 from ..elementwise import arithmetic, basic, complex_numbers, rounding, trigonometric
 from ..elementwise.conversion import to
 from ..index import elements, indexing, masking
@@ -62,9 +61,6 @@ TENSORS.__dict__.update(
         "chosen": lambda mask, x: masking.where(mask, x, 0),
         "concatenate": joining.cat,
         "conj": complex_numbers.conj,
-        "convolve": convolved,
-        "convolve_input": convolved_input,
-        "convolve_weight": convolved_weight,
         "cos": basic.cos,
         "cosh": trigonometric.cosh,
         "digamma": error_and_gamma.digamma,

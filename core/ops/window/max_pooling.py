@@ -1,0 +1,235 @@
+"""Pooling of one to three dimensions by the largest element of each window, and putting such elements back."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, cast, overload
+
+import numpy as np
+
+from ...tensors import Tensor
+from ...types import Array
+from ..index.array_masking import chosen as masked
+from ..shape.reshaping import reshape
+from ..table.linear_map import LinearMap
+from ..table.nodes import Row, record, records
+from .arguments import batched, in_dims, per_dim, pool_window, unbatched
+from .window import Ints, Window, cropped, overlap_add, padded, reduce_window
+
+__all__ = [
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+METHODS = ()
+
+
+class MaxPool(Protocol):
+    """Signature of ``max_pool1d``, ``max_pool2d`` and ``max_pool3d``, whose result depends on ``return_indices``."""
+
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        return_indices: Literal[False] = ...,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        *,
+        return_indices: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+def max_pool(
+    dims: int,
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window.
+
+    Of several largest elements, the first one gets the gradient.
+
+    Args:
+        input: shape (N, C, {image}) or (C, {image}), of any real dtype.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: number of elements on each side that count as -inf; at most half the window.
+        dilation: step from one element of the window to the next.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        return_indices: whether to return the places of the elements in the flattened image too, int64.
+
+    Returns:
+        Shape (N, C, {stops}) or (C, {stops}), where each length is
+        ``(length + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1``, rounded down, or up in ``ceil_mode``.
+        With ``return_indices``, a tuple of two such tensors.
+
+    Raises:
+        ValueError: the shapes do not fit, or the padding is more than half the window.
+    """
+    x = batched(input, dims)
+    window = pool_window(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
+    top = reduce_window(np.maximum, x._array, window, _lowest(x._array))
+    result = Tensor(top)
+    chosen = _first_equal(x._array, top, window) if return_indices or records(x) else None
+    if records(x):
+        record(_PICK.row, result, (x,), (), x.shape, chosen, window)
+    result = unbatched(result, input)
+    if chosen is None or not return_indices:
+        return result
+    return result, Tensor(_pixels(chosen, window).reshape(result.shape))
+
+
+max_pool1d = cast(MaxPool, in_dims(1, max_pool))
+max_pool2d = cast(MaxPool, in_dims(2, max_pool))
+max_pool3d = cast(MaxPool, in_dims(3, max_pool))
+
+
+def _lowest(x: Array) -> Any:
+    """Return the smallest number of the array's dtype: padding that is never the largest."""
+    if x.dtype.kind == "b":
+        return False
+    return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+
+
+def _first_equal(x: Array, top: Array, window: Window) -> Array:
+    """Return the number within its window, from 0, of the first element that equals ``top``.
+
+    Counting the elements before it takes a few plain passes; writing numbers through masks takes ten times as long.
+    """
+    image = padded(x, window, _lowest(x))
+    count = math.prod(window.kernel_size)
+    result = np.zeros(top.shape, np.int8 if count < 128 else np.int32)
+    before = np.ones(top.shape, np.bool_)
+    for _, index in zip(range(count - 1), window.slices()):  # the last one need not be compared
+        before &= image[index] != top
+        result += before.view(np.int8)
+    return result
+
+
+def _pick(x: Array, chosen: Array, window: Window) -> Array:
+    """Return the element of each window whose number is in ``chosen``, shape (N, C, *output_size)."""
+    image = padded(x, window)
+    result = np.zeros(chosen.shape, x.dtype)
+    for number, index in enumerate(window.slices()):
+        np.copyto(result, image[index], where=chosen == number)
+    return result
+
+
+def _put_back(g: Array, shape: tuple[int, ...], chosen: Array, window: Window) -> Array:
+    """Return zeros with each element of ``g`` added where ``_pick`` took it."""
+    if any(k > s or d > 1 for k, s, d in zip(window.kernel_size, window.stride, window.dilation)):
+        return overlap_add((masked(chosen == n, g) for n in itertools.count()), shape, g.dtype, window)
+    # No pixel is in two windows, and most often each is in one.
+    size = window.padded_size()
+    tiled = size == tuple(stops * k for stops, k in zip(window.output_size, window.kernel_size))
+    result = (np.empty if tiled and window.stride == window.kernel_size else np.zeros)((*shape[:2], *size), g.dtype)
+    for number, index in enumerate(window.slices()):
+        masked(chosen == number, g, out=result[index])
+    return cropped(result, window)
+
+
+_PICK = LinearMap("max_pool", _pick, _put_back)
+
+
+def _pixels(chosen: Array, window: Window) -> Array:
+    """Return the places of the chosen elements in the flattened image, as int64."""
+    within = np.unravel_index(chosen, window.kernel_size)
+    stops = np.ogrid[tuple(map(slice, window.output_size))]
+    result = np.zeros(chosen.shape, np.int64)
+    for stop, offset, length, _, _, stride, dilation, padding in zip(stops, within, *window):
+        # Of a window in which all is -inf, the padding may be chosen: the nearest pixel stands for it.
+        pixel = np.clip(stop * stride - padding + offset * dilation, 0, max(length - 1, 0))
+        result = result * length + pixel
+    return result
+
+
+# Not a LinearMap: of several elements with one place, the last stays, and the gradient is that of all.
+_UNPOOL = Row("max_unpool", lambda xp, g, where, shape: xp.reshape(xp.get(g, where), shape))
+
+
+def _max_unpool(
+    dims: int,
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Put elements where ``max_pool{dims}d(return_indices=True)`` found them, into zeros.
+
+    Args:
+        input: shape (N, C, {image}) or (C, {image}).
+        indices: of the same shape, integers: places in the flattened result.
+        kernel_size, stride, padding: as those of ``max_pool{dims}d``.
+        output_size: the result's shape or last dimensions, of which several are pooled to one size.
+
+    Returns:
+        Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length - 1) * stride - 2 * padding + kernel_size``,
+        unless ``output_size`` is given.
+
+    Raises:
+        TypeError: the indices are not integers.
+        ValueError: the shapes differ, or an index is not within the image.
+    """
+    if indices.shape != input.shape:
+        raise ValueError(f"the indices must have the input's shape {input.shape}, not {indices.shape}")
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"the indices must be integers, not {indices.dtype}")
+    x = batched(input, dims)
+    lengths = _unpooled_size(x.shape[2:], kernel_size, stride, padding, output_size)
+    size, planes = math.prod(lengths), x.shape[0] * x.shape[1]
+    places = indices._array.reshape(planes, -1 if indices.numel() else 0)
+    if places.size and not (places.min() >= 0 and places.max() < size):
+        raise ValueError(f"the indices must be from 0 to {size - 1}, within an image of {lengths}")
+    where = (np.arange(planes)[:, None], places)
+    out = np.zeros((planes, size), x.dtype)
+    out[where] = x._array.reshape(places.shape)
+    result = Tensor(out)
+    if records(x):
+        record(_UNPOOL, result, (x,), (), where, x.shape)
+    return reshape(result, (*input.shape[:-dims], *lengths))
+
+
+max_unpool1d = in_dims(1, _max_unpool)
+max_unpool2d = in_dims(2, _max_unpool)
+max_unpool3d = in_dims(3, _max_unpool)
+
+
+def _unpooled_size(
+    pooled: tuple[int, ...], kernel_size: Ints, stride: Ints | None, padding: Ints, output_size: Sequence[int] | None
+) -> tuple[int, ...]:
+    dims = len(pooled)
+    kernel, spaces = per_dim("kernel_size", kernel_size, dims), per_dim("padding", padding, dims)
+    steps = kernel if stride is None else per_dim("stride", stride, dims)
+    usual = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(pooled, steps, spaces, kernel))
+    if output_size is None:
+        return usual
+    given = tuple(output_size)[-dims:]
+    if len(given) != dims or any(not u - s < n < u + s for u, s, n in zip(usual, steps, given)):
+        raise ValueError(
+            f"output_size {tuple(output_size)} is not one that is pooled to {pooled}; the usual is {usual}"
+        )
+    return given

@@ -1,0 +1,169 @@
+"""Pooling of one to three dimensions by the mean or the norm of each window."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...operation import operation
+from ...tensors import Tensor
+from ...types import Array, DType
+from ..elementwise.basic import abs as absolute
+from ..elementwise.basic import pow, relu, sign
+from ..table.linear_map import LinearMap
+from .arguments import batched, in_dims, per_dim, pool_window, unbatched
+from .window import Ints, Window, overlap_add, reduce_window
+
+__all__ = [
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+]
+METHODS = ()
+
+
+def _sum(x: Array, window: Window) -> Array:
+    return reduce_window(np.add, x, window)
+
+
+def _share(g: Array, shape: tuple[int, ...], window: Window) -> Array:
+    return overlap_add(itertools.repeat(g), shape, g.dtype, window)
+
+
+_SUM = LinearMap("sum_pool", _sum, _share)
+
+
+@operation
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Return the mean of each window.
+
+    Args:
+        input: shape (N, C, L) or (C, L), floating-point.
+        kernel_size, stride, padding, ceil_mode, count_include_pad: as for ``avg_pool2d``.
+
+    Returns:
+        Shape (N, C, L') or (C, L'), with L' as for ``avg_pool2d``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+        ValueError: the shapes do not fit, or the padding is more than half the window.
+    """
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool(
+    dims: int,
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Return the mean of each window.
+
+    Args:
+        input: shape (N, C, {image}) or (C, {image}), floating-point.
+        kernel_size: size of the window; one number, or one for each dimension, as for ``stride`` and ``padding``.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: zeros on each side; at most half the window.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        count_include_pad: whether the sum is divided by the number of elements in the padded input, or in the input.
+        divisor_override: what the sum is divided by instead.
+
+    Returns:
+        Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length + 2 * padding - kernel_size) / stride + 1``,
+        rounded down, or up in ``ceil_mode``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+        ValueError: the shapes do not fit, the padding is more than half the window, or ``divisor_override`` is 0.
+    """
+    check_floating(input)
+    sums, window = _window_sums(dims, input, kernel_size, stride, padding, ceil_mode)
+    if divisor_override == 0:
+        raise ValueError("divisor_override must not be 0")
+    if divisor_override is None:
+        counted = per_dim("padding", padding, dims) if count_include_pad else (0,) * dims
+        return unbatched(sums / _counts(window, counted, sums.dtype), input)
+    return unbatched(sums / divisor_override, input)
+
+
+avg_pool2d = in_dims(2, avg_pool)
+avg_pool3d = in_dims(3, avg_pool)
+
+
+def check_floating(input: Tensor) -> None:
+    """Raise unless means of the input are of its dtype.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
+    if not input.is_floating_point():
+        raise TypeError(f"means are floating-point numbers, and the input is {input.dtype}; convert it first")
+
+
+def _window_sums(
+    dims: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, ceil_mode: bool
+) -> tuple[Tensor, Window]:
+    x = batched(input, dims)
+    window = pool_window(x.shape[2:], kernel_size, stride, padding, 1, ceil_mode)
+    return _SUM(x, window), window
+
+
+def _counts(window: Window, padding: tuple[int, ...], dtype: DType) -> Any:
+    """Return the number of elements in each window that belong to the image or to its ``padding`` on each side."""
+    result = np.ones((), dtype)
+    for length, stops, kernel, stride, _, before, more in zip(*window, padding):
+        starts = np.arange(stops) * stride - before
+        counts = np.minimum(starts + kernel, length + more) - np.maximum(starts, -more)
+        result = np.multiply.outer(result, counts).astype(dtype)
+    flat = result.reshape(-1)
+    return float(flat[0]) if flat.size and (flat == flat[0]).all() else Tensor(result)
+
+
+def _lp_pool(
+    dims: int, input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """Return the norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``.
+
+    As in PyTorch, the sum of a window that is cut off is scaled to that of a whole window.
+
+    Args:
+        input: shape (N, C, {image}) or (C, {image}), floating-point.
+        norm_type: order of the norm, not 0.
+        kernel_size: size of the window; one number, or one for each dimension, as for ``stride``.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        ceil_mode: whether a last window that reaches beyond the input counts too.
+
+    Returns:
+        Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length - kernel_size) / stride + 1``, rounded down,
+        or up in ``ceil_mode``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+        ValueError: the shapes do not fit.
+    """
+    check_floating(input)
+    sums, window = _window_sums(dims, pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
+    sums = sums * (math.prod(window.kernel_size) / _counts(window, (0,) * dims, sums.dtype))
+    return unbatched(pow(sign(sums) * relu(absolute(sums)), 1.0 / norm_type), input)
+
+
+lp_pool1d = in_dims(1, _lp_pool)
+lp_pool2d = in_dims(2, _lp_pool)
+lp_pool3d = in_dims(3, _lp_pool)

@@ -1,0 +1,158 @@
+"""The three products of convolution on arrays: of an image, a weight and an output, each from the other two.
+
+``sum(output * convolve(image, weight))`` is linear in all three, and each product is its derivative with respect to one.
+The shapes are: image (N, C, *input_size), weight (O, C // groups, *kernel_size), output (N, O, *output_size).
+
+Patches are gathered for a few samples at a time, as many as fit a core's cache, into one buffer, and multiplied by BLAS.
+Measured beside batch-innermost and channel-innermost layouts: those gather faster, but bringing the result back to
+(N, C, ...) order, which ``view`` relies on, costs more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...types import Array, DType
+from .window import Window, cropped, padded, patches
+
+CACHE = 1 << 19  # bytes of patches that are gathered at once
+
+
+def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
+    """Return the output: the weight times the patch at each stop, plus the bias, of shape (O,)."""
+    wide = _wide(image.dtype)
+    matrix = _matrices(weight, groups).astype(wide, copy=False)
+    result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
+    for part, columns in _columns(image, window, groups, wide):
+        np.matmul(matrix, columns, out=result[part])
+        if bias is not None:  # here, while the part is in the cache
+            result[part] += bias.reshape(groups, -1, 1)
+    return result.reshape(len(image), len(weight), *window.output_size).astype(image.dtype, copy=False)
+
+
+def convolve_weight(output: Array, image: Array, window: Window, groups: int) -> Array:
+    """Return the weight: the sum over all stops of the output times the patch there."""
+    wide = _wide(image.dtype)
+    count, outputs, inputs = len(image), output.shape[1], image.shape[1] // groups
+    rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
+    result = np.zeros((groups, outputs // groups, inputs * math.prod(window.kernel_size)), wide)
+    for part, columns in _columns(image, window, groups, wide):
+        result += np.matmul(rows[part], columns.swapaxes(-1, -2)).sum(axis=0)
+    return result.reshape(outputs, inputs, *window.kernel_size).astype(image.dtype, copy=False)
+
+
+def convolve_image(output: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
+    """Return the image: the sum over all stops of the output times the weight there, plus the bias, of shape (C,)."""
+    back = _window_back(window) if len(weight) == groups else None
+    if back is not None:
+        # One output in each group: its patches are few, and to gather them is several times as fast as to add up.
+        result = convolve(output, _weight_back(weight, groups), back, groups)
+    else:
+        result = _added_up(output, weight, window, groups)
+    if bias is not None:
+        result += bias.reshape(-1, *(1,) * len(window.input_size))
+    return result
+
+
+def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterator[tuple[slice, Array]]:
+    """Yield slices of the batch with their patches, shape (n, groups, depth, stops), in a buffer that is used again."""
+    count, channels = image.shape[:2]
+    depth = math.prod(window.kernel_size)
+    shape = (groups, channels // groups * depth, math.prod(window.output_size))
+    if depth == 1 and window.output_size == window.input_size and not any(window.padding) and image.dtype == dtype:
+        yield slice(None), image.reshape(count, *shape)  # every pixel is a patch
+        return
+    seen = patches(padded(image, window), window)
+    parts = _parts(count, math.prod(shape) * dtype.itemsize)
+    buffer = np.empty((parts[0].stop if parts else 0, *seen.shape[1:]), dtype)
+    for part in parts:
+        columns = buffer[: part.stop - part.start]
+        columns[...] = seen[part]
+        yield part, columns.reshape(len(columns), *shape)
+
+
+def _added_up(output: Array, weight: Array, window: Window, groups: int) -> Array:
+    """Return the image by adding what each element of the window gives to the pixels that it sees."""
+    wide = _wide(output.dtype)
+    matrix = _matrices(weight, groups).swapaxes(-1, -2).astype(wide, copy=False)
+    image = np.zeros((len(output), weight.shape[1] * groups, *window.padded_size()), wide)
+    target, room, indices, stops = _targets(image, window)
+    for part, products in _products(output.astype(wide, copy=False), matrix, groups, room):
+        shape = (len(products), image.shape[1])
+        given = products.reshape(*shape, len(indices), math.prod(room))[..., : math.prod(stops)]
+        for number, index in enumerate(indices):
+            target[part][index] += given[:, :, number].reshape(*shape, *stops)
+    return cropped(image, window).astype(output.dtype, copy=False)
+
+
+def _targets(image: Array, window: Window) -> tuple[Array, tuple[int, ...], list[Any], tuple[int, ...]]:
+    """Return where each element of the window adds to the padded image.
+
+    If the window moves by single pixels, zeros behind each row of the output make it as long as the image's. Then what an
+    element of the window sees is one run of the flattened image, and adding takes one long loop instead of one for each
+    row: unless the zeros would be more work than they save.
+
+    Returns:
+        The image (flattened, for runs), the lengths of the output with the zeros, the index for each element of the
+        window, and the lengths of what is added there.
+    """
+    size, stops = window.padded_size(), window.output_size
+    room = (*stops[:1], *size[1:])
+    if any(step != 1 for step in window.stride) or 2 * math.prod(room) > 3 * math.prod(stops):
+        return image, stops, list(window.slices()), stops
+    steps = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+    starts = (range(0, k * d * step, d * step) for k, d, step in zip(window.kernel_size, window.dilation, steps))
+    length = sum((count - 1) * step for count, step in zip(stops, steps)) + 1
+    runs = [(..., slice(start, start + length)) for start in map(sum, itertools.product(*starts))]
+    return image.reshape(*image.shape[:2], math.prod(size)), room, runs, (length,)
+
+
+def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) -> Iterator[tuple[slice, Array]]:
+    """Yield slices of the batch with the matrix times their output, padded to ``room``, in a buffer that is used again."""
+    count, channels, *stops = output.shape
+    size = math.prod(room)
+    parts = _parts(count, matrix.shape[0] * matrix.shape[1] * size * output.itemsize)
+    largest = parts[0].stop if parts else 0
+    buffer = np.empty((largest, groups, matrix.shape[1], size), output.dtype)
+    wider = None if room == tuple(stops) else np.zeros((largest, channels, *room), output.dtype)
+    inner: tuple[Any, ...] = (..., *map(slice, stops))
+    for part in parts:
+        number, rows = part.stop - part.start, output[part]
+        if wider is not None:
+            wider[:number][inner] = rows
+            rows = wider[:number]
+        yield part, np.matmul(matrix, rows.reshape(number, groups, channels // groups, size), out=buffer[:number])
+
+
+def _window_back(window: Window) -> Window | None:
+    """Return the window that slides over the output and stops at each pixel of the image; ``None`` if there is none."""
+    padding = tuple(d * (k - 1) - p for d, k, p in zip(window.dilation, window.kernel_size, window.padding))
+    if any(step != 1 for step in window.stride) or min(padding) < 0:
+        return None
+    return window._replace(input_size=window.output_size, output_size=window.input_size, padding=padding)
+
+
+def _weight_back(weight: Array, groups: int) -> Array:
+    """Return the weight of that window: flipped, with inputs and outputs exchanged in each group."""
+    outputs, inputs, *kernel = weight.shape
+    flipped = np.flip(weight, tuple(range(2, weight.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
+    return flipped.swapaxes(1, 2).reshape(groups * inputs, outputs // groups, *kernel)
+
+
+def _matrices(weight: Array, groups: int) -> Array:
+    return weight.reshape(groups, len(weight) // groups, math.prod(weight.shape[1:]))
+
+
+def _parts(count: int, sample: int) -> list[slice]:
+    step = max(1, CACHE // max(sample, 1))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def _wide(dtype: DType) -> DType:
+    # NumPy multiplies half-precision matrices element by element, and adds them up in half precision.
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)

@@ -1,0 +1,131 @@
+"""Resampling along one dimension: each output element is a weighted sum of input elements, and so is the adjoint.
+
+Nearest, linear and cubic interpolation and the means of adaptive pooling are tables of sources and weights. Of several
+dimensions, one is resampled after the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...types import Array
+from ..table.linear_map import LinearMap
+
+# The sources of one output element: (input element, weight).
+Sources = list[tuple[int, float]]
+
+
+class Tap(NamedTuple):
+    """One source of each of some output elements (``None``: all of them), and its weight (``None``: 1)."""
+
+    outputs: Array | None
+    inputs: Array
+    weights: Array | None
+
+
+class Table(NamedTuple):
+    """The taps whose sum is an output of ``size`` elements."""
+
+    size: int
+    taps: tuple[Tap, ...]
+
+
+def resample(x: Array, axis: int, table: Table) -> Array:
+    """Return ``x`` with ``axis`` resampled to ``table.size`` elements."""
+    shape = (*x.shape[:axis], table.size, *x.shape[axis + 1 :])
+    result = None
+    for outputs, inputs, weights in table.taps:
+        part = x.take(inputs, axis)
+        if weights is not None:
+            part *= weights.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
+        if outputs is None and result is None:
+            result = part
+        else:
+            result = np.zeros(shape, x.dtype) if result is None else result
+            index: Any = ... if outputs is None else (slice(None),) * axis + (outputs,)
+            result[index] += part
+    return np.zeros(shape, x.dtype) if result is None else result
+
+
+RESAMPLE = LinearMap(
+    "resample",
+    lambda x, axis, table, adjoint: resample(x, axis, table),
+    lambda g, shape, axis, table, adjoint: resample(g, axis, adjoint),
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def tables(sources: Callable[..., Sources], length: int, size: int, *options: Any) -> tuple[Table, Table]:
+    """Return the table from ``length`` to ``size`` elements and its adjoint: parameters of ``RESAMPLE``.
+
+    Args:
+        sources: a function of this module, called for each output element with its number, ``length`` and ``options``.
+        length, size: number of input and output elements.
+        options: what else ``sources`` takes.
+    """
+    forth = [sorted(sources(output, length, *options)) for output in range(size)]
+    back: list[Sources] = [[] for _ in range(length)]
+    for output, row in enumerate(forth):
+        for source, weight in row:
+            back[source].append((output, weight))
+    return _table(forth), _table(back)
+
+
+def _table(rows: list[Sources]) -> Table:
+    # The first source of each output makes one tap, the second of each the next, and so on.
+    ranks = range(max(map(len, rows), default=0))
+    return Table(len(rows), tuple(_tap(rows, rank) for rank in ranks))
+
+
+def _tap(rows: list[Sources], rank: int) -> Tap:
+    members = [(output, *row[rank]) for output, row in enumerate(rows) if len(row) > rank]
+    outputs, inputs, weights = (np.array(column) for column in zip(*members))
+    return Tap(None if len(members) == len(rows) else outputs, inputs, None if (weights == 1).all() else weights)
+
+
+def nearest(output: int, length: int, scale: float, exact: bool) -> Sources:
+    """Return the nearest input; ``scale`` is the distance of outputs, measured in inputs, here and below.
+
+    PyTorch's "nearest" takes ``floor(output * scale)``, and "nearest-exact" measures from the centres of elements.
+    """
+    return [(min(int((output + (0.5 if exact else 0.0)) * scale), length - 1), 1.0)]
+
+
+def linear(output: int, length: int, scale: float, align_corners: bool) -> Sources:
+    """Return the two inputs beside the output, weighted by how near they are."""
+    place = output * scale if align_corners else max((output + 0.5) * scale - 0.5, 0.0)
+    low = min(int(place), length - 1)
+    share = min(max(place - low, 0.0), 1.0)
+    return [(low, 1 - share), (min(low + 1, length - 1), share)]
+
+
+def cubic(output: int, length: int, scale: float, align_corners: bool) -> Sources:
+    """Return the four inputs around the output, weighted by Keys' curve with a = -0.75; those at the border repeat."""
+    place = output * scale if align_corners else (output + 0.5) * scale - 0.5
+    low = math.floor(place)
+    return [(min(max(low + n, 0), length - 1), _keys(place - low - n, -0.75)) for n in (-1, 0, 1, 2)]
+
+
+def antialiased(output: int, length: int, scale: float, is_cubic: bool) -> Sources:
+    """Return the inputs that a linear or cubic curve reaches which is as wide as the distance of outputs."""
+    stretch = max(scale, 1.0)
+    reach = (2 if is_cubic else 1) * stretch
+    centre = scale * (output + 0.5)
+    sources = range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), length))
+    distances = [(source - centre + 0.5) / stretch for source in sources]
+    shares = [_keys(at, -0.5) if is_cubic else max(1 - abs(at), 0.0) for at in distances]
+    total = sum(shares)
+    return [(source, share / total) for source, share in zip(sources, shares)]
+
+
+def _keys(distance: float, a: float) -> float:
+    """Return the weight of an input in cubic convolution (Keys, "Cubic convolution interpolation", 1981, equation 15)."""
+    at = abs(distance)
+    if at <= 1:
+        return ((a + 2) * at - (a + 3)) * at * at + 1
+    return ((at - 5) * at + 8) * at * a - 4 * a if at < 2 else 0.0

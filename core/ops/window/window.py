@@ -1,0 +1,114 @@
+"""A window that slides over an image: where it stops, what each of its elements sees, and the adjoint of seeing.
+
+An image is an array of shape (N, C, *input_size) with any number of spatial dimensions. Each element of the window sees
+one strided slice of the padded image: one value for each stop. So a map over a window is a loop over the window's elements
+with one large step each, and its adjoint (``overlap_add``) adds to the same slices. A loop over the stops would take many
+small steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...types import Array, DType
+
+Ints = int | Sequence[int]
+
+
+class Window(NamedTuple):
+    """Sizes and steps of a window, one number for each spatial dimension.
+
+    Attributes:
+        input_size: the lengths of the image.
+        output_size: the number of stops.
+        kernel_size: the number of the window's elements.
+        stride: the step from one stop to the next.
+        dilation: the step from one element of the window to the next.
+        padding: the elements before the image; those behind it are as many as the last stop needs.
+    """
+
+    input_size: tuple[int, ...]
+    output_size: tuple[int, ...]
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+
+    def padded_size(self) -> tuple[int, ...]:
+        """Return the lengths of the image with its padding."""
+        return tuple(
+            max(padding + length, (stops - 1) * stride + dilation * (kernel - 1) + 1)
+            for length, stops, kernel, stride, dilation, padding in zip(*self)
+        )
+
+    def image(self) -> tuple[Any, ...]:
+        """Return the index of the image in the padded one."""
+        return (..., *(slice(start, start + length) for start, length in zip(self.padding, self.input_size)))
+
+    def slices(self) -> Iterator[tuple[Any, ...]]:
+        """Return for each element of the window, in row-major order, the index of what it sees in the padded image."""
+        for starts in itertools.product(*(range(0, k * d, d) for k, d in zip(self.kernel_size, self.dilation))):
+            yield (
+                ...,
+                *(
+                    slice(start, start + (stops - 1) * stride + 1, stride)
+                    for start, stops, stride in zip(starts, self.output_size, self.stride)
+                ),
+            )
+
+
+def padded(x: Array, window: Window, fill: Any = 0) -> Array:
+    """Return the image with its padding; without padding, the image itself."""
+    size = window.padded_size()
+    if size == window.input_size:
+        return x
+    result = np.full((*x.shape[:2], *size), fill, x.dtype)
+    result[window.image()] = x
+    return result
+
+
+def cropped(x: Array, window: Window) -> Array:
+    """Return the padded image without its padding."""
+    return x if x.shape[2:] == window.input_size else np.ascontiguousarray(x[window.image()])
+
+
+def patches(x: Array, window: Window) -> Array:
+    """Return what the window sees of a padded image: a view, shape (N, C, *kernel_size, *output_size)."""
+    steps = x.strides[2:]
+    within = [step * dilation for step, dilation in zip(steps, window.dilation)]
+    between = [step * stride for step, stride in zip(steps, window.stride)]
+    shape = (*x.shape[:2], *window.kernel_size, *window.output_size)
+    return as_strided(x, shape, (*x.strides[:2], *within, *between), writeable=False)
+
+
+def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> Array:
+    """Reduce the elements that the window sees at each stop: from (N, C, *input_size) to (N, C, *output_size)."""
+    image = padded(x, window, fill)
+    first, *others = window.slices()
+    result: Array = image[first].copy()
+    for index in others:
+        ufunc(result, image[index], out=result)
+    return result
+
+
+def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, window: Window) -> Array:
+    """Add to each pixel what the window's elements have for it: the adjoint of seeing.
+
+    Args:
+        parts: for each element of the window, in row-major order, an array of shape (N, C, *output_size).
+        shape: begins with N and C.
+        dtype: of the result.
+        window: sees the result.
+
+    Returns:
+        Shape (N, C, *input_size).
+    """
+    result = np.zeros((*shape[:2], *window.padded_size()), dtype)
+    for index, part in zip(window.slices(), parts):
+        result[index] += part
+    return cropped(result, window)
