@@ -12,6 +12,7 @@ from ..rpc.extend import (
     Executor,
     Gathering,
     GrpcRpcBackendOptions,
+    IOLoop,
     Lane,
     Shutdown,
     serve_calls,
@@ -28,6 +29,7 @@ def make_agent(
     lanes: Sequence[Lane],
     executor: Executor | None = None,
     loop: asyncio.AbstractEventLoop | None = None,
+    io_loop: IOLoop | None = None,
     now: Callable[[], float] = time.monotonic,
     secret: bytes | None = None,
 ) -> Agent:
@@ -40,13 +42,16 @@ def make_agent(
         lanes: transports; the first that both sides know is used.
         executor: runs user functions and callbacks; ``None`` makes thread pools.
         loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
+        io_loop: runs timers; ``None`` takes the process's loop, on which the lanes are too.
         now: monotonic seconds.
         secret: the job's secret; ``None`` takes the environment's or the user's.
 
     Raises:
         AuthenticationError: the secret is too short, or its file cannot be used.
     """
-    agent = Agent(name, rank, options, lanes=lanes, executor=executor, loop=loop, now=now, secret=secret)
+    agent = Agent(
+        name, rank, options, lanes=lanes, executor=executor, loop=loop, io_loop=io_loop, now=now, secret=secret
+    )
     # rpc: calls of functions, gatherings, shutdown
     serve_calls(agent)
     agent.add_part(Gathering(agent))

@@ -17,7 +17,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
@@ -29,10 +28,10 @@ from .caller import Caller
 from .coroutines import Coroutines
 from .courier import Courier
 from .credits import Amount
-from .flow import Flow, may_block
+from .flow import Flow
 from .lanes.base import Connection, Lane
 from .lanes.inproc import InProcessLane, InProcessNetwork
-from .lanes.ioloop import RefusesToBlock
+from .lanes.ioloop import RefusesToBlock, acquire_loop, release_loop
 from .membership import Membership
 from .messages import Interceptor, Kind, run_arrived
 from .options import GrpcRpcBackendOptions
@@ -41,14 +40,13 @@ from .pool import Executor, ThreadPool
 from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
-from .ticker import Note, Ticker, Timers, Waker
+from .timers import IOLoop, Timers
 from .wire.control import decode_amount, goodbye, read_reason
 from .wire.frames import decode
 from .wire.functions import main_script
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
-IDLE_TICK_SECONDS = 5.0
 
 
 class Agent:
@@ -61,6 +59,7 @@ class Agent:
         lanes: transports; the first that both sides know is used.
         executor: runs user functions and callbacks; ``None`` makes thread pools.
         loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
+        io_loop: runs timers; ``None`` takes the process's loop, on which the lanes are too.
         now: monotonic seconds.
         secret: the job's secret; ``None`` takes the environment's or the user's.
     """
@@ -74,6 +73,7 @@ class Agent:
         lanes: Iterable[Lane],
         executor: Executor | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        io_loop: IOLoop | None = None,
         now: Callable[[], float] = time.monotonic,
         secret: bytes | None = None,
     ) -> None:
@@ -83,9 +83,6 @@ class Agent:
         self.now = now
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.closed = ""
-        # From where nothing else may be done, a finalizer for one: quick actions for the thread of the waker, and (from
-        # `wake_by`) when it must tick.
-        self.soon: SimpleQueue[Note] = SimpleQueue()
         # Taken by the one who closes; a signal handler could find a lock held by its own thread.
         self._may_close = [True]
         self.leaving = False  # everybody agreed to leave: who is gone from now on is not lost
@@ -106,8 +103,9 @@ class Agent:
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
         self._completions = executor or ThreadPool(4, f"telegrad-{name}-callbacks")
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
-        self._waker: Waker | None = None
-        self._timers = Timers()
+        self.timers = Timers(now)
+        self._io_loop = io_loop
+        self._shares_loop = False
         self._flows = threading.Lock()
         self.caller = Caller(self)
         self.courier = Courier(self)
@@ -126,10 +124,13 @@ class Agent:
         self.lanes["self"] = own
         self._own_address = own.listen(self, self.record.addresses[0])  # it shortcuts the way to ourselves
 
-    def start(self, records: list[WorkerRecord], waker: Waker | None = None) -> None:
-        """Begin to work: the workers of the job are known. ``waker`` calls ``tick`` in time; ``None`` makes a thread."""
+    def start(self, records: list[WorkerRecord]) -> None:
+        """Begin to work: the workers of the job are known."""
         self.peers = Peers(records, self.record)
-        self._waker = waker or Ticker(self.tick, self.soon, self.now, f"telegrad-{self.name}-ticker")
+        if self._io_loop is None:
+            self._io_loop, self._shares_loop = acquire_loop().loop, True
+        self.timers.start(self._io_loop)
+        self.membership.start()
         self._known.set_result(None)
         current.register(self)
         if launcher := reporter():
@@ -161,10 +162,11 @@ class Agent:
         self._stop_threads()
 
     def _stop_threads(self) -> None:
-        if self._waker is not None:
-            self._waker.stop()
+        self.timers.close()
         for lane in self.lanes.values():
             lane.close()
+        if self._shares_loop:
+            release_loop()
         late = self._coroutines.close(2.0) + self._executor.close(2.0) + self._completions.close(2.0)
         if late:
             logger.warning("worker %r closed while user functions still run in %s", self.name, ", ".join(late))
@@ -182,30 +184,6 @@ class Agent:
                 f"worker {self.name!r} belongs to process {self.process_id}, not to this forked child; start a process "
                 f"with the spawn method and call rpc.init_rpc(...) there"
             )
-
-    def tick(self) -> float:
-        """Do what time demands; returns when to come back."""
-        self.run_soon()
-        now = self.now()
-        due = [self.caller.tick(now), self.membership.tick(now), self.courier.tick(now), self._timers.run(now)]
-        return min([when for when in due if when is not None], default=now + IDLE_TICK_SECONDS)
-
-    def run_soon(self) -> None:
-        """Run the actions that wait in ``soon``. A simulator, which has no thread that waits for them, calls this."""
-        with contextlib.suppress(Empty):
-            while True:
-                note = self.soon.get_nowait()
-                if callable(note):
-                    note()
-
-    def wake_by(self, when: float) -> None:
-        """``tick`` must run at ``when``."""
-        if self._waker is not None:
-            self._waker.wake_by(when)
-
-    def call_later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Run ``action``, which is quick and no user code, after a while."""
-        self.wake_by(self._timers.add(self.now() + seconds, action))
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Agent]:
@@ -347,10 +325,6 @@ class Agent:
                     connection.flow = Flow(connection, limit, self.now, self.server.resume)
         return connection.flow
 
-    def may_block(self) -> bool:
-        """Whether this thread may wait for room. Somebody else's must tell the time meanwhile."""
-        return isinstance(self._waker, Ticker) and may_block()
-
     # -- looking
 
     def info(self) -> WorkerInfo:
@@ -364,7 +338,7 @@ class Agent:
 
     def activity(self) -> int:
         """Requests sent or accepted so far: shows that something happened between two looks."""
-        return self.caller.sent + self.server.accepted
+        return self.caller.table.sent + self.server.accepted
 
     def debug_info(self) -> dict[str, Any]:
         """What goes on here, for people and tests."""

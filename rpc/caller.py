@@ -27,8 +27,7 @@ class Caller:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self.table = CallTable()
-        self.sent = 0
+        self.table = CallTable(agent.timers, self._expired)
 
     # -- calls begin
 
@@ -80,7 +79,7 @@ class Caller:
         if source.done() and then is None:
             return source
         call = self._new_call(-1, seconds, what)
-        self._await(call)
+        self.table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
         return call.future
 
@@ -102,14 +101,8 @@ class Caller:
     def _new_call(self, to: int, seconds: float, what: object) -> PendingCall:
         return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
 
-    def _await(self, call: PendingCall) -> None:
-        self.table.add(call)
-        if call.seconds > 0:
-            self._agent.wake_by(call.deadline)
-
     def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
-        self.sent += 1
-        self._await(call)
+        self.table.add(call)
         try:
             sent = self._transmit(call, encode(message), peer)
         except BaseException as error:
@@ -139,7 +132,7 @@ class Caller:
             if flow.take(size):
                 sent = connection.send(parts, call)
             else:
-                sent = flow.queue(call, parts, size, self._agent.may_block, lambda: self._unsent(call))
+                sent = flow.queue(call, parts, size, lambda: self._unsent(call))
             if sent:
                 return True
             peer.forget(connection)
@@ -217,8 +210,5 @@ class Caller:
         for call in self.table.take_if(condition):
             self.fail(call, error(call))
 
-    def tick(self, now: float) -> float | None:
-        """Fail the calls whose deadline has passed; returns the next deadline."""
-        for call in self.table.expired(now):
-            self.fail(call, self._agent.membership.timeout_error(call))
-        return self.table.next_deadline()
+    def _expired(self, call: PendingCall) -> None:
+        self.fail(call, self._agent.membership.timeout_error(call))

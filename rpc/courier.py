@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.futures import Future, complete_once
 from .control import ControlMessage
 from .peers import Peer
+from .timers import Alarm
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ class Courier:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._handlers: dict[int, ControlHandler] = {}
+        self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
         self._drained: Future[None] | None = None
 
     def on(self, topic: int, handler: ControlHandler) -> None:
@@ -39,22 +42,15 @@ class Courier:
         with peer.lock:
             peer.control.post(payload, topic)
             messages = peer.control.unsent(self._agent.now())
-        self._transmit(peer, messages)
+            due = peer.control.next_due()
+        self._transmit(peer, messages, due)
 
     def flush(self, peer: Peer) -> None:
         """Transmit what is due."""
         with peer.lock:
             messages = peer.control.due(self._agent.now())
-        self._transmit(peer, messages)
-
-    def tick(self, now: float) -> float | None:
-        """Repeat what was not acknowledged in time; returns when to come back."""
-        for peer in self._agent.peers:
-            due = _next_due(peer)
-            if due is not None and due <= now:
-                self.flush(peer)
-        times = [due for peer in self._agent.peers if (due := _next_due(peer)) is not None]
-        return max(min(times), now + 0.01) if times else None
+            due = peer.control.next_due()
+        self._transmit(peer, messages, due)
 
     def received(self, peer: Peer, frame: Any) -> None:
         """A batch of control messages arrived; the acknowledgement goes back by any way that there is."""
@@ -92,10 +88,17 @@ class Courier:
         """How many messages were not acknowledged yet."""
         return sum(peer.control.open for peer in self._agent.peers)
 
-    def _transmit(self, peer: Peer, messages: list[ControlMessage]) -> None:
+    def _transmit(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
+        if due is not None:
+            self._repeat_at(peer, due)
         if messages and not peer.gone:
             self._agent.membership.send_control(peer, encode_control(messages))
-            self._agent.wake_by(self._agent.now() + 1.0)
+
+    def _repeat_at(self, peer: Peer, due: float) -> None:
+        alarm = self._alarms.get(peer)
+        if alarm is None:
+            alarm = self._alarms[peer] = Alarm(self._agent.timers, partial(self.flush, peer))
+        alarm.set(due)
 
     def _deliver(self, peer: Peer, topic: int, payload: bytes) -> None:
         try:

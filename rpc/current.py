@@ -34,6 +34,8 @@ def unregister(agent: Agent) -> None:
 def abandon() -> None:
     """In a forked child: the parent's agents, and the gRPC objects they hold, are neither used nor destroyed here."""
     keep_for_ever(_agents)
+    for agent in _agents:
+        agent.timers.abandon()
     _inherited.extend(_agents)
     _agents.clear()
     agent_variable.set(None)

@@ -25,6 +25,7 @@ from .pool import Executor
 from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
 from .shutdown import Shutdown
+from .timers import IOLoop
 from .wire.failures import RemoteTraceback, traceback_text
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "InProcessNetwork",
     "Incoming",
     "Interceptor",
+    "IOLoop",
     "IntervalSet",
     "Kind",
     "Lane",

@@ -54,6 +54,9 @@ class Departure(Ticket):
         """Whether nobody waits for it any more."""
         return False
 
+    def leave_line(self) -> None:
+        """Note that it goes now, without a thread that waited with it."""
+
 
 class Flow:
     """Messages under way on one connection, in both directions."""
@@ -83,9 +86,9 @@ class Flow:
         departure: Departure,
         parts: list[Any],
         size: int,
-        may_block: Callable[[], bool],
         unsent: Callable[[], None],
         limited: bool = True,
+        waits: bool = True,
     ) -> bool:
         """Send a message, or put it in line, and wait there with it if this thread may.
 
@@ -93,9 +96,9 @@ class Flow:
             departure: names it.
             parts: its frame.
             size: bytes of the frame.
-            may_block: whether this thread may wait.
-            unsent: called if it may not, and the connection closes before the message goes.
+            unsent: called if no thread waits with the message, and the connection closes before it goes.
             limited: whether the line takes only so many messages that no thread waits with.
+            waits: whether this thread waits, if it may.
 
         Returns:
             False if the connection is closed, and it was not sent.
@@ -106,7 +109,7 @@ class Flow:
         departure.connection, departure.size, departure.unsent = self._connection, size, unsent
         if self._has_room(size):
             return self._connection.send(parts, departure)
-        if may_block():
+        if waits and may_block():
             departure.parts, departure.gate = parts, Future()
         else:
             # This thread goes on, and its user may change the memory: a copy stands in line.
@@ -149,11 +152,12 @@ class Flow:
             complete_once(departure.gate, True)
             return True
         parts, departure.parts = departure.parts, []
+        departure.leave_line()
         return self._connection.send(parts, departure)
 
     def _wait(self, departure: Departure, gate: Future[bool]) -> bool:
         try:
-            room = gate.wait()  # ``Caller.tick`` ends it at the deadline, through ``give_up``
+            room = gate.wait()  # its deadline ends it, through ``give_up``
         except BaseException:  # Ctrl-C, say. If it has room this very moment, nobody would use that
             self.give_up(departure)
             gate.add_done_callback(lambda gate: self._refund(departure.size) if gate.value() else None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..proto.rpc_pb2 import MembershipReport
 from .messages import Topic
 from .peers import Peer
+from .timers import Alarm
 from .verdict import Close, Finding, Instruction, Lose, Loss, Note, Report, Tell, Verdicts
 from .wire.control import expelled
 
@@ -28,6 +29,7 @@ class Losses:
         self._made: Verdicts | None = None
         self.on_lost: list[Callable[[Peer], None]] = []
         self.quiet = True  # nobody is accused by anybody
+        self._alarm = Alarm(agent.timers, self.watch)
         agent.courier.on(Topic.MEMBERSHIP, self._told)
 
     # -- events
@@ -56,15 +58,15 @@ class Losses:
         else:
             self._step(lambda machine, now: machine.left(peer.info.id, reason, now))
 
-    def tick(self, now: float) -> float:
-        """Conclude what follows from the time; returns when to come back."""
+    def watch(self) -> None:
+        """Conclude what follows from the time, and come back when something may."""
         with self._lock:
-            due = self._machine().tick(now)
+            due = self._machine().tick(self._agent.now())
             instructions = self._take()
+        self._alarm.set(due)
         self._carry_out(instructions)
-        return min(
-            [due, *(when for peer in self._agent.peers.others() if (when := self._update_cut(peer)) is not None)]
-        )
+        for peer in self._agent.peers.others():
+            self._update_cut(peer)
 
     def next_hop(self, rank: int) -> int | None:
         """Return the worker through which that one can be reached while the link to it is cut."""
@@ -150,18 +152,19 @@ class Losses:
 
     # -- cut links
 
-    def _update_cut(self, peer: Peer) -> float | None:
-        """Fail the calls over a link that is known to be cut; returns when to look again."""
+    def _update_cut(self, peer: Peer) -> None:
+        """Fail the calls over a link that is known to be cut; if that is not known yet, look again later."""
         trouble = peer.trouble
         if trouble is None or peer.gone or peer.cut:
-            return None
+            return
         # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
         answered = trouble.since + 2 * self._agent.options.keepalive
         until = answered if peer.accepted else answered + self._agent.options.reconnect_timeout
         if (voucher := self._voucher(peer)) is not None:
             alive = f"worker {voucher!r} reaches it"
         elif self._agent.now() < until:
-            return until
+            self._alarm.set(until)
+            return
         elif peer.accepted:
             alive = f"it is connected to worker {self._agent.name!r}"
         else:
@@ -173,7 +176,6 @@ class Losses:
         with peer.lock:
             peer.control.reconnected()  # what could not be sent may pass through others
         self._agent.courier.flush(peer)
-        return None
 
     def _voucher(self, peer: Peer) -> str | None:
         with self._lock:

@@ -34,6 +34,10 @@ class Membership:
         self.on_lost: list[Callable[[Peer], None]] = self.losses.on_lost
         self.on_broken: list[Callable[[Peer], None]] = []
 
+    def start(self) -> None:
+        """Begin to watch the others: they are known."""
+        self.losses.watch()
+
     # -- connections
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
@@ -115,16 +119,13 @@ class Membership:
         for handler in self.on_broken:
             handler(peer)
         if peer.redial_at is not None:
-            self._agent.wake_by(peer.redial_at)
+            self._agent.timers.call_at(peer.redial_at, self._redial, peer)
 
-    def tick(self, now: float) -> float | None:
-        """Redial what is due; returns when to come back."""
-        for peer in self._agent.peers.others():
-            if peer.redial_at is not None and peer.redial_at <= now:
-                peer.redial_at = None
-                self._dial(peer)
-        times = [peer.redial_at for peer in self._agent.peers.others() if peer.redial_at is not None]
-        return min([self.losses.tick(now), *times])
+    def _redial(self, peer: Peer) -> None:
+        """Dial a peer whose connection broke, unless that was done or put off meanwhile."""
+        if peer.redial_at is not None and peer.redial_at <= self._agent.now() and not self._agent.closed:
+            peer.redial_at = None
+            self._dial(peer)
 
     def left(self, connection: Connection, reason: str) -> None:
         """The peer said goodbye."""

@@ -16,6 +16,7 @@ from .lanes.base import Connection
 from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
 from .peers import Peer
 from .pool import Executor
+from .timers import Timer
 from .wire.control import decode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
@@ -114,24 +115,38 @@ class Server:
 
     def _queue(self, call: ServerCall, message: Outgoing, parts: list[Any], size: int, flow: Flow) -> bool:
         # Any number may stand in line: no further request of that caller starts meanwhile.
-        answer = Departure()
+        answer = QueuedAnswer()
         message.let_go()
 
         def unsent() -> None:
+            answer.leave_line()
             run_not_delivered(self._agent.interceptors, message)
 
         def give_up() -> None:
             if flow.give_up(answer):
                 unsent()
 
-        sent = flow.queue(answer, parts, size, _never, unsent, limited=False)
-        if sent and call.deadline:
-            self._agent.call_later(call.deadline - self._agent.now(), give_up)
-        return sent
+        if call.deadline:
+            answer.timer = self._agent.timers.call_at(call.deadline, give_up)
+        return flow.queue(answer, parts, size, unsent, limited=False, waits=False)
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
+
+
+class QueuedAnswer(Departure):
+    """An answer in line, until the deadline of its call."""
+
+    __slots__ = ("timer",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timer: Timer | None = None
+
+    def leave_line(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class ServerCall:
@@ -269,10 +284,6 @@ class ServerCall:
             self.agent.server.send(self, message)
         self._answered = True
         self.agent.server.served(self)
-
-
-def _never() -> bool:
-    return False
 
 
 def _too_large(kind: str) -> SerializationError:

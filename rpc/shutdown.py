@@ -76,7 +76,7 @@ class Shutdown:
             peer = self.agent.peers.at(instruction.to)
             self.agent.courier.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
         elif isinstance(instruction, q.Pause):
-            self.agent.call_later(PAUSE_SECONDS, lambda: self._step(q.Quiescence.resume))
+            self.agent.timers.call_later(PAUSE_SECONDS, self._step, q.Quiescence.resume)
         else:
             self.agent.leaving = True
             self.agent.run_later(lambda: complete_once(self.finished))

@@ -2,7 +2,7 @@
 
 Events go into the machine under a lock; its instructions are carried out outside of it. The machine's tables are the only ones:
 a fork and an owned reference each have one record, which also holds what their driver needs. Handles that die are dropped by
-the agent's ticker, for a finalizer may do nothing but put a note into the agent's queue.
+the agent's I/O loop, for a finalizer may do nothing but put an action into the agent's queue.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class RRefContext:
         self._step(lambda: self._ownership.connection_broke(_key(peer)))
 
     def _counts(self) -> dict[str, int]:
-        self.agent.run_soon()
+        self.agent.timers.run_soon()
         with self._lock:
             return self._ownership.counts()
 

@@ -29,7 +29,7 @@ class RRef:
         type_hint: accepted for compatibility, and ignored.
     """
 
-    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_released", "_soon")
+    __slots__ = ("__weakref__", "_call_soon", "_context", "_drop", "_fork", "_released")
 
     def __init__(self, value: Any, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
@@ -45,15 +45,15 @@ class RRef:
     def _attach(self, context: RRefContext, fork: Fork) -> None:
         self._context = context
         self._fork = fork
-        self._soon = context.agent.soon
+        self._call_soon = context.agent.timers.call_soon
         self._drop = partial(context.drop, fork.fork_id)  # made here: a finalizer may do nothing that can fail
         self._released = False
 
     def __del__(self) -> None:
-        # A finalizer runs at any moment, in any thread, under any lock: it only leaves a note.
+        # A finalizer runs at any moment, in any thread, under any lock: it only leaves an action for the I/O loop.
         try:
             if not self._released:
-                self._soon.put(self._drop)
+                self._call_soon(self._drop)
         except AttributeError:
             pass  # the constructor raised
 
@@ -184,7 +184,7 @@ class RRef:
         """Give the reference up now, not when it is collected; using it afterwards raises. Again does nothing."""
         if not self._released:
             self._released = True
-            self._soon.put(self._drop)
+            self._call_soon(self._drop)
 
     def __enter__(self) -> RRef:
         return self

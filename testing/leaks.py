@@ -96,7 +96,7 @@ def _living_references(agent: Agent) -> str:
 
 
 def _works_for(thread: threading.Thread, agent: Agent) -> bool:
-    return thread.name == "telegrad-grpc" or thread.name.startswith(f"telegrad-{agent.name}-")
+    return thread.name == "telegrad-io" or thread.name.startswith(f"telegrad-{agent.name}-")
 
 
 def _remember_births(kind: type, method: str) -> Callable[[], None]:

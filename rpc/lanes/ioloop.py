@@ -1,4 +1,4 @@
-"""The process's one event loop for gRPC, in a thread of its own, alive while any lane uses it.
+"""The process's one event loop for I/O and timers, in a thread of its own, alive while any agent or lane uses it.
 
 One, not one per agent: grpc.aio wakes every loop of a process through the same socket, and loops beside one another
 steal each other's wake-ups.
@@ -91,7 +91,7 @@ def acquire_loop() -> LoopThread:
     global _shared, _users
     with _lock:
         if _shared is None:
-            _shared = LoopThread("telegrad-grpc", GRACE)
+            _shared = LoopThread("telegrad-io", GRACE)
         _users += 1
         return _shared
 

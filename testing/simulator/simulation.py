@@ -204,8 +204,6 @@ class Simulation:
 
     def _collect(self) -> None:
         gc.collect()
-        for worker in self.workers:
-            worker.drain_soon()
 
     def _report(self, violations: Iterator[str]) -> None:
         for violation in violations:

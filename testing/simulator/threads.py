@@ -1,16 +1,16 @@
-"""Replacements of the threads of an agent: an executor, an event loop for coroutines and a waker, all on the event queue."""
+"""Replacements of the threads of an agent: an executor and event loops for coroutines and timers, all on the event queue."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, NoReturn, cast
 
 from ...core.errors import RpcError
-from .events import EventQueue, Process
+from ...rpc.lanes.ioloop import RefusesToBlock
+from .events import Action, EventQueue, Process
 
 QUICK_SECONDS = 0.001  # how long a task waits for a thread, at most
 SLOW_SECONDS = 0.5  # the same in a slow process
@@ -28,7 +28,7 @@ class Scheduler:
         return self._rng.random() * (SLOW_SECONDS if self.slow else QUICK_SECONDS)
 
 
-class RefusesToWait:
+class RefusesToWait(RefusesToBlock):
     """The blocker of the simulator's thread: everything happens on it, so a thread that waits would wait for itself."""
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> NoReturn:
@@ -66,32 +66,35 @@ class SimulatedExecutor:
             self._waiting -= 1
 
 
-class SimulatedWaker:
-    """Calls ``tick`` when it is due (``rpc.ticker.Waker``)."""
+class SimulatedAlarm:
+    """A callback of a ``SimulatedIOLoop`` to come."""
 
-    def __init__(self, queue: EventQueue, process: Process, tick: Callable[[], float]) -> None:
+    def __init__(self, callback: Action) -> None:
+        self._callback: Action | None = callback
+
+    def cancel(self) -> None:
+        self._callback = None
+
+    def run(self) -> None:
+        if self._callback is not None:
+            self._callback()
+
+
+class SimulatedIOLoop:
+    """Runs the timers of one agent (``rpc.extend.IOLoop``)."""
+
+    def __init__(self, queue: EventQueue, process: Process, scheduler: Scheduler) -> None:
         self._queue = queue
         self._process = process
-        self._tick = tick
-        self._wake_at = float("inf")
-        self._number = 0
-        self._stopped = False
-        self.wake_by(queue.now)
+        self._scheduler = scheduler
 
-    def wake_by(self, when: float) -> None:
-        if when < self._wake_at and not self._stopped:
-            self._wake_at = when
-            self._number += 1
-            self._queue.add(when, self._process, "tick", functools.partial(self._wake, self._number))
+    def call_soon_threadsafe(self, callback: Action, *, context: Context) -> None:
+        self._queue.after(self._scheduler.pause(), self._process, "soon", callback)
 
-    def stop(self) -> None:
-        self._stopped = True
-
-    def _wake(self, number: int) -> None:
-        if number != self._number or self._stopped:
-            return  # an earlier one took its place
-        self._wake_at = float("inf")
-        self.wake_by(self._tick())
+    def call_later(self, delay: float, callback: Action, *, context: Context) -> SimulatedAlarm:
+        alarm = SimulatedAlarm(callback)
+        self._queue.after(delay, self._process, "timers", alarm.run)
+        return alarm
 
 
 class SimulatedLoop:

@@ -12,7 +12,7 @@ from ...agents import make_agent
 from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, current_agent
 from .events import Action, Process, State
 from .lane import SimulatedLane
-from .threads import Scheduler, SimulatedExecutor, SimulatedLoop, SimulatedWaker
+from .threads import Scheduler, SimulatedExecutor, SimulatedIOLoop, SimulatedLoop
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -49,12 +49,12 @@ class Worker(Process):
             lanes=[SimulatedLane(simulation.network, self)],
             executor=self.executor,
             loop=self.loop.as_asyncio,
+            io_loop=SimulatedIOLoop(queue, self, self.scheduler),
             now=lambda: queue.now,
             secret=secret,
         )
         self.agent.record.identity = self.random.randbytes(16)
         self._context = self.agent.new_context()
-        self._drains = False
         _workers[self.agent] = self
 
     @property
@@ -64,8 +64,7 @@ class Worker(Process):
 
     def start(self, workers: list[Worker]) -> None:
         """Make its agent begin to work, and start its part of the workload."""
-        waker = SimulatedWaker(self.simulation.queue, self, self.agent.tick)
-        self.agent.start([worker.agent.record for worker in workers], waker)
+        self.agent.start([worker.agent.record for worker in workers])
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run user code of this worker."""
@@ -74,13 +73,6 @@ class Worker(Process):
     def run(self, action: Action) -> None:
         """Run an event of this worker, as a thread of its process would."""
         self._fresh_context().run(action)
-        self.drain_soon()
-
-    def drain_soon(self) -> None:
-        """Let the agent do what waits for a thread: drop references, of which finalizers only left a note."""
-        if not (self._drains or self.agent.soon.empty()):
-            self._drains = True
-            self.simulation.queue.after(self.scheduler.pause(), self, "soon", self._drain)
 
     def anyone(self) -> int:
         """Rank of some worker: this one too, and now and then one that is gone."""
@@ -102,10 +94,6 @@ class Worker(Process):
     def forget(self) -> None:
         """The simulation is over."""
         del _workers[self.agent]
-
-    def _drain(self) -> None:
-        self._drains = False
-        self.agent.run_soon()
 
     def _fresh_context(self) -> Context:
         return self._context.copy()

@@ -1,61 +1,72 @@
-"""The table of calls under way: deadlines in order, nothing kept, whoever comes at once."""
+"""The table of calls under way: each leaves once, answered or expired, whoever comes at once."""
 
 import threading
 
+import pytest
 from telegrad.rpc.dispatch import CallTable, PendingCall
+from telegrad.rpc.timers import Timers
+
+from .test_timers import ManualLoop
 
 
-def call(table, seconds, now=0.0):
-    made = PendingCall(table.new_id(), 0, seconds, now + seconds, "a call")
-    table.add(made)
-    return made
+class Table(CallTable):
+    """A table with a clock that the test moves, and the calls that expired."""
+
+    def __init__(self):
+        self.loop = ManualLoop()
+        timers = Timers(lambda: self.loop.time)
+        timers.start(self.loop)
+        self.expired = []
+        super().__init__(timers, self.expired.append)
+
+    def call(self, seconds):
+        made = PendingCall(self.new_id(), 0, seconds, self.loop.time + seconds, "a call")
+        self.add(made)
+        return made
 
 
-def test_calls_expire_in_the_order_of_their_deadlines():
-    table = CallTable()
-    late, early, never = call(table, 5), call(table, 1), call(table, 0)
-    assert table.next_deadline() == 1
-    assert list(table.expired(0.5)) == []
-    assert list(table.expired(1.5)) == [early]
-    assert table.next_deadline() == 5
-    assert list(table.expired(100)) == [late]
-    assert table.next_deadline() is None
+@pytest.fixture
+def table():
+    return Table()
+
+
+def test_calls_expire_in_the_order_of_their_deadlines(table):
+    late, early, never = table.call(5), table.call(1), table.call(0)
+    table.loop.advance(0.5)
+    assert table.expired == []
+    table.loop.advance(1)
+    assert table.expired == [early]
+    table.loop.advance(100)
+    assert table.expired == [early, late]
     assert table.take(never.id) is never
     assert len(table) == 0
 
 
-def test_a_call_is_taken_once():
-    table = CallTable()
-    made = call(table, 1)
+def test_a_call_is_taken_once(table):
+    made = table.call(1)
     assert table.take(made.id) is made
     assert table.take(made.id) is None
-    assert list(table.expired(9)) == []
+    table.loop.advance(9)
+    assert table.expired == []
 
 
-def test_time_outs_that_never_come_again_leave_nothing():
-    table = CallTable()
-    for number in range(1, 1000):
-        table.take(call(table, 1 + number / 7).id)
-    assert list(table.expired(0)) == []
-    assert table._queues == {}
+def test_calls_to_a_worker_are_taken_together(table):
+    calls = [table.call(1) for _ in range(4)]
+    assert list(table.take_if(lambda call: call is not calls[2])) == [calls[0], calls[1], calls[3]]
+    assert len(table) == 1
 
 
-def test_no_deadline_is_lost_while_empty_queues_are_tidied_away():
-    table, stop = CallTable(), threading.Event()
+def test_threads_that_take_the_same_calls_share_them():
+    table, taken = Table(), []
+    calls = [table.call(60) for _ in range(5000)]
 
-    def tidy():
-        while not stop.is_set():
-            list(table.expired(0))
+    def work(order):
+        taken.append([call for call in order if table.take(call.id)])
 
-    tidier = threading.Thread(target=tidy)
-    tidier.start()
-    try:
-        for number in range(3000):
-            kept = call(table, 1.0)
-            if number % 2:
-                table.take(kept.id)
-    finally:
-        stop.set()
-        tidier.join()
-    assert len(list(table.expired(5))) == len([1 for number in range(3000) if not number % 2])
+    threads = [threading.Thread(target=work, args=(calls[:: 1 - 2 * (number % 2)],)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(map(len, taken)) == 5000 and len({id(call) for part in taken for call in part}) == 5000
     assert len(table) == 0

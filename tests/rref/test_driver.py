@@ -19,14 +19,14 @@ from telegrad.testing import in_process_cluster
 A, B, C = WorkerKey(0), WorkerKey(1), WorkerKey(2)
 
 
-class NoWaker:
-    """In the place of the ticker's thread: the test calls ``tick``."""
+class NoLoop:
+    """In the place of the I/O loop: only what the test asks for runs."""
 
-    def wake_by(self, when):
+    def call_soon_threadsafe(self, callback, *, context):
         pass
 
-    def stop(self):
-        pass
+    def call_later(self, delay, callback, *, context):
+        raise AssertionError("no timer runs")
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def agents():
     """Three agents without threads for time; ``a`` is current."""
     network = InProcessNetwork()
     made = [
-        make_agent(name, rank, lanes=[InProcessLane(network)], secret=b"in one process, for tests")
+        make_agent(name, rank, lanes=[InProcessLane(network)], io_loop=NoLoop(), secret=b"in one process, for tests")
         for rank, name in enumerate("abc")
     ]
     for agent in made:
         agent.listen()
     for agent in made:
-        agent.start([other.record for other in made], NoWaker())
+        agent.start([other.record for other in made])
     with made[0].use():
         yield made
     for agent in made:
@@ -52,7 +52,6 @@ def references(agent):
 
 
 def left(agent):
-    agent.tick()
     return {key: count for key, count in agent.debug_info()["references"].items() if count}
 
 
@@ -184,9 +183,8 @@ def test_drops_need_no_thread(agents):
     assert references(agents[0])._ownership.counts()["owner_handles"] == 1
     del reference
     gc.collect()
-    agents[0].tick()
     assert not left(agents[0])
-    assert not [thread for thread in threading.enumerate() if "references" in thread.name or "ticker" in thread.name]
+    assert not [thread for thread in threading.enumerate() if "references" in thread.name]
 
 
 def test_a_finalizer_takes_no_lock(agents):
@@ -196,14 +194,10 @@ def test_a_finalizer_takes_no_lock(agents):
     assert not left(agents[0])
 
 
-def test_a_ticker_drops_without_ticking(until):
+def test_a_released_reference_is_dropped_on_the_io_loop(until):
     with in_process_cluster("a") as (agent,), agent.use():
-        until(lambda: agent._waker._wake_at > agent.now() + 1)
-        ticks = []
-        agent._waker._tick = lambda: ticks.append(True) or agent.tick()
         tg.RRef("value").release()
         until(lambda: not any(references(agent)._ownership.counts().values()))
-        assert len(ticks) <= 1  # the idle one, at the worst
 
 
 def test_a_value_that_nobody_makes_fails_at_its_owner(agents, monkeypatch):

@@ -1,0 +1,231 @@
+"""Timers of one agent: a heap of actions, each to run once at its time, on the thread of an event loop.
+
+The heap is not the loop's own because nearly every timer is the deadline of a call, and is cancelled within a millisecond:
+here that costs no wake-up of the loop's thread. The loop is woken only for a timer that comes before all others.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import heapq
+import itertools
+import logging
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+logger = logging.getLogger("telegrad.rpc")
+NEVER = float("inf")
+SMALL_HEAP = 64
+IN_A_ROW = 100  # timers that run before the loop does its other work
+Action = Callable[..., object]
+
+
+class Handle(Protocol):
+    """A callback that an event loop will run."""
+
+    def cancel(self) -> None:
+        """Do not run it."""
+        ...
+
+
+class IOLoop(Protocol):
+    """Part of ``asyncio.AbstractEventLoop`` that timers need. A simulator brings one without a thread."""
+
+    def call_soon_threadsafe(self, callback: Action, *, context: contextvars.Context) -> object:
+        """Run ``callback`` on the loop's thread. Any thread; also from a finalizer or a signal handler."""
+        ...
+
+    def call_later(self, delay: float, callback: Action, *, context: contextvars.Context) -> Handle:
+        """Run ``callback`` after ``delay`` seconds. Called on the loop's thread."""
+        ...
+
+
+class Timer:
+    """An action that runs at ``when``, unless it is cancelled before."""
+
+    __slots__ = ("_action", "_args", "when")
+
+    def __init__(self, when: float, action: Action, args: tuple[Any, ...]) -> None:
+        self.when = when
+        self._action: Action | None = action
+        self._args = args
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has neither run nor been cancelled."""
+        return self._action is not None
+
+    def cancel(self) -> None:
+        """Do not run the action, and let go of it. Does nothing if it has run."""
+        self._action, self._args = None, ()
+
+    def run(self) -> None:
+        """Run the action, once; an exception is logged."""
+        (action, args), (self._action, self._args) = (self._action, self._args), (None, ())
+        if action is not None:
+            run_logged(action, *args)
+
+
+class Timers:
+    """The timers of one agent.
+
+    Args:
+        now: monotonic seconds.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._loop: IOLoop | None = None
+        # Re-entrant: a signal handler or a finalizer may add a timer while its thread adds one.
+        self._lock = threading.RLock()
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._numbers = itertools.count()
+        self._sweep_at = SMALL_HEAP
+        self._wake_at = NEVER  # when the loop looks at the heap next
+        self._soon: SimpleQueue[Action] = SimpleQueue()
+        self._woken = False  # a wake-up for ``_soon`` is on its way
+        self._alarm: Handle | None = None  # used on the loop's thread only
+        # An empty one: the loop must not keep what the variables of a caller's context refer to.
+        self._context = contextvars.Context()
+
+    def call_at(self, when: float, action: Action, *args: Any) -> Timer:
+        """Run ``action(*args)``, which is quick and no user code, at ``when``.
+
+        Args:
+            when: in the seconds of the agent's clock; ``inf`` is never.
+            action: runs on the loop's thread, where it must not block.
+            args: its arguments.
+
+        Returns:
+            A handle with ``cancel()``.
+        """
+        timer = Timer(when, action, args)
+        with self._lock:
+            heapq.heappush(self._heap, (when, next(self._numbers), timer))
+            if len(self._heap) > self._sweep_at:
+                self._sweep()
+            if when >= self._wake_at:
+                return timer
+            self._wake_at = when
+        self._wake()
+        return timer
+
+    def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
+        """Run ``action(*args)`` after so many seconds; see ``call_at``."""
+        return self.call_at(self._now() + seconds, action, *args)
+
+    def call_soon(self, action: Callable[[], object]) -> None:
+        """Run ``action`` on the loop's thread. Takes no lock, so that a finalizer may call it."""
+        self._soon.put(action)
+        if not self._woken:
+            self._woken = True
+            self._wake()
+
+    def run_soon(self) -> None:
+        """Run what waits since ``call_soon``, in this thread."""
+        while True:
+            try:
+                action = self._soon.get_nowait()
+            except Empty:
+                return
+            run_logged(action)
+
+    # -- the loop
+
+    def start(self, loop: IOLoop) -> None:
+        """Run timers on ``loop`` from here on."""
+        self._loop = loop
+        self._wake()
+
+    def close(self) -> None:
+        """Run no more timers."""
+        self._heap = []
+        self._wake()  # the loop lets go of its alarm
+        self.abandon()
+
+    def abandon(self) -> None:
+        """In a forked child: forget the loop, whose thread is the parent's. A thread that is gone may hold the lock."""
+        self._loop = None
+        self._wake_at = -NEVER
+
+    def _wake(self) -> None:
+        if (loop := self._loop) is None:
+            return
+        try:
+            loop.call_soon_threadsafe(self._run, context=self._context)
+        except RuntimeError:
+            pass  # the loop is closed, and the agent with it
+
+    def _run(self) -> None:
+        if self._loop is not None:
+            self._run_due()
+        self._set_alarm()
+
+    def _run_due(self) -> None:
+        self._woken = False
+        self.run_soon()
+        now = self._now()
+        for _ in range(IN_A_ROW):
+            if (timer := self._pop(now)) is None:
+                break
+            timer.run()
+
+    def _pop(self, now: float) -> Timer | None:
+        with self._lock:
+            return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
+
+    def _set_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if (loop := self._loop) is None:
+            return
+        with self._lock:
+            self._wake_at = when = self._next_time()
+        if when < NEVER:
+            self._alarm = loop.call_later(max(when - self._now(), 0.0), self._run, context=self._context)
+
+    def _next_time(self) -> float:
+        # lock held; what is looked at is taken out first: another may come to stand before it
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            if entry[2].pending:
+                heapq.heappush(self._heap, entry)
+                return entry[0]
+        return NEVER
+
+    def _sweep(self) -> None:
+        # lock held; one by one, so that none is lost that a signal handler adds meanwhile
+        entries, self._heap = self._heap, []
+        for entry in entries:
+            if entry[2].pending:
+                heapq.heappush(self._heap, entry)
+        self._sweep_at = max(SMALL_HEAP, 2 * len(self._heap))
+
+
+class Alarm:
+    """One action that runs at the earliest of the times that were set, and then until it is set again no more."""
+
+    def __init__(self, timers: Timers, action: Callable[[], object]) -> None:
+        self._timers = timers
+        self._action = action
+        self._timer: Timer | None = None
+
+    def set(self, when: float) -> None:
+        """Run the action at ``when``, or at the earlier time that is set."""
+        timer = self._timer
+        if timer is not None and timer.pending:
+            if timer.when <= when:
+                return
+            timer.cancel()
+        self._timer = self._timers.call_at(when, self._action)
+
+
+def run_logged(action: Action, *args: Any) -> None:
+    """Run ``action(*args)``; an exception is logged."""
+    try:
+        action(*args)
+    except Exception:
+        logger.exception("an action of an agent failed")

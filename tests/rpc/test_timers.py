@@ -1,0 +1,295 @@
+"""Timers: they run in order and in time, leave when they are cancelled, and stand what is done at the same time."""
+
+import asyncio
+import contextvars
+import gc
+import os
+import random
+import signal
+import threading
+import weakref
+
+import pytest
+from telegrad.rpc.lanes.ioloop import LoopThread
+from telegrad.rpc.timers import Alarm, Timers
+
+
+class ManualLoop:
+    """A loop that a test drives, with a clock of its own."""
+
+    def __init__(self):
+        self.time = 0.0
+        self.wake_ups = 0
+        self._soon = []
+        self._later = []
+
+    def call_soon_threadsafe(self, callback, *, context):
+        self.wake_ups += 1
+        self._soon.append(callback)
+
+    def call_later(self, delay, callback, *, context):
+        entry = [self.time + delay, callback]
+        self._later.append(entry)
+        return ManualHandle(self._later, entry)
+
+    def advance(self, seconds=0.0):
+        self.time += seconds
+        while due := self._soon or [each for each in self._later if each[0] <= self.time]:
+            first = due.pop(0)
+            if first in self._later:
+                self._later.remove(first)
+            (first[1] if isinstance(first, list) else first)()
+
+
+class ManualHandle:
+    def __init__(self, later, entry):
+        self._later, self._entry = later, entry
+
+    def cancel(self):
+        if self._entry in self._later:
+            self._later.remove(self._entry)
+
+
+@pytest.fixture
+def loop():
+    return ManualLoop()
+
+
+@pytest.fixture
+def timers(loop):
+    timers = Timers(lambda: loop.time)
+    timers.start(loop)
+    loop.advance()
+    return timers
+
+
+@pytest.fixture
+def real():
+    """Timers on the thread of a real loop."""
+    thread = LoopThread("loop of a test")
+    timers = Timers(thread.loop.time)
+    timers.start(thread.loop)
+    yield timers
+    timers.close()
+    thread.stop()
+
+
+def test_timers_run_in_the_order_of_their_times(timers, loop):
+    ran = []
+    for when in (3, 1, 2, 1):
+        timers.call_at(when, ran.append, when)
+    loop.advance(0.5)
+    assert ran == []
+    loop.advance(1.5)
+    assert ran == [1, 1, 2]
+    loop.advance(9)
+    assert ran == [1, 1, 2, 3]
+
+
+def test_what_is_due_already_runs_at_once(timers, loop):
+    ran = []
+    loop.advance(5)
+    timers.call_at(2, ran.append, "late")
+    timers.call_later(0, ran.append, "now")
+    loop.advance()
+    assert ran == ["late", "now"]
+
+
+def test_a_cancelled_timer_does_not_run_and_lets_go_of_what_it_would_do(timers, loop):
+    class Thing:
+        pass
+
+    ran, thing = [], Thing()
+    gone = weakref.ref(thing)
+    timer = timers.call_later(1, ran.append, thing)
+    del thing
+    assert timer.pending
+    timer.cancel()
+    timer.cancel()
+    assert gone() is None and not timer.pending
+    loop.advance(2)
+    assert ran == []
+
+
+def test_a_timer_that_ran_lets_go_of_what_it_did(timers, loop):
+    timer = timers.call_later(1, [].append, "ran")
+    loop.advance(2)
+    assert not timer.pending
+    timer.cancel()
+
+
+def test_cancelled_timers_are_not_kept(timers):
+    kept = timers.call_later(60, print)
+    for number in range(10_000):
+        timers.call_later(60 + number % 7, print).cancel()
+    assert len(timers._heap) < 200 and kept.pending
+
+
+def test_the_loop_is_woken_only_by_a_timer_before_all_others(timers, loop):
+    timers.call_later(1, print)
+    before = loop.wake_ups
+    for _ in range(100):
+        timers.call_later(60, print).cancel()
+    assert loop.wake_ups == before
+    timers.call_later(0.5, lambda: None)
+    assert loop.wake_ups == before + 1
+
+
+def test_a_loop_sleeps_when_all_timers_were_cancelled(timers, loop):
+    for number in range(50):
+        timers.call_later(1 + number / 100, print).cancel()
+    loop.advance(1)
+    assert not loop._later
+
+
+def test_an_action_may_add_and_cancel_timers(timers, loop):
+    ran = []
+    second = timers.call_later(1, ran.append, "second")
+
+    def first():
+        second.cancel()
+        timers.call_later(0, ran.append, "third")
+
+    timers.call_at(0.5, first)
+    loop.advance(2)
+    assert ran == ["third"]
+
+
+def test_an_action_that_raises_does_not_stop_the_others(timers, loop, caplog):
+    ran = []
+    timers.call_later(1, lambda: 1 / 0)
+    timers.call_later(1, ran.append, "next")
+    timers.call_soon(lambda: 1 / 0)
+    timers.call_soon(lambda: ran.append("soon"))
+    loop.advance(2)
+    assert ran == ["soon", "next"]
+    assert caplog.text.count("an action of an agent failed") == 2
+
+
+def test_many_timers_leave_the_loop_time_for_its_other_work(timers, loop):
+    order = []
+    for number in range(1000):
+        timers.call_later(1, order.append, number)
+    loop._later.append([1.0, lambda: order.append("I/O")])
+    loop.advance(1)
+    assert order.index("I/O") < 1000 and len(order) == 1001
+
+
+def test_timers_wait_for_their_loop(loop):
+    timers, ran = Timers(lambda: loop.time), []
+    timers.call_later(1, ran.append, "timer")
+    timers.call_soon(lambda: ran.append("soon"))
+    timers.start(loop)
+    loop.advance(1)
+    assert ran == ["soon", "timer"]
+
+
+@pytest.mark.parametrize("how", ["close", "abandon"])
+def test_nothing_runs_after_the_end(timers, loop, how):
+    ran = []
+    timers.call_later(1, ran.append, 1)
+    getattr(timers, how)()
+    timers.call_later(0, ran.append, 2)
+    timers.call_soon(lambda: ran.append(3))
+    loop.advance(2)
+    assert ran == [] and not loop._later
+
+
+def test_a_closed_loop_is_no_error():
+    thread = LoopThread("loop of a test")
+    timers = Timers(thread.loop.time)
+    timers.start(thread.loop)
+    thread.stop()
+    timers.call_later(0, print)
+    timers.call_soon(print)
+
+
+def test_an_alarm_rings_at_the_earliest_time_once(timers, loop):
+    rings = []
+    alarm = Alarm(timers, lambda: rings.append(loop.time))
+    for when in (3, 1, 2):
+        alarm.set(when)
+    loop.advance(1)
+    loop.advance(5)
+    assert rings == [1]
+    alarm.set(7)
+    loop.advance(1)
+    assert rings == [1, 7]
+
+
+def test_timers_do_not_keep_the_context_of_who_adds_them(real):
+    variable = contextvars.ContextVar("variable")
+    seen, done = [], threading.Event()
+    context = contextvars.copy_context()
+    context.run(variable.set, "of a caller")
+    context.run(real.call_later, 0, lambda: (seen.append(variable.get(None)), done.set()))
+    assert done.wait(10) and seen == [None]
+
+
+def test_threads_that_add_and_cancel_at_the_same_time_lose_nothing(real):
+    ran, lock = set(), threading.Lock()
+
+    def note(number):
+        with lock:
+            ran.add(number)
+
+    def work(thread):
+        rng = random.Random(thread)
+        for number in range(2000):
+            timer = real.call_later(rng.random() / 50, note, (thread, number))
+            if number % 2:
+                timer.cancel()
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done = threading.Event()
+    real.call_later(0.1, done.set)
+    assert done.wait(10)
+    assert ran >= {(thread, number) for thread in range(4) for number in range(0, 2000, 2)}
+
+
+def test_a_signal_handler_may_add_timers_while_its_thread_does(real):
+    added, ran = [], []
+    before = signal.signal(signal.SIGALRM, lambda *_: added.append(real.call_later(0, ran.append, 1)))
+    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+    try:
+        for _ in range(20_000):
+            real.call_later(60, print).cancel()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    done = threading.Event()
+    real.call_later(0.05, done.set)
+    assert done.wait(10)
+    assert added and len(ran) == len(added)
+
+
+def test_a_finalizer_may_leave_an_action_under_the_lock(real):
+    class Thing:
+        def __del__(self):
+            real.call_soon(done.set)
+
+    done = threading.Event()
+    with real._lock:
+        cycle = [Thing()]
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+    assert done.wait(10)
+
+
+def test_a_forked_child_does_not_wake_its_parent(real):
+    async def nothing():
+        pass
+
+    asyncio.run_coroutine_threadsafe(nothing(), real._loop).result(10)
+    child = os.fork()
+    if not child:
+        real.abandon()
+        real.call_later(0, print)
+        real.call_soon(print)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
