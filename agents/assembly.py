@@ -12,7 +12,6 @@ from ..rpc.extend import (
     Executor,
     Gathering,
     GrpcRpcBackendOptions,
-    IOLoop,
     Lane,
     Shutdown,
     serve_calls,
@@ -29,7 +28,7 @@ def make_agent(
     lanes: Sequence[Lane],
     executor: Executor | None = None,
     loop: asyncio.AbstractEventLoop | None = None,
-    io_loop: IOLoop | None = None,
+    io_loop: asyncio.AbstractEventLoop | None = None,
     now: Callable[[], float] = time.monotonic,
     secret: bytes | None = None,
 ) -> Agent:

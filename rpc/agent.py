@@ -40,7 +40,7 @@ from .pool import Executor, ThreadPool
 from .refusals import Refusals
 from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
 from .serving import Server
-from .timers import IOLoop, Timers
+from .timers import Timers
 from .wire.control import decode_amount, goodbye, read_reason
 from .wire.frames import decode
 from .wire.functions import main_script
@@ -73,7 +73,7 @@ class Agent:
         lanes: Iterable[Lane],
         executor: Executor | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
-        io_loop: IOLoop | None = None,
+        io_loop: asyncio.AbstractEventLoop | None = None,
         now: Callable[[], float] = time.monotonic,
         secret: bytes | None = None,
     ) -> None:

@@ -25,7 +25,6 @@ from .pool import Executor
 from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
 from .shutdown import Shutdown
-from .timers import IOLoop
 from .wire.failures import RemoteTraceback, traceback_text
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "InProcessNetwork",
     "Incoming",
     "Interceptor",
-    "IOLoop",
     "IntervalSet",
     "Kind",
     "Lane",

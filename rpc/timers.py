@@ -6,6 +6,7 @@ here that costs no wake-up of the loop's thread. The loop is woken only for a ti
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import heapq
 import itertools
@@ -13,33 +14,13 @@ import logging
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
 SMALL_HEAP = 64
 IN_A_ROW = 100  # timers that run before the loop does its other work
 Action = Callable[..., object]
-
-
-class Handle(Protocol):
-    """A callback that an event loop will run."""
-
-    def cancel(self) -> None:
-        """Do not run it."""
-        ...
-
-
-class IOLoop(Protocol):
-    """Part of ``asyncio.AbstractEventLoop`` that timers need. A simulator brings one without a thread."""
-
-    def call_soon_threadsafe(self, callback: Action, *, context: contextvars.Context) -> object:
-        """Run ``callback`` on the loop's thread. Any thread; also from a finalizer or a signal handler."""
-        ...
-
-    def call_later(self, delay: float, callback: Action, *, context: contextvars.Context) -> Handle:
-        """Run ``callback`` after ``delay`` seconds. Called on the loop's thread."""
-        ...
 
 
 class Timer:
@@ -77,7 +58,7 @@ class Timers:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._loop: IOLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         # Re-entrant: a signal handler or a finalizer may add a timer while its thread adds one.
         self._lock = threading.RLock()
         self._heap: list[tuple[float, int, Timer]] = []
@@ -86,7 +67,7 @@ class Timers:
         self._wake_at = NEVER  # when the loop looks at the heap next
         self._soon: SimpleQueue[Action] = SimpleQueue()
         self._woken = False  # a wake-up for ``_soon`` is on its way
-        self._alarm: Handle | None = None  # used on the loop's thread only
+        self._alarm: asyncio.TimerHandle | None = None  # used on the loop's thread only
         # An empty one: the loop must not keep what the variables of a caller's context refer to.
         self._context = contextvars.Context()
 
@@ -134,7 +115,7 @@ class Timers:
 
     # -- the loop
 
-    def start(self, loop: IOLoop) -> None:
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run timers on ``loop`` from here on."""
         self._loop = loop
         self._wake()

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 
 from ...core.errors import RpcError
 from ...rpc.lanes.ioloop import RefusesToBlock
-from .events import Action, EventQueue, Process
+from .events import EventQueue, Process
 
 QUICK_SECONDS = 0.001  # how long a task waits for a thread, at most
 SLOW_SECONDS = 0.5  # the same in a slow process
@@ -66,41 +66,11 @@ class SimulatedExecutor:
             self._waiting -= 1
 
 
-class SimulatedAlarm:
-    """A callback of a ``SimulatedIOLoop`` to come."""
-
-    def __init__(self, callback: Action) -> None:
-        self._callback: Action | None = callback
-
-    def cancel(self) -> None:
-        self._callback = None
-
-    def run(self) -> None:
-        if self._callback is not None:
-            self._callback()
-
-
-class SimulatedIOLoop:
-    """Runs the timers of one agent (``rpc.extend.IOLoop``)."""
-
-    def __init__(self, queue: EventQueue, process: Process, scheduler: Scheduler) -> None:
-        self._queue = queue
-        self._process = process
-        self._scheduler = scheduler
-
-    def call_soon_threadsafe(self, callback: Action, *, context: Context) -> None:
-        self._queue.after(self._scheduler.pause(), self._process, "soon", callback)
-
-    def call_later(self, delay: float, callback: Action, *, context: Context) -> SimulatedAlarm:
-        alarm = SimulatedAlarm(callback)
-        self._queue.after(delay, self._process, "timers", alarm.run)
-        return alarm
-
-
 class SimulatedLoop:
     """An event loop whose callbacks and timers are events: awaiting, sleeping, gathering and time-outs work as usual.
 
-    It has the methods of ``asyncio.AbstractEventLoop`` that coroutines need, and none for sockets and processes.
+    It has the methods of ``asyncio.AbstractEventLoop`` that coroutines and an agent's timers need, none for sockets and
+    processes.
     """
 
     def __init__(

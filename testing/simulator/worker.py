@@ -12,7 +12,7 @@ from ...agents import make_agent
 from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, current_agent
 from .events import Action, Process, State
 from .lane import SimulatedLane
-from .threads import Scheduler, SimulatedExecutor, SimulatedIOLoop, SimulatedLoop
+from .threads import Scheduler, SimulatedExecutor, SimulatedLoop
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -49,7 +49,7 @@ class Worker(Process):
             lanes=[SimulatedLane(simulation.network, self)],
             executor=self.executor,
             loop=self.loop.as_asyncio,
-            io_loop=SimulatedIOLoop(queue, self, self.scheduler),
+            io_loop=SimulatedLoop(queue, self, self.scheduler, self._report).as_asyncio,
             now=lambda: queue.now,
             secret=secret,
         )

@@ -242,7 +242,7 @@ def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
 
     monkeypatch.setattr(Verdicts, "_paths", direct)
     plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
-    found = [Simulation(seed, agents=6, events=3000, plan=plan).run().violations for seed in SEEDS]
+    found = [Simulation(seed, agents=6, events=6000, plan=plan).run().violations for seed in SEEDS]
     assert any("though it could reach the majority" in violation for violations in found for violation in violations)
 
 
