@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from . import rpc as rpc
     from . import rref as rref
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .core import allocator as allocator
     from .core import cuda as cuda
     from .core import errors as errors
     from .core import futures as futures
@@ -49,7 +50,19 @@ if TYPE_CHECKING:
 
 _ALIASES = {
     name: f"core.{name}"
-    for name in ("autograd", "cuda", "errors", "fft", "futures", "linalg", "profiler", "signal", "sparse", "special")
+    for name in (
+        "allocator",
+        "autograd",
+        "cuda",
+        "errors",
+        "fft",
+        "futures",
+        "linalg",
+        "profiler",
+        "signal",
+        "sparse",
+        "special",
+    )
 }
 ImportAliases(__name__, _ALIASES).install()
 

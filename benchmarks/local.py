@@ -1,6 +1,7 @@
 """Our tensors, layers and optimizers beside PyTorch's, on one thread: ``python -m telegrad.benchmarks.local --peer PYTHON``.
 
 A process of each library stands ready, and a round asks every case of both in turn, so that a noisy minute hits both.
+Telegrad's has the allocator's setting that workers get from ``telegrad run``.
 The ratio of a case is the median of the ratios of its rounds.
 """
 
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.allocator import ENVIRONMENT
 from .command import parser, run, torch_python
 from .local_cases import CASES
 from .report import Heading
@@ -46,8 +48,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def list_contenders(options: argparse.Namespace) -> list[Contender]:
     """Ours, and PyTorch if there is one."""
     pythons = {"telegrad": sys.executable, "torch": torch_python(options)}
+    settings: dict[str, dict[str, str]] = {"telegrad": ENVIRONMENT, "torch": {}}
     return [
-        Contender(library, [python, str(SCRIPT), library, str(options.seconds)], ONE_THREAD)
+        Contender(library, [python, str(SCRIPT), library, str(options.seconds)], ONE_THREAD | settings[library])
         for library, python in pythons.items()
         if python
     ]

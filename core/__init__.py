@@ -1,4 +1,4 @@
-"""Floor 0: errors, futures, tensors and autograd. Knows no network."""
+"""The lowest layer: errors, futures, tensors, operations and autograd. It does not know the network."""
 
 from . import autograd as autograd
 from . import fft as fft
@@ -10,9 +10,5 @@ from .autograd import enable_grad as enable_grad
 from .autograd import is_grad_enabled as is_grad_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
-from .creation import tensor as tensor  # by name, because a module has the same
 from .functions import *  # noqa: F403
-from .memory import keep_freed_memory
 from .tensors import Tensor as Tensor
-
-keep_freed_memory()

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.allocator import keep_freed_memory
 from ..core.shared_memory import Segment, create_segment, open_segment
 from .messages import STARTING, Answer, Begin, Failure, Task
 from .parcels import Parcel, unpack
@@ -48,6 +49,7 @@ def work(place: Place, program: Program | None) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for connection in place.inherited:
         connection.close()
+    keep_freed_memory()
     worker = Worker(place)
     try:
         worker.run(program)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
-from ..core import job_secrets
+from ..core import allocator, job_secrets
 
 LOOPBACK = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
@@ -46,12 +46,16 @@ def rank_environment(rank: int, name: str) -> dict[str, str]:
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
-    """What a worker gets unless the user has set it: a stack on a crash, a fair share of the cores for BLAS, a quiet gRPC.
+    """What a worker gets unless the user has set it: a stack on a crash, a fair share of the cores for BLAS, a quiet
+    gRPC, an allocator that keeps freed memory.
 
     What gRPC would print about a worker that leaves, or a port that is taken, reaches the user as an error of ours.
     """
     threads = max(1, len(os.sched_getaffinity(0)) // world_size)
-    return {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads), "GRPC_VERBOSITY": "NONE"}
+    settings = {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads), "GRPC_VERBOSITY": "NONE"}
+    if not any(name.startswith("MALLOC_") for name in os.environ):
+        settings.update(allocator.ENVIRONMENT)
+    return settings
 
 
 _changing_environment = threading.Lock()

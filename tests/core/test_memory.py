@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import subprocess
+import sys
 import threading
 import tracemalloc
 import weakref
@@ -12,6 +14,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad.core as tg
+from telegrad.core.allocator import ENVIRONMENT
 from telegrad.core.autograd import grad
 from telegrad.core.extend import attach, gradient_edge
 
@@ -212,16 +215,34 @@ def test_deep_graphs_are_freed_without_recursion_whatever_they_hold():
     del y
 
 
-def test_memory_of_freed_arrays_is_kept_for_the_next_ones():
-    if platform.libc_ver()[0] != "glibc" or any(name.startswith("MALLOC_") for name in os.environ):
-        pytest.skip("another allocator, or the environment has set it up")
-    resource = pytest.importorskip("resource")
+FAULTS = """
+import resource
+import telegrad as tg
+{setting}
+def faults(count):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(count):
+        [tg.ones(512, 512) for _ in range(16)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults(2)
+print(faults(10))
+"""
 
-    def faults(count):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(count):
-            tg.ones(1024, 1024), tg.ones(1024, 1024)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-    faults(5)
-    assert faults(20) < 20 * 1024, "half of the pages were fetched anew"
+@pytest.mark.parametrize(
+    "setting, environment, kept",
+    [
+        ("", {}, False),
+        ("", ENVIRONMENT, True),
+        ("tg.allocator.keep_freed_memory()", {}, True),
+        ("tg.allocator.keep_freed_memory()", {"MALLOC_TRIM_THRESHOLD_": "0"}, False),
+    ],
+    ids=["import", "worker", "call", "user"],
+)
+def test_freed_memory_is_kept_on_request_only(setting, environment, kept):
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("another allocator")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    command = [sys.executable, "-c", FAULTS.format(setting=setting)]
+    faults = int(subprocess.run(command, env=own | environment, check=True, capture_output=True).stdout)
+    assert (faults < 10 * 16 * 128) is kept, "page faults for 160 arrays of 256 pages"

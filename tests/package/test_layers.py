@@ -33,6 +33,7 @@ USERS = {"examples", "benchmarks"}  # programs like a user's: they may import th
 USERS_OF_ALL_NAMES = "testing/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
+    "core.allocator",
     "core.errors",
     "core.fft",
     "core.futures",
