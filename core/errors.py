@@ -90,3 +90,7 @@ class AgentClosedError(RpcError):
 
 class RendezvousError(RpcError):
     """The workers could not find one another: wrong rank or world size, a name used twice, no server, ..."""
+
+
+class IllegalEventError(TelegradError, RuntimeError):
+    """A protocol's state machine got an event that its state does not allow: a defect of telegrad, or of a peer."""

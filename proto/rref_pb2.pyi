@@ -15,17 +15,17 @@ class GlobalId(_message.Message):
     def __init__(self, worker: _Optional[int] = ..., incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class OwnershipMessage(_message.Message):
-    __slots__ = ("kind", "rref", "fork", "carrier", "received", "reason")
+    __slots__ = ("kind", "rref_id", "fork_id", "transfer", "received", "reason")
     KIND_FIELD_NUMBER: _ClassVar[int]
-    RREF_FIELD_NUMBER: _ClassVar[int]
-    FORK_FIELD_NUMBER: _ClassVar[int]
-    CARRIER_FIELD_NUMBER: _ClassVar[int]
+    RREF_ID_FIELD_NUMBER: _ClassVar[int]
+    FORK_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     kind: int
-    rref: GlobalId
-    fork: GlobalId
-    carrier: int
+    rref_id: GlobalId
+    fork_id: GlobalId
+    transfer: int
     received: bool
     reason: str
-    def __init__(self, kind: _Optional[int] = ..., rref: _Optional[_Union[GlobalId, _Mapping]] = ..., fork: _Optional[_Union[GlobalId, _Mapping]] = ..., carrier: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, kind: _Optional[int] = ..., rref_id: _Optional[_Union[GlobalId, _Mapping]] = ..., fork_id: _Optional[_Union[GlobalId, _Mapping]] = ..., transfer: _Optional[int] = ..., received: bool = ..., reason: _Optional[str] = ...) -> None: ...

@@ -1,62 +1,107 @@
-"""The user's side of the ownership protocol: the forks that a worker holds, and those that it gave away."""
+"""Fork of a reference at the worker that holds it: its states, and the table of its transitions.
+
+``TRANSITIONS`` is the whole behaviour of a fork; ``PROTOCOL.md`` shows the same table, and a test compares the two.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 
+from ..core.errors import IllegalEventError
 from ..core.futures import Future, copy_error
 from .ids import ForkId, RRefId, WorkerKey
 
-UNSENT = -1  # in place of a carrier's number: the fork did not travel, or its arrival is known
-
 
 class State(Enum):
-    """What the holder of a fork knows about it."""
+    """State of a fork at its holder."""
 
     PENDING = "pending"  # the owner has not answered
-    CONFIRMED = "confirmed"
-    FAILED = "failed"
+    CONFIRMED = "confirmed"  # the owner has registered the fork
+    FAILED = "failed"  # there is no value, and each use raises the reason
+    RELEASED = "released"  # nothing uses the fork any more, and the owner has not answered
+    DELETED = "deleted"  # the record is gone
+
+
+class ForkEvent(Enum):
+    """Event in the life of a fork."""
+
+    ACCEPT = "accept"  # the owner has registered the fork
+    REJECT = "reject"  # the owner has no such value, and never will
+    OWNER_LOST = "owner lost"
+    RELEASE = "release"  # the RRef was dropped, and no child is pending
+
+
+class Action(Enum):
+    """Instruction that a transition gives."""
+
+    CONFIRM = "confirm"  # the RRef may fetch its value
+    FAIL = "fail"  # each use of the RRef raises the reason
+    ACKNOWLEDGE = "acknowledge"  # the parent need not be kept for this fork any more
+    DELETE = "delete"  # the owner may forget this fork
+
+
+TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[Action, ...]]] = {
+    (State.PENDING, ForkEvent.ACCEPT): (State.CONFIRMED, (Action.CONFIRM, Action.ACKNOWLEDGE)),
+    (State.PENDING, ForkEvent.REJECT): (State.FAILED, (Action.FAIL, Action.ACKNOWLEDGE)),
+    (State.PENDING, ForkEvent.OWNER_LOST): (State.FAILED, (Action.FAIL, Action.ACKNOWLEDGE)),
+    (State.PENDING, ForkEvent.RELEASE): (State.RELEASED, ()),
+    (State.CONFIRMED, ForkEvent.OWNER_LOST): (State.FAILED, (Action.FAIL,)),
+    (State.CONFIRMED, ForkEvent.RELEASE): (State.DELETED, (Action.DELETE,)),
+    (State.FAILED, ForkEvent.OWNER_LOST): (State.FAILED, ()),
+    (State.FAILED, ForkEvent.RELEASE): (State.DELETED, ()),
+    (State.RELEASED, ForkEvent.ACCEPT): (State.DELETED, (Action.ACKNOWLEDGE, Action.DELETE)),
+    (State.RELEASED, ForkEvent.REJECT): (State.DELETED, (Action.ACKNOWLEDGE,)),
+    (State.RELEASED, ForkEvent.OWNER_LOST): (State.DELETED, (Action.ACKNOWLEDGE,)),
+}
 
 
 class Fork:
-    """A handle at this worker: the one record of it, which the ``RRef`` object points to, and never the other way round.
+    """Record of a fork at its holder. An ``RRef`` points to it, and never the other way round.
 
-    The machine changes the state; ``error`` and ``settled`` are its driver's.
+    The ownership machine changes everything but ``error`` and ``settled``, which its driver does.
     """
 
     __slots__ = (
-        "carrier", "children", "dropped", "error", "fork_id", "forker", "owner", "rref_id", "settled", "state",
-    )  # fmt: skip
+        "children",
+        "created_here",
+        "dropped",
+        "error",
+        "fork_id",
+        "owner",
+        "parent_holder",
+        "rref_id",
+        "settled",
+        "state",
+    )
 
     def __init__(self, rref_id: RRefId, fork_id: ForkId, owner: WorkerKey, state: State = State.PENDING) -> None:
         self.rref_id = rref_id
         self.fork_id = fork_id
         self.owner = owner
         self.state = state
-        self.forker: WorkerKey | None = None  # who keeps its own handle until the owner has answered about ours
-        self.carrier = UNSENT  # of the creating call
-        self.children = 0  # pending ones
-        self.dropped = False
+        self.created_here = False  # by a creating call: it may fetch before the owner has answered
+        self.parent_holder: WorkerKey | None = None  # keeps its own fork until the owner has answered about this one
+        self.children = 0  # forks given to others, about which the owner has not answered
+        self.dropped = False  # the RRef is gone
         self.error: BaseException | None = None  # each use of the reference raises it
         self.settled: Future[None] = Future()  # the owner has answered, in one way or the other
 
-    @property
-    def creating(self) -> bool:
-        """Whether ``remote`` made it here: then it may fetch before the owner has answered."""
-        return self.carrier != UNSENT
+    def handle(self, event: ForkEvent) -> tuple[Action, ...]:
+        """Change the state, and return what follows from that.
+
+        Raises:
+            IllegalEventError: the event cannot happen in this state.
+        """
+        transition = TRANSITIONS.get((self.state, event))
+        if transition is None:
+            raise IllegalEventError(
+                f"fork {self.fork_id} of RRef {self.rref_id} is {self.state.value}, which does not allow the event "
+                f"{event.value!r}; use one version of telegrad for all workers, and report this"
+            )
+        self.state, actions = transition
+        return actions
 
     def check(self) -> None:
-        """Raise if the reference is known to have no value."""
+        """Raise the reason if the reference is known to have no value."""
         if self.error is not None:
             raise copy_error(self.error)
-
-
-class Child:
-    """A fork that we gave away and whose holder has not heard from the owner yet: it keeps our own ``parent``."""
-
-    __slots__ = ("carrier", "parent", "to")
-
-    def __init__(self, parent: ForkId, to: WorkerKey, carrier: int) -> None:
-        self.parent = parent
-        self.to = to
-        self.carrier = carrier

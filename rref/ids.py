@@ -10,7 +10,7 @@ BLOCK = 1024
 
 
 class WorkerKey(NamedTuple):
-    """One life of a worker: a restarted one has the same rank and another incarnation."""
+    """One incarnation of a worker: a restarted worker has the same rank and another incarnation."""
 
     rank: int
     incarnation: int = 0
@@ -20,19 +20,19 @@ class WorkerKey(NamedTuple):
 
 
 class GlobalId(NamedTuple):
-    """An id that no other worker, and no other life of the same worker, gives out."""
+    """Id that no other worker, and no other incarnation of the same worker, gives out."""
 
     worker: int
     incarnation: int
     number: int
 
     @property
-    def maker(self) -> WorkerKey:
-        """Who gave it out: the creator of a reference, or the forker of a fork."""
+    def created_on(self) -> WorkerKey:
+        """The worker that made the id: the creator of a reference, or the parent of a fork."""
         return WorkerKey(self.worker, self.incarnation)
 
     def __str__(self) -> str:
-        return f"{self.maker}/{self.number}"
+        return f"{self.created_on}/{self.number}"
 
 
 RRefId: TypeAlias = GlobalId
@@ -40,7 +40,7 @@ ForkId: TypeAlias = GlobalId
 
 
 class IdSource:
-    """Where a worker takes new ids from."""
+    """Source of the ids that one worker gives out."""
 
     def __init__(self, me: WorkerKey) -> None:
         self._me = me
@@ -49,12 +49,12 @@ class IdSource:
         self._next_rref: dict[WorkerKey, int] = {}
 
     def fork(self) -> ForkId:
-        """A fork id never given out before."""
+        """Return a fork id never given out before."""
         self._last_fork += 1
         return GlobalId(*self._me, self._last_fork)
 
     def rref(self, owner: WorkerKey) -> RRefId:
-        """A reference id never given out before, from the block of ``owner``."""
+        """Return a reference id never given out before, from the block of ``owner``."""
         number = self._next_rref.get(owner, 0)
         if number % BLOCK == 0:
             number = self._next_block * BLOCK
@@ -63,5 +63,5 @@ class IdSource:
         return GlobalId(*self._me, number)
 
     def owner_lost(self, owner: WorkerKey) -> None:
-        """Its block is not needed any more; what is left of it is skipped."""
+        """Skip the rest of the block of a lost owner."""
         self._next_rref.pop(owner, None)

@@ -1,30 +1,30 @@
-"""The owner's side of the ownership protocol: which forks of its references exist, and which ids are gone for good."""
+"""The owner's side of the ownership protocol: the registered forks of its references, and the ids that are gone for good."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
 from ..core.futures import Future
 from ..rpc.extend import IntervalSet
-from .forks import UNSENT
 from .ids import ForkId, RRefId, WorkerKey
 from .protocol import Free, Instruction, NeverCreated
+from .transfers import Transfer
 
 
-class Claimed(Enum):
-    """What the table says to a fork that wants to be registered."""
+class Answer(Enum):
+    """Answer to a fork that another user gave and that is to be registered."""
 
     ACCEPTED = "accepted"
     EARLY = "early"  # registered, but the creating call is still to come: the answer follows
-    GONE = "gone"
+    REJECTED = "rejected"
 
 
 class Owned:
-    """A reference whose owner is this worker: the one record of it.
+    """Record of a reference at its owner.
 
-    Until it is ``created`` it holds only what overtook the creating call: claims, and the creator's own fetches.
+    Until it is ``created`` it holds only what overtook the creating call: forks, and the creator's own fetches.
     """
 
     __slots__ = ("created", "forks", "value")
@@ -32,103 +32,107 @@ class Owned:
     def __init__(self, created: bool) -> None:
         self.created = created
         self.value: Future[Any] | None = None  # made by the driver when it is first asked for
-        self.forks: dict[ForkId, tuple[WorkerKey, int]] = {}  # holder, and the carrier that may be on its way to it
+        self.forks: dict[ForkId, tuple[WorkerKey, Transfer | None]] = {}  # holder, and what may be on its way to it
 
 
 class OwnerTable:
-    """References owned by ``me``, with their forks. ``lost`` and ``outbox`` are the machine's own."""
+    """References owned by ``me``, with their forks.
 
-    def __init__(self, me: WorkerKey, lost: set[WorkerKey], outbox: list[Instruction]) -> None:
+    Args:
+        me: the owner.
+        lost: lost workers; the machine adds to it.
+        emit: takes the instructions to the driver.
+    """
+
+    def __init__(self, me: WorkerKey, lost: set[WorkerKey], emit: Callable[[Instruction], None]) -> None:
         self._me = me
         self._lost = lost
-        self._outbox = outbox
+        self._emit = emit
         self._owned: dict[RRefId, Owned] = {}
         self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers that will never come, or come again
 
     def __len__(self) -> int:
         return len(self._owned)
 
-    def __contains__(self, rref_id: RRefId) -> bool:
-        return rref_id in self._owned
-
-    def __iter__(self) -> Iterator[Owned]:
-        return iter(list(self._owned.values()))
+    def __iter__(self) -> Iterator[RRefId]:
+        return iter(list(self._owned))
 
     def get(self, rref_id: RRefId) -> Owned | None:
-        """The record of a reference, created or awaited."""
+        """Return the record of a reference, created or awaited."""
         return self._owned.get(rref_id)
 
     def awaited(self, rref_id: RRefId) -> Owned:
-        """The record of a reference; one that waits for its creating call, if there is none."""
+        """Return the record of a reference, made to wait for its creating call if there is none."""
         return self._owned.setdefault(rref_id, Owned(created=False))
 
     def is_created(self, rref_id: RRefId) -> bool:
-        """Whether the reference exists, and is not only awaited."""
+        """Return whether the reference exists, and is not only awaited."""
         owned = self._owned.get(rref_id)
         return owned is not None and owned.created
 
-    def forks(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
-        """The registered forks and who holds each."""
-        owned = self._owned.get(rref_id)
-        return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
-
     def may_come(self, rref_id: RRefId) -> bool:
-        """Whether the creating call of an id that is not here may still arrive."""
-        creator = rref_id.maker
-        freed = self._freed.get(creator)
-        return creator != self._me and creator not in self._lost and (freed is None or rref_id.number not in freed)
+        """Return whether the creating call of an id that is not here may still arrive."""
+        creator = rref_id.created_on
+        return creator != self._me and creator not in self._lost and rref_id.number not in self.freed(creator)
+
+    def freed(self, creator: WorkerKey) -> IntervalSet:
+        """Return the numbers of a creator's references that are gone for good."""
+        return self._freed.get(creator, _NONE)
 
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
-        """The reference exists from now on; returns the early forks that can be accepted now."""
+        """Create the reference; returns the early forks, which can be accepted now."""
         owned = self._owned.setdefault(rref_id, Owned(created=True))
         owned.created = True
         early = [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
-        owned.forks[fork_id] = (holder, UNSENT)
+        owned.forks[fork_id] = (holder, None)
         return early
 
-    def register(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey, carrier: int) -> None:
-        """The owner gives a fork away."""
-        self._owned[rref_id].forks[fork_id] = (holder, carrier)
+    def register(self, rref_id: RRefId, fork_id: ForkId, transfer: Transfer) -> None:
+        """Register a fork that the owner gives, with ``transfer``."""
+        self._owned[rref_id].forks[fork_id] = (transfer.peer, transfer)
 
-    def claim(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> Claimed:
-        """Someone else gave this fork to ``holder``."""
+    def request(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> Answer:
+        """Register a fork that another user gave to ``holder``, if the value can be there."""
         owned = self._owned.get(rref_id)
         if owned is None:
             if not self.may_come(rref_id):
-                return Claimed.GONE
+                return Answer.REJECTED
             owned = self.awaited(rref_id)
-        owned.forks[fork_id] = (holder, UNSENT)
-        return Claimed.ACCEPTED if owned.created else Claimed.EARLY
+        owned.forks[fork_id] = (holder, None)
+        return Answer.ACCEPTED if owned.created else Answer.EARLY
 
-    def unregister(self, rref_id: RRefId, fork_id: ForkId) -> tuple[WorkerKey, int] | None:
-        """The fork is gone; returns its holder and the carrier that took it there, None if it was not registered."""
+    def unregister(self, rref_id: RRefId, fork_id: ForkId) -> Transfer | None:
+        """Remove a fork, if it is registered; returns the transfer that took it to its holder."""
         owned = self._owned.get(rref_id)
-        registration = owned.forks.pop(fork_id, None) if owned is not None else None
-        if owned is not None and registration is not None:
-            self._free_if_unused(rref_id, owned)
-        return registration
+        if owned is None or fork_id not in owned.forks:
+            return None
+        _, transfer = owned.forks.pop(fork_id)
+        self._free_if_unused(rref_id, owned)
+        return transfer
 
     def never_created(self, rref_id: RRefId) -> list[tuple[WorkerKey, ForkId]]:
-        """The creating call will not come; returns the early forks, to be rejected."""
+        """Note that the creating call will not come; returns the early forks, to be rejected."""
         self._mark_freed(rref_id)
         owned = self._owned.pop(rref_id, None)
-        self._outbox.append(NeverCreated(rref_id, None if owned is None else owned.value))
+        self._emit(NeverCreated(rref_id, None if owned is None else owned.value))
         return [] if owned is None else [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
 
     def worker_lost(self, key: WorkerKey) -> Iterator[RRefId]:
         """Forget the forks of ``key``; yields the references that it was to create and now never will."""
         for rref_id, owned in list(self._owned.items()):
-            if not owned.created and rref_id.maker == key:
+            if not owned.created and rref_id.created_on == key:
                 yield rref_id
                 continue
             owned.forks = {fork_id: entry for fork_id, entry in owned.forks.items() if entry[0] != key}
             self._free_if_unused(rref_id, owned)
         self._freed.pop(key, None)
 
-    def clear(self) -> None:
-        """Forget everything."""
+    def clear(self) -> list[Owned]:
+        """Forget everything, and return the records."""
+        owned = list(self._owned.values())
         self._owned.clear()
         self._freed.clear()
+        return owned
 
     def _free_if_unused(self, rref_id: RRefId, owned: Owned) -> None:
         if owned.forks or (not owned.created and owned.value is not None):
@@ -136,9 +140,13 @@ class OwnerTable:
         del self._owned[rref_id]
         if owned.created:
             self._mark_freed(rref_id)
-            self._outbox.append(Free(rref_id, owned.value))
+            self._emit(Free(rref_id, owned.value))
 
     def _mark_freed(self, rref_id: RRefId) -> None:
         # Of our own ids and those of the lost, an unknown one is a freed one: no need to write them down.
-        if rref_id.maker != self._me and rref_id.maker not in self._lost:
-            self._freed.setdefault(rref_id.maker, IntervalSet()).add(rref_id.number)
+        creator = rref_id.created_on
+        if creator != self._me and creator not in self._lost:
+            self._freed.setdefault(creator, IntervalSet()).add(rref_id.number)
+
+
+_NONE = IntervalSet()

@@ -1,396 +1,379 @@
-"""The ownership protocol: who holds a reference to what, and when a value may be freed (``PROTOCOL.md``).
+"""The ownership protocol: who holds forks of what, and when a value may be freed (``PROTOCOL.md``).
 
-A pure state machine, one per agent. Events are method calls; instructions are appended to ``outbox``, which the
-driver takes with ``take`` and carries out in any order. It has no lock: the driver serialises the calls. Control
-messages must arrive exactly once but may do so in any order; carriers (messages that bring references) may be
-lost, late and repeated, and their sender may be unsure.
+A state machine of one worker, without sockets, threads and clocks: ``handle(event)`` returns instructions, which the driver
+carries out in any order. It has no lock: the driver serialises the events. Control messages arrive exactly once, in any
+order; transfers may be lost, late and repeated, and their sender may not know which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import AgentClosedError
-from ..rpc.extend import IntervalSet
+from ..core.errors import AgentClosedError, IllegalEventError
+from ..core.futures import Future
 from . import protocol as p
-from .forks import Child, Fork, State
+from .forks import Action, Fork, ForkEvent, State
 from .ids import ForkId, IdSource, RRefId, WorkerKey
-from .owner_table import Claimed, Owned, OwnerTable
-from .protocol import Carrier, Entry, How, Instruction, Message
-
-NO_CARRIER = -1  # the number of a message without references
+from .owner_table import Answer, Owned, OwnerTable
+from .transfers import Entry, Kind, Transfer, Transfers
 
 
 class Ownership:
-    """The machine of one worker. ``name_of`` says how a worker is called in messages to people."""
+    """The machine of one worker.
+
+    Args:
+        me: the worker.
+        name_of: returns the name of a worker for messages to people.
+    """
 
     def __init__(self, me: WorkerKey, name_of: Callable[[WorkerKey], str] = "worker {}".format) -> None:
         self.me = me
-        self.outbox: list[Instruction] = []
         self.closed = False
-        self._name_of = name_of
-        self._lost: set[WorkerKey] = set()
-        self._owned = OwnerTable(me, self._lost, self.outbox)
-        self._forks: dict[ForkId, Fork] = {}  # every handle at this worker
-        self._pending: dict[ForkId, Child] = {}
-        self._carriers: dict[tuple[WorkerKey, int], Carrier] = {}  # sent, and not known to have arrived
-        self._seen: dict[WorkerKey, IntervalSet] = {}  # numbers of carriers that arrived or are refused
-        self._next_carrier: dict[WorkerKey, int] = {}
+        self.forks: dict[ForkId, Fork] = {}  # those that this worker holds
+        self.transfers = Transfers()
+        self._children: dict[
+            ForkId, tuple[Fork, Transfer]
+        ] = {}  # pending: the parent here, and what took the child away
+        self.lost: set[WorkerKey] = set()
+        self._instructions: list[p.Instruction] = []
+        self.owned = OwnerTable(me, self.lost, self._instructions.append)
         self._ids = IdSource(me)
+        self._name_of = name_of
 
-    def take(self) -> list[Instruction]:
-        """The instructions since the last call."""
-        instructions = self.outbox[:]
-        self.outbox.clear()
+    def handle(self, event: p.Event) -> list[p.Instruction]:
+        """Take an event, and return what the driver has to do. After ``close`` events have no effect.
+
+        Raises:
+            AgentClosedError: references are sent after ``close``.
+            IllegalEventError: a message came that the state of its fork does not allow.
+            ValueError: a reference is sent that was released.
+        """
+        if self.closed and not isinstance(event, p.Sending):
+            return []
+        _HANDLERS[type(event)](self, event)
+        instructions = self._instructions[:]
+        self._instructions.clear()
         return instructions
 
     # -- references that start or leave here
 
-    def own(self) -> tuple[RRefId, ForkId]:
-        """A new reference whose owner is this worker, and the first handle to it."""
+    def own(self, value: Future[Any]) -> Fork:
+        """Return the first fork of a new reference to ``value``, whose owner is this worker."""
         self._check_open()
-        rref_id = self._ids.rref(self.me)
-        return rref_id, self._own(rref_id)
-
-    def create(
-        self, owner: WorkerKey, references: Iterable[tuple[RRefId, ForkId]] = ()
-    ) -> tuple[RRefId, ForkId, Carrier]:
-        """A new reference whose owner is ``owner``, our handle to it, and the carrier of the creating call.
-
-        ``references`` are those among the call's arguments. With this worker as ``owner`` it exists at once; if the
-        call then cannot be made, that is the value's error and none of the reference.
-        """
-        references = self._checked(references)
-        rref_id = self._ids.rref(owner)
-        if owner == self.me:
-            fork_id = self._own(rref_id)
-        else:
-            fork_id = self._ids.fork()
-            fork = self._forks[fork_id] = Fork(rref_id, fork_id, owner)
-            fork.carrier = self._next_carrier.get(owner, 0)
-        carrier = self._carrier(owner, [Entry(rref_id, fork_id, owner, How.CREATED)], references)
-        if owner in self._lost:
-            self._fail(fork_id, self._owner_lost(owner), owner)
-        return rref_id, fork_id, carrier
-
-    def outgoing(self, to: WorkerKey, references: Iterable[tuple[RRefId, ForkId]]) -> Carrier:
-        """The carrier of one message to ``to`` with these handles of ours; each gets a child fork.
-
-        Its number is -1 if there are none: such a message needs no carrier, but may be treated like the others.
-        Raises ``ValueError`` if one of them was released.
-        """
-        return self._carrier(to, [], self._checked(references))
-
-    def _checked(self, references: Iterable[tuple[RRefId, ForkId]]) -> list[tuple[RRefId, ForkId]]:
-        # Before anything is changed: a call that fails here has no effect.
-        self._check_open()
-        references = list(references)
-        for rref_id, fork_id in references:
-            fork = self._forks.get(fork_id)
-            if fork is None or fork.dropped:
-                raise ValueError(f"you sent RRef {rref_id} after it was released: send it before, or keep the handle")
-        return references
-
-    def _carrier(self, to: WorkerKey, creation: list[Entry], references: list[tuple[RRefId, ForkId]]) -> Carrier:
-        if not creation and not references:
-            return Carrier(to, NO_CARRIER, [])
-        number = self._next_carrier.get(to, 0)
-        entries = creation + [self._child(to, number, rref_id, fork_id) for rref_id, fork_id in references]
-        carrier = Carrier(to, number, entries)
-        if to not in self._lost:  # to a lost worker it will not arrive: there is nothing to wait for
-            self._next_carrier[to] = number + 1
-            self._carriers[to, number] = carrier
-        return carrier
-
-    def _child(self, to: WorkerKey, number: int, rref_id: RRefId, parent_id: ForkId) -> Entry:
-        child_id = self._ids.fork()
-        parent = self._forks[parent_id]
-        # An owner that awaits the creating call itself cannot vouch for the reference: the child claims like any other.
-        registered = parent.owner == self.me and self._owned.is_created(rref_id)
-        if to not in self._lost:
-            if registered:
-                self._owned.register(rref_id, child_id, to, number)
-            else:
-                parent.children += 1
-                self._pending[child_id] = Child(parent_id, to, number)
-        return Entry(rref_id, child_id, parent.owner, How.REGISTERED if registered else How.CLAIMED)
-
-    # -- what becomes of carriers
-
-    def incoming(self, sender: WorkerKey, number: int, entries: Iterable[Entry]) -> list[Fork] | None:
-        """A carrier arrived: adopt its references, before anything in the message is unpickled.
-
-        Returns the handles that this worker has from now on, one for each entry that is no creation; drop those that
-        nobody takes. ``None``: a repetition, refused, or from a lost worker: ignore the whole message.
-        """
-        if self.closed or sender in self._lost:
-            return None
-        if number != NO_CARRIER and not self._seen_from(sender).add(number):
-            return None
-        if sender == self.me:
-            self.delivered(sender, number)
-        adopted = []
-        for entry in entries:
-            if entry.how is How.CREATED:
-                self._created(sender, entry)
-            else:
-                adopted.append(self._adopt(sender, entry))
-        return adopted
-
-    def _adopt(self, sender: WorkerKey, entry: Entry) -> Fork:
-        fork = self._forks[entry.fork_id] = Fork(entry.rref_id, entry.fork_id, entry.owner)
-        if entry.how is How.CLAIMED:
-            fork.forker = sender
-        if entry.owner in self._lost:
-            self._fail(entry.fork_id, self._owner_lost(entry.owner), entry.owner)
-        elif entry.how is How.REGISTERED:
-            self._confirm(entry.fork_id)
-        else:
-            self._post(entry.owner, p.Claim(entry.rref_id, entry.fork_id))
+        fork = self._own(self._ids.rref(self.me))
+        self.owned.awaited(fork.rref_id).value = value
         return fork
 
-    def _created(self, creator: WorkerKey, entry: Entry) -> None:
+    def _own(self, rref_id: RRefId) -> Fork:
+        fork = self._add(Fork(rref_id, self._ids.fork(), self.me, State.CONFIRMED))
+        self.owned.create(rref_id, fork.fork_id, self.me)
+        return fork
+
+    def _add(self, fork: Fork) -> Fork:
+        self.forks[fork.fork_id] = fork
+        return fork
+
+    def _sending(self, event: p.Sending) -> None:
+        transfer = event.transfer
+        self._check_open()
+        for fork in transfer.forks:  # before anything is changed: a message that fails here has no effect
+            if fork.dropped:
+                raise ValueError(
+                    f"you sent RRef {fork.rref_id} after it was released: send it before, or keep the handle"
+                )
+        self.transfers.open(transfer, transfer.peer in self.lost)
+        if transfer.creates:
+            self._create(transfer)
+        transfer.entries += [self._give(transfer, fork) for fork in transfer.forks]
+
+    def _create(self, transfer: Transfer) -> None:
+        # On this worker itself the reference exists at once: if the call cannot be made, that is an error of the value.
+        owner = transfer.peer
+        rref_id = self._ids.rref(owner)
+        if owner == self.me:
+            fork = self._own(rref_id)
+        else:
+            fork = self._add(Fork(rref_id, self._ids.fork(), owner))
+            fork.created_here = True
+        transfer.created = fork
+        transfer.entries.append(Entry(rref_id, fork.fork_id, owner, Kind.CREATED))
+        if owner in self.lost:
+            self._lose_owner(fork)
+
+    def _give(self, transfer: Transfer, parent: Fork) -> Entry:
+        child_id = self._ids.fork()
+        # While the owner itself waits for the creating call it cannot register forks: the child's holder has to ask for it.
+        registered = parent.owner == self.me and self.owned.is_created(parent.rref_id)
+        if transfer.peer not in self.lost:
+            if registered:
+                self.owned.register(parent.rref_id, child_id, transfer)
+            else:
+                parent.children += 1
+                self._children[child_id] = (parent, transfer)
+        kind = Kind.REGISTERED if registered else Kind.UNREGISTERED
+        return Entry(parent.rref_id, child_id, parent.owner, kind)
+
+    # -- references that arrive
+
+    def _arrived(self, event: p.Arrived) -> None:
+        transfer = event.transfer
+        sender = transfer.peer
+        if sender in self.lost or not self.transfers.see(sender, transfer.number):
+            return
+        transfer.adopted = True
+        if sender == self.me:
+            self._was_delivered(self.transfers.close(sender, transfer.number))
+        for entry in transfer.entries:
+            if entry.kind is Kind.CREATED:
+                self._was_created(sender, entry)
+            else:
+                transfer.forks.append(self._adopt(sender, entry))
+
+    def _was_created(self, creator: WorkerKey, entry: Entry) -> None:
         if creator == self.me:
-            return  # it exists since `create`, and may be freed already
-        for holder, fork_id in self._owned.create(entry.rref_id, entry.fork_id, creator):
-            self._post(holder, p.Accept(fork_id))
+            return  # it exists since it was sent, and may be freed already
+        for holder, fork_id in self.owned.create(entry.rref_id, entry.fork_id, creator):
+            self._send(holder, p.Accept(fork_id))
 
-    def delivered(self, to: WorkerKey, number: int) -> None:
-        """It is known that the carrier arrived, for example by the reply to it. (It need not be said: see PROTOCOL.)"""
-        carrier = self._carriers.pop((to, number), None)
-        if carrier is not None and carrier.entries[0].how is How.CREATED and to != self.me:
-            # Its arrival may be known by another reference in it, while the reply is lost.
-            self._confirm(carrier.entries[0].fork_id)
+    def _adopt(self, sender: WorkerKey, entry: Entry) -> Fork:
+        fork = self._add(Fork(entry.rref_id, entry.fork_id, entry.owner))
+        if entry.kind is Kind.UNREGISTERED:
+            fork.parent_holder = sender
+        if entry.owner in self.lost:
+            self._lose_owner(fork)
+        elif entry.kind is Kind.REGISTERED:
+            self._change(fork, ForkEvent.ACCEPT)
+        else:
+            self._send(entry.owner, p.Register(entry.rref_id, entry.fork_id))
+        return fork
 
-    def not_delivered(self, to: WorkerKey, number: int) -> None:
-        """The carrier was not sent, or nobody knows whether it arrived: have it refused, or learn that it came."""
-        carrier = self._carriers.get((to, number))
-        if carrier is None or carrier.voiding:
-            return
-        carrier.voiding = True
-        creates = next((entry.rref_id for entry in carrier.entries if entry.how is How.CREATED), None)
-        self._post(to, p.Void(number, creates))
+    # -- transfers that arrived or did not
 
-    def connection_broke(self, to: WorkerKey) -> None:
-        """``not_delivered`` for every carrier to ``to`` whose arrival is not known."""
-        for number in [number for receiver, number in self._carriers if receiver == to]:
-            self.not_delivered(to, number)
+    def _delivered(self, event: p.Delivered) -> None:
+        self._was_delivered(self.transfers.close(event.transfer.peer, event.transfer.number))
 
-    # -- handles and values
+    def _was_delivered(self, transfer: Transfer | None) -> None:
+        # None: that was known before.
+        if transfer is not None and transfer.created is not None and transfer.peer != self.me:
+            self._change(transfer.created, ForkEvent.ACCEPT)
 
-    def fork(self, fork_id: ForkId) -> Fork | None:
-        """A handle at this worker; ``None`` if it is gone."""
-        return self._forks.get(fork_id)
+    def _connection_broke(self, event: p.ConnectionBroke) -> None:
+        for transfer in self.transfers.open_to(event.peer):
+            self._not_delivered(p.NotDelivered(transfer))
 
-    def owned(self, rref_id: RRefId) -> Owned | None:
-        """A reference that was created here, and is not freed."""
-        return self._owned.get(rref_id) if self._owned.is_created(rref_id) else None
+    def _not_delivered(self, event: p.NotDelivered) -> None:
+        transfer = self.transfers.find(event.transfer.peer, event.transfer.number)
+        if transfer is not None and not transfer.cancelling:
+            transfer.cancelling = True
+            creates = None if transfer.created is None else transfer.created.rref_id
+            self._send(transfer.peer, p.Cancel(transfer.number, creates))
 
-    def awaited(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
-        """The reference whose value ``asker`` may wait for: it exists, or its creating call may still come."""
-        owned = self._owned.get(rref_id)
-        return self._owned.awaited(rref_id) if owned is None and self.may_park(rref_id, asker) else owned
+    def _take_back(self, entry: Entry) -> None:
+        if entry.kind is Kind.REGISTERED:
+            self._unregister(entry.rref_id, entry.fork_id)
+        elif entry.kind is Kind.UNREGISTERED:
+            self._child_answered(entry.fork_id)
+        elif entry.owner != self.me:
+            reason = f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}"
+            self._change(self.forks[entry.fork_id], ForkEvent.REJECT, reason)
 
-    def confirmed(self, fork_id: ForkId) -> None:
-        """The owner replied to the creating call of this handle."""
-        fork = self._forks.get(fork_id)
-        if fork is not None:
-            self.delivered(fork.owner, fork.carrier)
+    # -- states of forks
 
-    def dropped(self, fork_id: ForkId) -> None:
-        """The handle is gone (finalizer or explicit release); saying so again is harmless."""
-        fork = self._forks.get(fork_id)
-        if fork is not None and not fork.dropped:
-            fork.dropped = True
-            self._maybe_release(fork_id, fork)
+    def _change(self, fork: Fork, event: ForkEvent, reason: str = "", lost: WorkerKey | None = None) -> None:
+        actions = fork.handle(event)
+        if fork.state is State.DELETED:
+            del self.forks[fork.fork_id]
+        for action in actions:
+            self._act(action, fork, reason, lost)
 
-    def may_park(self, rref_id: RRefId, asker: WorkerKey) -> bool:
-        """Whether a fetch by ``asker`` may wait for the value of ``rref_id``: False means that it must fail.
+    def _act(self, action: Action, fork: Fork, reason: str, lost: WorkerKey | None) -> None:
+        if action is Action.DELETE:
+            self._send(fork.owner, p.Delete(fork.rref_id, fork.fork_id))
+        elif action is Action.ACKNOWLEDGE:
+            if fork.parent_holder is not None:
+                self._send(fork.parent_holder, p.Acknowledge(fork.fork_id))
+        elif not fork.dropped:
+            confirm = action is Action.CONFIRM
+            self._instructions.append(p.Confirmed(fork) if confirm else p.Failed(fork, reason, lost))
 
-        A fetch for an id that is not known here (yet) may wait only if it is the creator's own: that may overtake the
-        creating call. Everyone else waits for `Confirmed` before asking.
-        """
-        return self._owned.is_created(rref_id) or (rref_id.maker == asker and self._owned.may_come(rref_id))
+    def _lose_owner(self, fork: Fork) -> None:
+        name = self._name_of(fork.owner)
+        reason = f"the owner of this RRef, {name}, was lost, and its value with it: create it elsewhere"
+        self._change(fork, ForkEvent.OWNER_LOST, reason, fork.owner)
 
-    def _maybe_release(self, fork_id: ForkId, fork: Fork) -> None:
-        if not fork.dropped or fork.children or fork.state is State.PENDING:
-            return
-        del self._forks[fork_id]
-        if fork.owner == self.me:
-            self._unregister(fork.rref_id, fork_id)
-        elif fork.state is State.CONFIRMED:
-            self._post(fork.owner, p.Delete(fork.rref_id, fork_id))
+    def _dropped(self, event: p.Dropped) -> None:
+        if not event.fork.dropped:
+            event.fork.dropped = True
+            self._release_if_unused(event.fork)
 
-    def _confirm(self, fork_id: ForkId) -> None:
-        self._settle(fork_id, State.CONFIRMED, p.Confirmed(fork_id))
+    def _release_if_unused(self, fork: Fork) -> None:
+        if fork.dropped and not fork.children:
+            self._change(fork, ForkEvent.RELEASE)
 
-    def _fail(self, fork_id: ForkId, message: str, lost: WorkerKey | None = None) -> None:
-        self._settle(fork_id, State.FAILED, p.Fail(fork_id, message, lost))
-
-    def _settle(self, fork_id: ForkId, state: State, instruction: p.Confirmed | p.Fail) -> None:
-        fork = self._forks.get(fork_id)
-        if fork is None or fork.state is state or fork.state is State.FAILED:
-            return
-        fork.state = state
-        if not fork.dropped:
-            self.outbox.append(instruction)
-        self._tell_forker(fork_id, fork)
-        self._maybe_release(fork_id, fork)
-
-    def _tell_forker(self, fork_id: ForkId, fork: Fork) -> None:
-        forker, fork.forker = fork.forker, None
-        if forker is not None:
-            self._post(forker, p.ChildAccepted(fork_id))
-
-    def _let_go_of(self, child: Child) -> None:
-        parent = self._forks[child.parent]  # there: its pending child kept it
+    def _child_answered(self, child_id: ForkId) -> Transfer | None:
+        # None: that was known before.
+        if child_id not in self._children:
+            return None
+        parent, transfer = self._children.pop(child_id)
         parent.children -= 1
-        self._maybe_release(child.parent, parent)
+        self._release_if_unused(parent)
+        return transfer
 
     def _unregister(self, rref_id: RRefId, fork_id: ForkId) -> None:
-        registration = self._owned.unregister(rref_id, fork_id)
-        if registration is not None:
-            self.delivered(*registration)  # whoever deletes a fork has received it
+        # Who deletes a fork has received it, and the whole transfer with it.
+        self._close(self.owned.unregister(rref_id, fork_id))
+
+    def _close(self, transfer: Transfer | None) -> None:
+        if transfer is not None:
+            self._was_delivered(self.transfers.close(transfer.peer, transfer.number))
 
     # -- control messages
 
-    def receive(self, sender: WorkerKey, message: Message) -> None:
-        """A control message arrived, for the first and only time; those of a lost worker are ignored."""
-        if not self.closed and sender not in self._lost:
-            _HANDLERS[type(message)](self, sender, message)
+    def _received(self, event: p.Received) -> None:
+        if event.sender not in self.lost:
+            _RECEIVERS[type(event.message)](self, event.sender, event.message)
 
-    def _on_claim(self, holder: WorkerKey, message: p.Claim) -> None:
-        answer = self._owned.claim(message.rref_id, message.fork_id, holder)
-        if answer is Claimed.ACCEPTED:
-            self._post(holder, p.Accept(message.fork_id))
-        elif answer is Claimed.GONE:
-            self._post(holder, p.Reject(message.fork_id, self._why_gone(message)))
+    def _on_register(self, holder: WorkerKey, message: p.Register) -> None:
+        answer = self.owned.request(message.rref_id, message.fork_id, holder)
+        if answer is Answer.ACCEPTED:
+            self._send(holder, p.Accept(message.fork_id))
+        elif answer is Answer.REJECTED:
+            self._send(holder, p.Reject(message.fork_id, self._why_gone(message)))
 
     def _on_accept(self, _owner: WorkerKey, message: p.Accept) -> None:
-        self._confirm(message.fork_id)
+        self._change(self._fork(message), ForkEvent.ACCEPT)
 
     def _on_reject(self, _owner: WorkerKey, message: p.Reject) -> None:
-        self._fail(message.fork_id, message.reason)
+        self._change(self._fork(message), ForkEvent.REJECT, message.reason)
 
-    def _on_child_accepted(self, _holder: WorkerKey, message: p.ChildAccepted) -> None:
-        child = self._pending.pop(message.fork_id, None)
-        if child is not None:
-            self.delivered(child.to, child.carrier)
-            self._let_go_of(child)
+    def _fork(self, message: p.Accept | p.Reject) -> Fork:
+        fork = self.forks.get(message.fork_id)
+        if fork is None:
+            raise IllegalEventError(f"worker {self.me} holds no fork that this message can be about: {message}")
+        return fork
+
+    def _on_acknowledge(self, _holder: WorkerKey, message: p.Acknowledge) -> None:
+        self._close(self._child_answered(message.fork_id))
 
     def _on_delete(self, _holder: WorkerKey, message: p.Delete) -> None:
         self._unregister(message.rref_id, message.fork_id)
 
-    def _on_void(self, sender: WorkerKey, message: p.Void) -> None:
-        refused = self._seen_from(sender).add(message.carrier)
-        if refused and message.creates is not None and sender != self.me:
-            self._reject_early(message.creates, f"its creating call from {self._name_of(sender)} did not arrive")
-        self._post(sender, p.Voided(message.carrier, not refused))
+    def _on_cancel(self, sender: WorkerKey, message: p.Cancel) -> None:
+        refused = self.transfers.see(sender, message.transfer)
+        if refused and message.rref_id is not None and sender != self.me:
+            self._reject_early(message.rref_id, f"its creating call from {self._name_of(sender)} did not arrive")
+        self._send(sender, p.CancelResult(message.transfer, not refused))
 
-    def _on_voided(self, receiver: WorkerKey, message: p.Voided) -> None:
+    def _on_cancel_result(self, receiver: WorkerKey, message: p.CancelResult) -> None:
+        transfer = self.transfers.close(receiver, message.transfer)
         if message.received:
-            self.delivered(receiver, message.carrier)
-            return
-        carrier = self._carriers.pop((receiver, message.carrier), None)
-        for entry in carrier.entries if carrier is not None else ():
-            self._roll_back(entry)
-
-    def _roll_back(self, entry: Entry) -> None:
-        if entry.how is How.REGISTERED:
-            self._unregister(entry.rref_id, entry.fork_id)
-        elif entry.how is How.CREATED:
-            if entry.owner != self.me:
-                said = f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}"
-                self._fail(entry.fork_id, said)
-        elif entry.fork_id in self._pending:
-            self._let_go_of(self._pending.pop(entry.fork_id))
+            self._was_delivered(transfer)
+        elif transfer is not None:
+            for entry in transfer.entries:
+                self._take_back(entry)
 
     def _reject_early(self, rref_id: RRefId, reason: str) -> None:
-        for holder, fork_id in self._owned.never_created(rref_id):
-            self._post(holder, p.Reject(fork_id, f"RRef {rref_id} was never created: {reason}"))
+        for holder, fork_id in self.owned.never_created(rref_id):
+            self._send(holder, p.Reject(fork_id, f"RRef {rref_id} was never created: {reason}"))
+
+    def _send(self, to: WorkerKey, message: p.Message) -> None:
+        if to == self.me:
+            self._received(p.Received(to, message))
+        elif to not in self.lost:
+            self._instructions.append(p.Send(to, message))
+
+    def _why_gone(self, request: p.Register) -> str:
+        parent_holder = request.fork_id.created_on
+        start = f"RRef {request.rref_id} is gone from its owner, {self._name_of(self.me)}: "
+        if parent_holder in self.lost:
+            return (
+                start
+                + f"{self._name_of(parent_holder)}, which passed it to you, was lost before the owner heard of you"
+            )
+        return start + "a worker that passed it on was lost too early, or its creating call never arrived"
 
     # -- losses and the end
 
-    def worker_lost(self, key: WorkerKey) -> None:
-        """``key`` is gone for good, by death or by leaving: its forks and its messages are void."""
-        if self.closed or key in self._lost or key == self.me:
+    def _worker_lost(self, event: p.WorkerLost) -> None:
+        key = event.worker
+        if key in self.lost or key == self.me:
             return
-        self._lost.add(key)
-        for number in [number for receiver, number in self._carriers if receiver == key]:
-            del self._carriers[key, number]
-        for child_id in [child_id for child_id, child in self._pending.items() if child.to == key]:
-            self._let_go_of(self._pending.pop(child_id))
-        for rref_id in self._owned.worker_lost(key):
+        self.lost.add(key)
+        self.transfers.worker_lost(key)
+        for child_id in [child_id for child_id, (_, transfer) in self._children.items() if transfer.peer == key]:
+            self._child_answered(child_id)
+        for rref_id in self.owned.worker_lost(key):
             self._reject_early(rref_id, f"{self._name_of(key)} was lost before its creating call arrived")
-        for fork_id in [fork_id for fork_id, fork in self._forks.items() if fork.owner == key]:
-            self._fail(fork_id, self._owner_lost(key), key)
-        self._seen.pop(key, None)
-        self._next_carrier.pop(key, None)
+        for fork in list(self.forks.values()):
+            # A fork of the list may be deleted by now, as the parent of one before it.
+            if fork.owner == key and fork.fork_id in self.forks:
+                self._lose_owner(fork)
         self._ids.owner_lost(key)
 
     def close(self) -> tuple[list[Fork], list[Owned]]:
-        """The agent shuts down: forget everything, and return it; events that still come are ignored."""
+        """Forget everything, and return it: the agent shuts down."""
         self.closed = True
-        held = list(self._forks.values()), list(self._owned)
-        self._owned.clear()
-        for table in (self._forks, self._pending, self._carriers, self._seen, self.outbox):
-            table.clear()
-        return held
-
-    def counts(self) -> dict[str, int]:
-        """For ``debug_info``: all are zero when every handle is gone and every question answered."""
-        return {
-            "owned_rrefs": len(self._owned),
-            "owner_handles": sum(fork.owner == self.me for fork in self._forks.values()),
-            "user_forks": sum(fork.owner != self.me for fork in self._forks.values()),
-            "pending_children": len(self._pending),
-            "voiding_carriers": sum(carrier.voiding for carrier in self._carriers.values()),
-            "open_carriers": len(self._carriers),
-        }
-
-    def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
-        """The registered forks of a reference owned here, and who holds each."""
-        return self._owned.forks(rref_id)
-
-    # -- small parts
+        forks = list(self.forks.values())
+        self.forks.clear()
+        self._children.clear()
+        self._instructions.clear()
+        self.transfers.clear()
+        return forks, self.owned.clear()
 
     def _check_open(self) -> None:
         if self.closed:
             raise AgentClosedError("you used an RRef after shutdown: the agent it belongs to is closed")
 
-    def _owner_lost(self, owner: WorkerKey) -> str:
-        return f"the owner of this RRef, {self._name_of(owner)}, was lost, and its value with it: create it elsewhere"
+    # -- looking
 
-    def _why_gone(self, claim: p.Claim) -> str:
-        forker = claim.fork_id.maker
-        said = f"RRef {claim.rref_id} is gone from its owner, {self._name_of(self.me)}: "
-        if forker in self._lost:
-            return said + f"{self._name_of(forker)}, which passed it to you, was lost before the owner heard of you"
-        return said + "a worker that passed it on was lost too early, or its creating call never arrived"
+    def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
+        """Return the record of a value that ``asker`` may wait for; ``None``: there is none, and there will be none.
 
-    def _own(self, rref_id: RRefId) -> ForkId:
-        fork_id = self._ids.fork()
-        self._forks[fork_id] = Fork(rref_id, fork_id, self.me, State.CONFIRMED)
-        self._owned.create(rref_id, fork_id, self.me)
-        return fork_id
+        A creator's own fetch may overtake its creating call, and waits for it. All others fetch after ``Confirmed``.
+        """
+        if self.may_fetch(rref_id, asker):
+            return self.owned.awaited(rref_id)
+        return self.owned.get(rref_id)
 
-    def _post(self, to: WorkerKey, message: Message) -> None:
-        if to == self.me:
-            self.receive(to, message)
-        elif to not in self._lost:
-            self.outbox.append(p.Send(to, message))
+    def may_fetch(self, rref_id: RRefId, asker: WorkerKey) -> bool:
+        """Return whether the value is here, or may still come for ``asker``."""
+        created = self.owned.is_created(rref_id)
+        return created or (rref_id.created_on == asker and self.owned.may_come(rref_id))
 
-    def _seen_from(self, sender: WorkerKey) -> IntervalSet:
-        return self._seen.setdefault(sender, IntervalSet())
+    def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
+        """Return the registered forks of a reference owned here, and who holds each."""
+        owned = self.owned.get(rref_id)
+        return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
+
+    def counts(self) -> dict[str, int]:
+        """Return the sizes of the tables: all are zero when every fork is deleted and every question answered."""
+        return {
+            "owned_rrefs": len(self.owned),
+            "owner_handles": sum(fork.owner == self.me for fork in self.forks.values()),
+            "user_forks": sum(fork.owner != self.me for fork in self.forks.values()),
+            "pending_children": len(self._children),
+            **self.transfers.counts(),
+        }
 
 
-_HANDLERS: dict[type[Message], Callable[[Ownership, WorkerKey, Any], None]] = {
-    p.Claim: Ownership._on_claim,
+_HANDLERS: dict[type[Any], Callable[[Ownership, Any], None]] = {
+    p.Sending: Ownership._sending,
+    p.Arrived: Ownership._arrived,
+    p.Delivered: Ownership._delivered,
+    p.NotDelivered: Ownership._not_delivered,
+    p.ConnectionBroke: Ownership._connection_broke,
+    p.Received: Ownership._received,
+    p.Dropped: Ownership._dropped,
+    p.WorkerLost: Ownership._worker_lost,
+}
+
+_RECEIVERS: dict[type[Any], Callable[[Ownership, WorkerKey, Any], None]] = {
+    p.Register: Ownership._on_register,
     p.Accept: Ownership._on_accept,
     p.Reject: Ownership._on_reject,
-    p.ChildAccepted: Ownership._on_child_accepted,
+    p.Acknowledge: Ownership._on_acknowledge,
     p.Delete: Ownership._on_delete,
-    p.Void: Ownership._on_void,
-    p.Voided: Ownership._on_voided,
+    p.Cancel: Ownership._on_cancel,
+    p.CancelResult: Ownership._on_cancel_result,
 }

@@ -1,53 +1,25 @@
-"""The words of the ownership protocol: ids, entries of carriers, messages, and instructions to the driver.
+"""The ownership protocol's words: control messages, and the events and instructions of the machine.
 
-Messages have a ``kind`` for the wire; the machine itself matches on their type.
+Control messages have a ``kind`` for the wire; the machine itself matches on their type.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..core.futures import Future
-from .ids import ForkId, RRefId, WorkerKey
+from ..proto import rref_pb2 as pb
+from .forks import Fork
+from .ids import ForkId, GlobalId, RRefId, WorkerKey
+from .transfers import Transfer
 
-
-class How(IntEnum):
-    """What a reference in a carrier asks of its receiver."""
-
-    CREATED = 0  # receiver is the owner: make the entry; the fork is the sender's, not a handle for the receiver
-    REGISTERED = 1  # the owner sends it and has registered the fork: it is confirmed on arrival
-    CLAIMED = 2  # the owner does not know of the fork yet: claim it
-
-
-class Entry(NamedTuple):
-    """One reference in a carrier."""
-
-    rref_id: RRefId
-    fork_id: ForkId
-    owner: WorkerKey
-    how: How
-
-
-class Carrier:
-    """One message with references, from here to ``to``. ``number`` and ``entries`` travel with it."""
-
-    __slots__ = ("entries", "number", "to", "voiding")
-
-    def __init__(self, to: WorkerKey, number: int, entries: list[Entry]) -> None:
-        self.to = to
-        self.number = number
-        self.entries = entries
-        self.voiding = False  # we asked whether it arrived
-
-    def __repr__(self) -> str:
-        return f"Carrier(to={self.to}, number={self.number}, {len(self.entries)} entries)"
+# -- control messages
 
 
 @dataclass(slots=True)
-class Claim:
-    """User to owner: I hold this fork, which a user gave me."""
+class Register:
+    """User to owner: register this fork, which another user gave me."""
 
     kind: ClassVar[int] = 1
     rref_id: RRefId
@@ -72,8 +44,8 @@ class Reject:
 
 
 @dataclass(slots=True)
-class ChildAccepted:
-    """Receiver of a reference to its forker: the owner has answered, you need not keep yours for my sake."""
+class Acknowledge:
+    """Holder of a fork to the worker that gave it: the owner has answered, do not keep your own fork for this one."""
 
     kind: ClassVar[int] = 4
     fork_id: ForkId
@@ -81,7 +53,7 @@ class ChildAccepted:
 
 @dataclass(slots=True)
 class Delete:
-    """User to owner: this registered fork is gone."""
+    """User to owner: this registered fork is deleted."""
 
     kind: ClassVar[int] = 5
     rref_id: RRefId
@@ -89,38 +61,144 @@ class Delete:
 
 
 @dataclass(slots=True)
-class Void:
-    """Sender of a carrier to its receiver: refuse it if it has not arrived. ``creates``: the reference that it would
-    have created, and now never will."""
+class Cancel:
+    """Sender of a transfer to its receiver: refuse it if it has not arrived.
+
+    ``rref_id``: the reference that its message would have created, and now never will.
+    """
 
     kind: ClassVar[int] = 6
-    carrier: int
-    creates: RRefId | None = None
+    transfer: int
+    rref_id: RRefId | None = None
 
 
 @dataclass(slots=True)
-class Voided:
-    """The answer: ``received`` says that the carrier came first, and all goes on as if nothing had been asked."""
+class CancelResult:
+    """Receiver of a transfer to its sender: whether it arrived before the ``Cancel``, which then has no effect."""
 
     kind: ClassVar[int] = 7
-    carrier: int
+    transfer: int
     received: bool
 
 
-Message: TypeAlias = Claim | Accept | Reject | ChildAccepted | Delete | Void | Voided
+Message: TypeAlias = Register | Accept | Reject | Acknowledge | Delete | Cancel | CancelResult
+_MESSAGES: dict[int, type[Any]] = {
+    each.kind: each for each in (Register, Accept, Reject, Acknowledge, Delete, Cancel, CancelResult)
+}
+
+
+def encode_message(message: Message) -> bytes:
+    """Return a control message as bytes."""
+    out = pb.OwnershipMessage(kind=message.kind)
+    for name in message.__slots__:
+        value = getattr(message, name)
+        if isinstance(value, GlobalId):
+            target = getattr(out, name)
+            target.worker, target.incarnation, target.number = value
+        elif value is not None:
+            setattr(out, name, value)
+    return out.SerializeToString()
+
+
+def decode_message(data: bytes) -> Message:
+    """Return the message that ``encode_message`` encoded."""
+    given = pb.OwnershipMessage.FromString(data)
+    kind = _MESSAGES[given.kind]
+    message: Message = kind(**{name: _field(given, name) for name in kind.__slots__})
+    return message
+
+
+def _field(given: pb.OwnershipMessage, name: str) -> Any:
+    value = getattr(given, name)
+    if not isinstance(value, pb.GlobalId):
+        return value
+    return GlobalId(value.worker, value.incarnation, value.number) if given.HasField(name) else None
+
+
+# -- events
+
+
+class Sending(NamedTuple):
+    """A message with references is about to leave: number its transfer and make its entries."""
+
+    transfer: Transfer
+
+
+class Arrived(NamedTuple):
+    """A message with references arrived, and nothing of it is unpickled yet: adopt its references."""
+
+    transfer: Transfer
+
+
+class Delivered(NamedTuple):
+    """It is known that a sent transfer arrived, for example by the reply to its message."""
+
+    transfer: Transfer
+
+
+class NotDelivered(NamedTuple):
+    """A transfer was not sent, or it is not known whether it arrived."""
+
+    transfer: Transfer
+
+
+class ConnectionBroke(NamedTuple):
+    """``NotDelivered`` for every transfer to ``peer`` that may not have arrived."""
+
+    peer: WorkerKey
+
+
+class Received(NamedTuple):
+    """A control message arrived."""
+
+    sender: WorkerKey
+    message: Message
+
+
+class Dropped(NamedTuple):
+    """The ``RRef`` of a fork is gone. Repeating this event does nothing."""
+
+    fork: Fork
+
+
+class WorkerLost(NamedTuple):
+    """A worker is gone for good: it died or left."""
+
+    worker: WorkerKey
+
+
+Event: TypeAlias = Sending | Arrived | Delivered | NotDelivered | ConnectionBroke | Received | Dropped | WorkerLost
+
+# -- instructions
 
 
 @dataclass(slots=True)
 class Send:
-    """Post ``message`` to ``to`` on the control queue."""
+    """Send a control message."""
 
     to: WorkerKey
     message: Message
 
 
 @dataclass(slots=True)
+class Confirmed:
+    """The owner has registered this fork: fetches may be sent for it."""
+
+    fork: Fork
+
+
+@dataclass(slots=True)
+class Failed:
+    """This fork has no value, and each use of it raises ``reason``. ``lost``: the worker that this is due to, if any."""
+
+    fork: Fork
+    reason: str
+    lost: WorkerKey | None = None
+
+
+@dataclass(slots=True)
 class Free:
-    """The last fork is gone: let go of the value. Said once for each reference that existed here."""
+    """The last fork is gone: release the value. Given once for each reference that existed here."""
 
     rref_id: RRefId
     value: Future[Any] | None = field(default=None, compare=False)
@@ -128,27 +206,10 @@ class Free:
 
 @dataclass(slots=True)
 class NeverCreated:
-    """The creating call did not arrive and is refused if it still does: fail the fetches that wait for the value."""
+    """The creating call did not arrive, and is refused if it does: fail the fetches that wait for the value."""
 
     rref_id: RRefId
     value: Future[Any] | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
-class Confirmed:
-    """The owner knows of this handle: fetches may be sent for it."""
-
-    fork_id: ForkId
-
-
-@dataclass(slots=True)
-class Fail:
-    """This handle has no value any more; every use of it raises ``message``. ``lost``: the worker whose loss it was,
-    if it was one."""
-
-    fork_id: ForkId
-    message: str
-    lost: WorkerKey | None = None
-
-
-Instruction: TypeAlias = Send | Free | NeverCreated | Confirmed | Fail
+Instruction: TypeAlias = Send | Confirmed | Failed | Free | NeverCreated

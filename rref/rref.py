@@ -10,10 +10,11 @@ from typing import Any
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import WorkerInfo, call_function, current_agent, label_parts, request_body, resolve_timeout
-from .context import NUMBER, Creation, RRefContext
+from .context import NUMBER, RRefContext
 from .forks import Fork, State
 from .numbers import Method
 from .proxy import Proxy
+from .transfers import Transfer
 
 UNSET = -1.0
 
@@ -46,7 +47,7 @@ class RRef:
         self._context = context
         self._fork = fork
         self._call_soon = context.agent.timers.call_soon
-        self._drop = partial(context.drop, fork.fork_id)  # made here: a finalizer may do nothing that can fail
+        self._drop = partial(context.drop, fork)  # made here: a finalizer may do nothing that can fail
         self._released = False
 
     def __del__(self) -> None:
@@ -129,7 +130,7 @@ class RRef:
         if self.is_owner():
             return agent.caller.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
         what = f"to_here() of {self} at worker {self.owner_name()!r}"
-        if not fork.creating and not fork.settled.done():
+        if not fork.created_here and not fork.settled.done():
             return agent.caller.with_deadline(fork.settled, seconds, what, lambda left: self._request_value(left, what))
         return self._request_value(seconds, what)
 
@@ -264,11 +265,11 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     peer = agent.peers.find(to)
     peer.check_present()
     body, name = request_body(peer, function, args, kwargs)
-    creation = Creation()
+    transfer = Transfer(context.key(peer.info.id), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
-    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: creation})
-    fork = creation.fork
+    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer})
+    fork = transfer.created
     if fork is None:  # the worker was lost this instant
         answer.wait()
         raise RpcError(f"{what} was not sent")

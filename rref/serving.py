@@ -17,10 +17,10 @@ from ..rpc.extend import (
     open_request,
     traceback_text,
 )
-from .context import RRefContext
-from .ids import GlobalId, WorkerKey
-from .interceptor import created_by
+from .context import NUMBER, RRefContext
+from .ids import GlobalId
 from .numbers import Method
+from .transfers import created_by
 
 
 def serve_references(context: RRefContext) -> None:
@@ -30,14 +30,14 @@ def serve_references(context: RRefContext) -> None:
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
-    """Say that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
+    """Reply that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
     assert call.message is not None
-    rref_id = created_by(call.message)
+    rref_id = created_by(call.message.extras[NUMBER])
     request = _Opened(call)
     call.reply(None)
-    if not context.is_owned(rref_id):
+    value = context.created_value(rref_id)
+    if value is None:
         return  # nobody refers to it any more
-    value = context.value(rref_id, context.me)
     try:
         function, args, kwargs = request.result()
         result = function(*args, **kwargs)
@@ -49,10 +49,8 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
 def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
     """Answer with the value, as soon as it exists."""
     rref_id = GlobalId(*call.open())
-    peer = context.agent.peers.at(call.sender)
-    asker = WorkerKey(call.sender, peer.record.incarnation)
     call.what = f"to_here() of RRef {rref_id}"
-    call.reply_with(context.value(rref_id, asker), is_future=True)
+    call.reply_with(context.value(rref_id, context.key(call.sender)), is_future=True)
 
 
 class _Opened:
@@ -67,7 +65,7 @@ class _Opened:
             self._error = error
 
     def result(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """The function and its arguments."""
+        """Return the function and its arguments."""
         if self._error is not None:
             raise self._error
         request, self._request = self._request, None
@@ -93,7 +91,7 @@ def _store_outcome(outcome: Future[Any], value: Future[Any], worker: str) -> Non
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:
-    """An exception to keep: with its traceback as text, for the frames hold arguments, and the future that is to keep it."""
+    """Return an exception to keep: with its traceback as text, for its frames hold arguments, and the future that keeps it."""
     error.__cause__ = RemoteTraceback(worker, traceback_text(error))
     error.__context__ = None
     return error.with_traceback(None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
+from ..core.futures import Future
 from ..rref import protocol as p
+from ..rref.forks import Fork
 from ..rref.ids import ForkId, RRefId, WorkerKey
 from ..rref.ownership import Ownership
-
-Handle: TypeAlias = tuple[RRefId, ForkId]
+from ..rref.transfers import Transfer
 
 
 class Table:
@@ -17,99 +18,113 @@ class Table:
     def __init__(self, *keys: WorkerKey) -> None:
         self.machines: dict[WorkerKey, Ownership] = {}
         self.flying: list[tuple[WorkerKey, WorkerKey, p.Message]] = []
-        self.said: dict[WorkerKey, list[Any]] = {}
+        self.told: dict[WorkerKey, list[Any]] = {}  # other instructions
         for key in keys:
             self.join(key)
 
     def join(self, key: WorkerKey) -> None:
-        """A new worker sits down."""
+        """Add a worker."""
         self.machines[key] = Ownership(key)
-        self.said[key] = []
+        self.told[key] = []
 
-    def collect(self) -> None:
-        """Take all instructions: messages fly, the rest is noted in ``said``."""
-        for key, machine in self.machines.items():
-            for instruction in machine.take():
-                if isinstance(instruction, p.Send):
-                    self.flying.append((key, instruction.to, instruction.message))
-                else:
-                    self.said[key].append(instruction)
+    def handle(self, key: WorkerKey, event: p.Event) -> None:
+        """Give a machine an event: its messages fly, its other instructions are noted in ``told``."""
+        for instruction in self.machines[key].handle(event):
+            if isinstance(instruction, p.Send):
+                self.flying.append((key, instruction.to, instruction.message))
+            else:
+                self.told[key].append(instruction)
+
+    # -- control messages
 
     def kinds(self) -> list[str]:
-        """What flies, by name."""
-        self.collect()
+        """Return the names of the flying messages."""
         return [type(message).__name__ for _, _, message in self.flying]
 
     def passes(self, kind: type[Any]) -> Any:
         """Deliver the one flying message of this kind, and return it."""
-        self.collect()
         (flight,) = [flight for flight in self.flying if isinstance(flight[2], kind)]
         self.flying.remove(flight)
         sender, to, message = flight
-        self.machines[to].receive(sender, message)
-        self.collect()
+        self.handle(to, p.Received(sender, message))
         return message
 
     def settle(self) -> None:
         """Deliver everything, in the order of sending."""
-        self.collect()
         while self.flying:
             sender, to, message = self.flying.pop(0)
             if to in self.machines:
-                self.machines[to].receive(sender, message)
-            self.collect()
+                self.handle(to, p.Received(sender, message))
 
-    def sends(self, sender: WorkerKey, to: WorkerKey, reference: Handle) -> p.Carrier:
-        """A carrier with one reference, which has not arrived yet."""
-        return self.machines[sender].outgoing(to, [reference])
+    # -- references
 
-    def arrives(self, sender: WorkerKey, carrier: p.Carrier) -> bool:
-        """The carrier arrives; False if it was refused."""
-        return self.machines[carrier.to].incoming(sender, carrier.number, carrier.entries) is not None
+    def own(self, key: WorkerKey) -> Fork:
+        """Return the fork of a new reference to a value of ``key``."""
+        return self.machines[key].own(Future())
 
-    def gives(self, sender: WorkerKey, to: WorkerKey, reference: Handle) -> Handle:
-        """Send one reference and have it arrive; returns the new handle."""
-        carrier = self.sends(sender, to, reference)
-        assert self.arrives(sender, carrier)
-        return (reference[0], carrier.entries[0].fork_id)
+    def calls(self, user: WorkerKey, owner: WorkerKey, *references: Fork) -> tuple[Fork, Transfer]:
+        """Send a creating call; returns its reference, and its transfer, which has not arrived yet."""
+        transfer = Transfer(owner, references, creates=True)
+        self.handle(user, p.Sending(transfer))
+        assert transfer.created is not None
+        return transfer.created, transfer
 
-    def creates(self, user: WorkerKey, owner: WorkerKey, confirm: bool = True) -> Handle:
-        """A creating call that arrives and, with ``confirm``, is answered."""
-        rref_id, fork_id, carrier = self.machines[user].create(owner)
-        assert self.arrives(user, carrier)
-        if confirm:
-            self.machines[user].confirmed(fork_id)
-        return rref_id, fork_id
+    def creates(self, user: WorkerKey, owner: WorkerKey) -> Fork:
+        """Send a creating call that arrives and is answered; returns its reference."""
+        fork, transfer = self.calls(user, owner)
+        assert self.arrives(user, transfer)
+        self.handle(user, p.Delivered(transfer))
+        return fork
 
-    def drop(self, key: WorkerKey, reference: Handle) -> None:
-        """The handle at ``key`` goes away."""
-        self.machines[key].dropped(reference[1])
-        self.collect()
+    def sends(self, sender: WorkerKey, to: WorkerKey, *references: Fork) -> Transfer:
+        """Send a message with references, which has not arrived yet."""
+        transfer = Transfer(to, references)
+        self.handle(sender, p.Sending(transfer))
+        return transfer
+
+    def arrives(self, sender: WorkerKey, transfer: Transfer) -> bool:
+        """Have a transfer arrive; False if it was refused."""
+        arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
+        self.handle(transfer.peer, p.Arrived(arriving))
+        return arriving.adopted
+
+    def adopted(self, transfer: Transfer) -> Fork:
+        """Return the fork of a transfer's last entry, at its receiver."""
+        return self.machines[transfer.peer].forks[transfer.entries[-1].fork_id]
+
+    def gives(self, sender: WorkerKey, to: WorkerKey, reference: Fork) -> Fork:
+        """Send one reference and have it arrive; returns the receiver's fork."""
+        transfer = self.sends(sender, to, reference)
+        assert self.arrives(sender, transfer)
+        return self.adopted(transfer)
+
+    def drop(self, key: WorkerKey, reference: Fork) -> None:
+        """Drop a reference of ``key``."""
+        self.handle(key, p.Dropped(reference))
 
     def dies(self, key: WorkerKey) -> None:
-        """The worker is lost, and everyone hears of it at once."""
+        """Lose the worker; everyone hears of it at once."""
         del self.machines[key]
         self.flying = [flight for flight in self.flying if flight[1] != key]
-        for machine in self.machines.values():
-            machine.worker_lost(key)
+        for other in self.machines:
+            self.handle(other, p.WorkerLost(key))
+
+    # -- what came of it
 
     def freed(self, key: WorkerKey) -> list[RRefId]:
-        """What ``key`` freed so far."""
-        self.collect()
-        return [said.rref_id for said in self.said[key] if isinstance(said, p.Free)]
+        """Return what ``key`` freed so far."""
+        return [told.rref_id for told in self.told[key] if isinstance(told, p.Free)]
 
     def failures(self, key: WorkerKey) -> dict[ForkId, str]:
-        """The handles that failed at ``key``, and why."""
-        self.collect()
-        return {said.fork_id: said.message for said in self.said[key] if isinstance(said, p.Fail)}
+        """Return the forks that failed at ``key``, and why."""
+        return {told.fork.fork_id: told.reason for told in self.told[key] if isinstance(told, p.Failed)}
 
     def confirmed(self, key: WorkerKey) -> list[ForkId]:
-        """The handles that were confirmed at ``key``."""
-        self.collect()
-        return [said.fork_id for said in self.said[key] if isinstance(said, p.Confirmed)]
+        """Return the forks that were confirmed at ``key``."""
+        return [told.fork.fork_id for told in self.told[key] if isinstance(told, p.Confirmed)]
 
     def assert_empty(self) -> None:
-        """After everything was delivered, no machine remembers anything."""
+        """Check that no machine remembers anything after everything was delivered."""
         self.settle()
         for key, machine in self.machines.items():
             assert not any(machine.counts().values()), (key, machine.counts())

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def audit(simulation: Simulation) -> Iterator[str]:
     """G2, at any moment: what a worker knows to be confirmed is in its owner's table, and has a value there."""
     for worker in simulation.living():
-        for fork_id, fork in worker.agent.part(RRefContext)._ownership._forks.items():
+        for fork_id, fork in worker.agent.part(RRefContext).ownership.forks.items():
             owner = simulation.workers[fork.owner.rank]
             if fork.state is State.CONFIRMED and owner.alive and not _estranged(worker, owner):
                 yield from _check_fork(worker, owner, fork_id, fork)
 
 
 def _check_fork(worker: Worker, owner: Worker, fork_id: Any, fork: Fork) -> Iterator[str]:
-    ownership = owner.agent.part(RRefContext)._ownership
-    if ownership.owned(fork.rref_id) is None:
+    ownership = owner.agent.part(RRefContext).ownership
+    if not ownership.owned.is_created(fork.rref_id):
         yield f"G2: {owner.name} freed the value of RRef {fork.rref_id}, which {worker.name} holds"
     elif fork_id not in ownership.forks_of(fork.rref_id):
         yield f"G2: {owner.name} does not know fork {fork_id} of RRef {fork.rref_id}, which {worker.name} holds"

@@ -420,7 +420,7 @@ def test_a_reference_beside_what_cannot_travel_is_not_forked(workers, until):
         with pytest.raises(SerializationError):
             rpc.rpc_sync("b", same, ([own, threading.Lock()],))
         assert rpc.debug_info()["references"]["pending_children"] == 0
-        assert rpc.debug_info()["references"]["open_carriers"] == 0
+        assert rpc.debug_info()["references"]["open_transfers"] == 0
 
 
 # -- frames

@@ -14,6 +14,7 @@ from telegrad.rref.context import RRefContext
 from telegrad.rref.forks import State
 from telegrad.rref.ids import GlobalId, WorkerKey
 from telegrad.rref.numbers import Method
+from telegrad.rref.transfers import Entry, Kind, Transfer
 from telegrad.testing import in_process_cluster
 
 A, B, C = WorkerKey(0), WorkerKey(1), WorkerKey(2)
@@ -55,81 +56,87 @@ def left(agent):
     return {key: count for key, count in agent.debug_info()["references"].items() if count}
 
 
-def claimed(number, owner=C):
-    """A reference that ``a`` passes on: of ``c``, by default."""
-    return [p.Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), owner, p.How.CLAIMED)]
+def passed_on(number):
+    """A reference of ``c`` that ``a`` passes on."""
+    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), C, Kind.UNREGISTERED)]
 
 
 def created(number):
     """A creating call by ``a`` that asks for a reference."""
-    return [p.Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), B, p.How.CREATED)]
+    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), B, Kind.CREATED)]
+
+
+def arrive(agent, sender, number, entries):
+    """The forks that the agent adopts; ``None`` if it refuses the transfer."""
+    transfer = Transfer.arriving(sender, number, entries)
+    references(agent).receive(transfer)
+    return transfer.forks if transfer.adopted else None
 
 
 def receive(agent, sender, message):
-    context = references(agent)
-    context._step(lambda: context._ownership.receive(sender, message))
+    references(agent)._handle(p.Received(sender, message))
 
 
-def test_a_repeated_carrier_leaves_the_handle_alone(agents):
+def test_a_repeated_transfer_leaves_the_fork_alone(agents):
     context = references(agents[1])
-    (fork,) = context.incoming(A, 0, claimed(5))
+    (fork,) = arrive(agents[1], A, 0, passed_on(5))
     settled = fork.settled
-    assert context.incoming(A, 0, claimed(5)) is None
-    assert context._ownership.fork(fork.fork_id) is fork and fork.settled is settled
+    assert arrive(agents[1], A, 0, passed_on(5)) is None
+    assert context.ownership.forks[fork.fork_id] is fork and fork.settled is settled
     receive(agents[1], C, p.Accept(fork.fork_id))
     assert settled.wait(10) is None and fork.state is State.CONFIRMED
-    context.drop(fork.fork_id)
+    context.drop(fork)
     assert not left(agents[1])
 
 
-def test_a_carrier_that_was_refused_leaves_nothing_when_it_comes(agents):
+def test_a_transfer_that_was_refused_leaves_nothing_when_it_comes(agents):
     context = references(agents[1])
-    receive(agents[1], A, p.Void(0))
-    receive(agents[1], A, p.Void(1, GlobalId(0, 0, 6)))
-    assert context.incoming(A, 0, claimed(5)) is None
-    assert context.incoming(A, 1, created(6)) is None
-    assert not context.is_owned(GlobalId(0, 0, 6))
+    receive(agents[1], A, p.Cancel(0))
+    receive(agents[1], A, p.Cancel(1, GlobalId(0, 0, 6)))
+    assert arrive(agents[1], A, 0, passed_on(5)) is None
+    assert arrive(agents[1], A, 1, created(6)) is None
+    assert context.created_value(GlobalId(0, 0, 6)) is None
     assert not left(agents[1])
 
 
-def test_a_carrier_of_a_lost_worker_leaves_nothing(agents):
+def test_a_transfer_of_a_lost_worker_leaves_nothing(agents):
     context = references(agents[1])
-    context._step(lambda: context._ownership.worker_lost(A))
-    assert context.incoming(A, 0, claimed(5) + created(6)) is None
+    context._handle(p.WorkerLost(A))
+    assert arrive(agents[1], A, 0, passed_on(5) + created(6)) is None
     assert not left(agents[1])
 
 
-def test_a_carrier_after_the_end_leaves_nothing(agents):
+def test_a_transfer_after_the_end_leaves_nothing(agents):
     agents[1].close()
-    assert references(agents[1]).incoming(A, 0, claimed(5) + created(6)) is None
-    assert not any(references(agents[1])._ownership.counts().values())
+    assert arrive(agents[1], A, 0, passed_on(5) + created(6)) is None
+    assert not any(references(agents[1]).ownership.counts().values())
 
 
 def test_a_repeated_creation_keeps_its_value(agents):
     context = references(agents[1])
-    assert context.incoming(A, 0, created(6)) == []
+    assert arrive(agents[1], A, 0, created(6)) == []
     value = context.value(GlobalId(0, 0, 6), B)
-    assert context.incoming(A, 0, created(6)) is None
+    assert arrive(agents[1], A, 0, created(6)) is None
     assert context.value(GlobalId(0, 0, 6), A) is value
     receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
-    assert not context.is_owned(GlobalId(0, 0, 6)) and not left(agents[1])
+    assert context.created_value(GlobalId(0, 0, 6)) is None and not left(agents[1])
 
 
 def test_a_fetch_that_overtakes_the_creating_call_waits_for_its_value(agents):
     context = references(agents[1])
     early = context.value(GlobalId(0, 0, 6), A)
-    context.incoming(A, 0, created(6))
+    arrive(agents[1], A, 0, created(6))
     assert context.value(GlobalId(0, 0, 6), B) is early
     receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
     assert not left(agents[1])
 
 
-def test_a_fetch_waits_also_when_a_claim_comes_and_goes(agents):
+def test_a_fetch_waits_also_when_a_request_comes_and_goes(agents):
     context = references(agents[1])
     early = context.value(GlobalId(0, 0, 6), A)
-    receive(agents[1], C, p.Claim(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
+    receive(agents[1], C, p.Register(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
     receive(agents[1], C, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
-    context.incoming(A, 0, created(6))
+    arrive(agents[1], A, 0, created(6))
     assert context.value(GlobalId(0, 0, 6), B) is early
 
 
@@ -138,9 +145,9 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
     context = references(agents[1])
     early = context.value(GlobalId(0, 0, 6), A)
     if how == "lost":
-        context._step(lambda: context._ownership.worker_lost(A))
+        context._handle(p.WorkerLost(A))
     else:
-        receive(agents[1], A, p.Void(0, GlobalId(0, 0, 6)))
+        receive(agents[1], A, p.Cancel(0, GlobalId(0, 0, 6)))
     with pytest.raises(RpcError, match="never created"):
         early.wait(10)
     assert not left(agents[1])
@@ -150,25 +157,24 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
 
 def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(agents):
     context = references(agents[1])
-    (fork,) = context.incoming(C, 0, [p.Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, p.How.CLAIMED)])
+    (fork,) = arrive(agents[1], C, 0, [Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, Kind.UNREGISTERED)])
     with agents[1].use():
         reference = tg.RRef._of(context, fork)
         fetched = reference._fetch(60)
-        context.incoming(A, 0, created(6))
+        arrive(agents[1], A, 0, created(6))
         context.value(GlobalId(0, 0, 6), B).set_result("here")
         assert fetched.wait(10) == "here"
 
 
-@pytest.mark.parametrize("first", ["Confirmed", "Fail"])
+@pytest.mark.parametrize("first", ["Confirmed", "Failed"])
 def test_a_failure_counts_in_whatever_order_instructions_are_carried_out(agents, first):
     context = references(agents[1])
-    (fork,) = context.incoming(A, 0, claimed(5))
+    (fork,) = arrive(agents[1], A, 0, passed_on(5))
     with context._lock:
-        context._ownership.receive(C, p.Accept(fork.fork_id))
-        context._ownership.worker_lost(C)
-        instructions = context._ownership.take()
-    relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.Fail))]
-    assert [type(each).__name__ for each in relevant] == ["Confirmed", "Fail"]
+        instructions = context.ownership.handle(p.Received(C, p.Accept(fork.fork_id)))
+        instructions += context.ownership.handle(p.WorkerLost(C))
+    relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.Failed))]
+    assert [type(each).__name__ for each in relevant] == ["Confirmed", "Failed"]
     for each in relevant if first == "Confirmed" else reversed(relevant):
         context._carry_out(each)
     fork.settled.wait(10)
@@ -180,7 +186,7 @@ def test_drops_need_no_thread(agents):
     with rpc.remote("b", list):
         pass
     reference = tg.RRef("value")
-    assert references(agents[0])._ownership.counts()["owner_handles"] == 1
+    assert references(agents[0]).ownership.counts()["owner_handles"] == 1
     del reference
     gc.collect()
     assert not left(agents[0])
@@ -197,7 +203,7 @@ def test_a_finalizer_takes_no_lock(agents):
 def test_a_released_reference_is_dropped_on_the_io_loop(until):
     with in_process_cluster("a") as (agent,), agent.use():
         tg.RRef("value").release()
-        until(lambda: not any(references(agent)._ownership.counts().values()))
+        until(lambda: not any(references(agent).ownership.counts().values()))
 
 
 def test_a_value_that_nobody_makes_fails_at_its_owner(agents, monkeypatch):

@@ -1,10 +1,11 @@
-"""The ownership machine, case by case: creating, giving, coming home, and carriers of unknown fate."""
+"""The ownership machine, case by case: creating, giving, sending to the owner, and transfers that may not have arrived."""
 
 import pytest
-from telegrad.core.errors import AgentClosedError
+from telegrad.core.errors import AgentClosedError, IllegalEventError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
 from telegrad.rref.ownership import Ownership
+from telegrad.rref.transfers import Transfer
 from telegrad.testing.table import Table
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
@@ -16,11 +17,11 @@ def table():
 
 
 def test_a_local_value_lives_as_long_as_its_handle(table):
-    reference = table.machines[OWNER].own()
+    reference = table.own(OWNER)
     assert table.freed(OWNER) == []
     table.drop(OWNER, reference)
     table.drop(OWNER, reference)
-    assert table.freed(OWNER) == [reference[0]]
+    assert table.freed(OWNER) == [reference.rref_id]
     table.assert_empty()
 
 
@@ -29,90 +30,90 @@ def test_a_local_value_lives_as_long_as_its_handle(table):
 
 def test_a_created_reference_is_confirmed_by_the_reply_and_freed_after_its_delete(table):
     reference = table.creates(USER, OWNER)
-    assert table.confirmed(USER) == [reference[1]]
+    assert table.confirmed(USER) == [reference.fork_id]
     table.drop(USER, reference)
     assert table.kinds() == ["Delete"]
     table.settle()
-    assert table.freed(OWNER) == [reference[0]]
+    assert table.freed(OWNER) == [reference.rref_id]
     table.assert_empty()
 
 
 def test_the_delete_waits_for_the_confirmation(table):
-    reference = table.creates(USER, OWNER, confirm=False)
+    reference, transfer = table.calls(USER, OWNER)
+    assert table.arrives(USER, transfer)
     table.drop(USER, reference)
     assert table.kinds() == []
-    table.machines[USER].confirmed(reference[1])
+    table.handle(USER, p.Delivered(transfer))
     assert table.kinds() == ["Delete"]
     table.assert_empty()
 
 
-def test_a_lost_reply_is_made_up_for_by_voiding(table):
-    reference = table.creates(USER, OWNER, confirm=False)
-    table.machines[USER].not_delivered(OWNER, 0)
-    table.passes(p.Void)
-    assert table.passes(p.Voided).received
-    assert table.confirmed(USER) == [reference[1]]
-    table.machines[USER].confirmed(reference[1])  # the reply comes after all
-    assert table.confirmed(USER) == [reference[1]]
+def test_a_lost_reply_is_made_up_for_by_a_cancel_result(table):
+    reference, transfer = table.calls(USER, OWNER)
+    assert table.arrives(USER, transfer)
+    table.handle(USER, p.NotDelivered(transfer))
+    table.passes(p.Cancel)
+    assert table.passes(p.CancelResult).received
+    assert table.confirmed(USER) == [reference.fork_id]
+    table.handle(USER, p.Delivered(transfer))  # the reply comes after all
+    assert table.confirmed(USER) == [reference.fork_id]
     table.drop(USER, reference)
     table.assert_empty()
 
 
 def test_a_creation_is_confirmed_when_another_reference_in_its_call_is_known_to_have_arrived(table):
-    argument = table.machines[USER].create(THIRD)
-    assert table.arrives(USER, argument[2])
-    table.machines[USER].confirmed(argument[1])
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER, [argument[:2]])
-    assert table.arrives(USER, carrier)  # and its reply is lost
+    argument = table.creates(USER, THIRD)
+    mine, transfer = table.calls(USER, OWNER, argument)
+    assert table.arrives(USER, transfer)  # and its reply is lost
     table.settle()
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    assert table.confirmed(USER) == [argument[1], fork_id]
-    for key, reference in ((USER, argument), (USER, (rref_id, fork_id)), (OWNER, (0, carrier.entries[1].fork_id))):
+    table.handle(USER, p.NotDelivered(transfer))
+    assert table.confirmed(USER) == [argument.fork_id, mine.fork_id]
+    for key, reference in ((USER, argument), (USER, mine), (OWNER, table.adopted(transfer))):
         table.drop(key, reference)
     table.assert_empty()
 
 
 def test_a_creating_call_that_never_arrives_fails_the_handle_and_is_refused_later(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    table.machines[USER].not_delivered(OWNER, carrier.number)
-    assert table.kinds() == ["Void"]
-    table.passes(p.Void)
-    assert not table.arrives(USER, carrier)
+    mine, transfer = table.calls(USER, OWNER)
+    table.handle(USER, p.NotDelivered(transfer))
+    table.handle(USER, p.NotDelivered(transfer))
+    assert table.kinds() == ["Cancel"]
+    table.passes(p.Cancel)
+    assert not table.arrives(USER, transfer)
     table.settle()
-    assert "never reached worker 0" in table.failures(USER)[fork_id]
-    assert p.NeverCreated(rref_id) in table.said[OWNER]
-    assert not table.machines[OWNER].may_park(rref_id, USER)
-    table.drop(USER, (rref_id, fork_id))
+    assert "never reached worker 0" in table.failures(USER)[mine.fork_id]
+    assert p.NeverCreated(mine.rref_id) in table.told[OWNER]
+    assert not table.machines[OWNER].may_fetch(mine.rref_id, USER)
+    table.drop(USER, mine)
     table.assert_empty()
 
 
 def test_creating_on_oneself_needs_no_messages(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(USER)
-    assert table.machines[USER].may_park(rref_id, USER)
-    assert table.arrives(USER, carrier)
-    table.drop(USER, (rref_id, fork_id))
-    assert table.freed(USER) == [rref_id]
+    mine, transfer = table.calls(USER, USER)
+    assert table.machines[USER].may_fetch(mine.rref_id, USER)
+    assert table.arrives(USER, transfer)
+    table.drop(USER, mine)
+    assert table.freed(USER) == [mine.rref_id]
     table.assert_empty()
 
 
 def test_a_self_creation_dropped_before_it_arrives_leaves_nothing(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(USER)
-    table.drop(USER, (rref_id, fork_id))
-    assert table.arrives(USER, carrier)
-    assert table.freed(USER) == [rref_id]
+    mine, transfer = table.calls(USER, USER)
+    table.drop(USER, mine)
+    assert table.arrives(USER, transfer)
+    assert table.freed(USER) == [mine.rref_id]
     table.assert_empty()
 
 
 def test_a_self_creation_that_is_not_sent_has_an_owner_all_the_same(table):
-    mine = table.machines[USER].create(USER)[:2]
+    mine, transfer = table.calls(USER, USER)
     his = table.gives(USER, OTHER, mine)
-    table.machines[USER].not_delivered(USER, 0)
+    table.handle(USER, p.NotDelivered(transfer))
     assert table.failures(USER) == {}  # the error is the value's, and is fetched like one
     table.drop(USER, mine)
     table.drop(OTHER, his)
     table.settle()
-    assert table.freed(USER) == [mine[0]]
+    assert table.freed(USER) == [mine.rref_id]
     table.assert_empty()
 
 
@@ -120,74 +121,77 @@ def test_a_self_creation_that_is_not_sent_has_an_owner_all_the_same(table):
 
 
 def test_a_fork_given_by_the_owner_is_confirmed_on_arrival(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OTHER, mine)
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OTHER, mine)
     table.drop(OWNER, mine)
     assert table.freed(OWNER) == []  # on its way
-    assert table.arrives(OWNER, carrier)
-    fork_id = carrier.entries[0].fork_id
-    assert table.confirmed(OTHER) == [fork_id]
-    assert table.machines[OWNER].forks_of(mine[0]) == {fork_id: OTHER}
-    table.drop(OTHER, (mine[0], fork_id))
+    assert table.arrives(OWNER, transfer)
+    his = table.adopted(transfer)
+    assert table.confirmed(OTHER) == [his.fork_id]
+    assert table.machines[OWNER].forks_of(mine.rref_id) == {his.fork_id: OTHER}
+    table.drop(OTHER, his)
     table.settle()
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
 def test_a_fork_that_did_not_arrive_is_taken_back(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OTHER, mine)
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OTHER, mine)
     table.drop(OWNER, mine)
-    table.machines[OWNER].not_delivered(OTHER, carrier.number)
-    table.passes(p.Void)
-    assert not table.arrives(OWNER, carrier)
-    assert not table.passes(p.Voided).received
-    assert table.freed(OWNER) == [mine[0]]
+    table.handle(OWNER, p.NotDelivered(transfer))
+    table.passes(p.Cancel)
+    assert not table.arrives(OWNER, transfer)
+    assert not table.passes(p.CancelResult).received
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
-def test_voiding_after_the_arrival_changes_nothing(table):
-    mine = table.machines[OWNER].own()
-    his = table.gives(OWNER, OTHER, mine)
+def test_a_cancel_after_the_arrival_changes_nothing(table):
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OTHER, mine)
+    assert table.arrives(OWNER, transfer)
+    his = table.adopted(transfer)
     table.drop(OWNER, mine)
-    table.machines[OWNER].not_delivered(OTHER, 0)
+    table.handle(OWNER, p.NotDelivered(transfer))
     table.drop(OTHER, his)
     table.passes(p.Delete)  # before the question is answered
-    assert table.freed(OWNER) == [mine[0]]
-    table.passes(p.Void)
-    assert table.passes(p.Voided).received
+    assert table.freed(OWNER) == [mine.rref_id]
+    table.passes(p.Cancel)
+    assert table.passes(p.CancelResult).received
     table.assert_empty()
 
 
-def test_a_repeated_carrier_is_adopted_once(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OTHER, mine)
-    assert table.arrives(OWNER, carrier)
-    assert not table.arrives(OWNER, carrier)
+def test_a_repeated_transfer_is_adopted_once(table):
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OTHER, mine)
+    assert table.arrives(OWNER, transfer)
+    his = table.adopted(transfer)
+    assert not table.arrives(OWNER, transfer)
     table.drop(OWNER, mine)
-    table.drop(OTHER, (mine[0], carrier.entries[0].fork_id))
-    assert not table.arrives(OWNER, carrier)
+    table.drop(OTHER, his)
+    assert not table.arrives(OWNER, transfer)
     table.assert_empty()
 
 
 def test_the_owner_calls_itself_with_its_own_reference(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OWNER, mine)
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OWNER, mine)
     table.drop(OWNER, mine)
     assert table.freed(OWNER) == []
-    assert table.arrives(OWNER, carrier)
-    table.drop(OWNER, (mine[0], carrier.entries[0].fork_id))
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.arrives(OWNER, transfer)
+    table.drop(OWNER, table.adopted(transfer))
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
 def test_a_self_call_that_is_not_sent_is_taken_back_at_once(table):
-    mine = table.machines[OWNER].own()
-    carrier = table.sends(OWNER, OWNER, mine)
+    mine = table.own(OWNER)
+    transfer = table.sends(OWNER, OWNER, mine)
     table.drop(OWNER, mine)
-    table.machines[OWNER].not_delivered(OWNER, carrier.number)
-    assert table.freed(OWNER) == [mine[0]]
-    assert not table.arrives(OWNER, carrier)
+    table.handle(OWNER, p.NotDelivered(transfer))
+    assert table.freed(OWNER) == [mine.rref_id]
+    assert not table.arrives(OWNER, transfer)
     table.assert_empty()
 
 
@@ -198,18 +202,18 @@ def test_a_user_keeps_its_handle_until_its_child_is_accepted(table):
     mine = table.creates(USER, OWNER)
     his = table.gives(USER, OTHER, mine)
     table.drop(USER, mine)
-    assert table.kinds() == ["Claim"]
-    table.passes(p.Claim)
+    assert table.kinds() == ["Register"]
+    table.passes(p.Register)
     assert table.kinds() == ["Accept"]
     table.passes(p.Accept)
-    assert table.confirmed(OTHER) == [his[1]]
-    assert table.kinds() == ["ChildAccepted"]
-    table.passes(p.ChildAccepted)
+    assert table.confirmed(OTHER) == [his.fork_id]
+    assert table.kinds() == ["Acknowledge"]
+    table.passes(p.Acknowledge)
     table.passes(p.Delete)
-    assert table.machines[OWNER].forks_of(mine[0]) == {his[1]: OTHER}
+    assert table.machines[OWNER].forks_of(mine.rref_id) == {his.fork_id: OTHER}
     table.drop(OTHER, his)
     table.settle()
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
@@ -218,10 +222,10 @@ def test_a_handle_dropped_before_it_is_accepted_is_deleted_after(table):
     his = table.gives(USER, OTHER, mine)
     table.drop(OTHER, his)
     table.drop(USER, mine)
-    assert table.kinds() == ["Claim"]
+    assert table.kinds() == ["Register"]
     table.settle()
-    assert his[1] not in table.confirmed(OTHER)
-    assert table.freed(OWNER) == [mine[0]]
+    assert his.fork_id not in table.confirmed(OTHER)
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
@@ -231,11 +235,11 @@ def test_an_unconfirmed_handle_can_be_passed_on(table):
     third = table.gives(OTHER, THIRD, his)
     table.drop(OTHER, his)
     table.drop(USER, mine)
-    second, first = [table.flying.pop(), table.flying.pop()] if table.kinds() == ["Claim", "Claim"] else []
-    for sender, to, message in (second, first):  # the grandchild's claim comes first
-        table.machines[to].receive(sender, message)
+    second, first = [table.flying.pop(), table.flying.pop()] if table.kinds() == ["Register", "Register"] else []
+    for sender, to, message in (second, first):  # the grandchild's request comes first
+        table.handle(to, p.Received(sender, message))
     table.settle()
-    assert table.machines[OWNER].forks_of(mine[0]) == {third[1]: THIRD}
+    assert table.machines[OWNER].forks_of(mine.rref_id) == {third.fork_id: THIRD}
     table.drop(THIRD, third)
     table.assert_empty()
 
@@ -245,73 +249,63 @@ def test_a_user_calls_itself(table):
     again = table.gives(USER, USER, mine)
     table.drop(USER, mine)
     table.settle()
-    assert table.machines[OWNER].forks_of(mine[0]) == {again[1]: USER}
+    assert table.machines[OWNER].forks_of(mine.rref_id) == {again.fork_id: USER}
     table.drop(USER, again)
     table.settle()
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
 def test_a_child_that_did_not_arrive_lets_its_parent_go(table):
     mine = table.creates(USER, OWNER)
-    carrier = table.sends(USER, OTHER, mine)
+    transfer = table.sends(USER, OTHER, mine)
     table.drop(USER, mine)
-    table.machines[USER].connection_broke(OTHER)
-    table.passes(p.Void)
-    assert not table.arrives(USER, carrier)
-    assert table.kinds() == ["Voided"]
+    table.handle(USER, p.ConnectionBroke(OTHER))
+    table.passes(p.Cancel)
+    assert not table.arrives(USER, transfer)
+    assert table.kinds() == ["CancelResult"]
     table.settle()
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
-def test_the_child_is_accepted_before_the_voiding_is_answered(table):
+def test_the_child_is_accepted_before_the_cancel_is_answered(table):
     mine = table.creates(USER, OWNER)
-    carrier = table.sends(USER, OTHER, mine)
-    table.machines[USER].not_delivered(OTHER, carrier.number)
-    assert table.arrives(USER, carrier)
-    for kind in (p.Claim, p.Accept, p.ChildAccepted, p.Void, p.Voided):
+    transfer = table.sends(USER, OTHER, mine)
+    table.handle(USER, p.NotDelivered(transfer))
+    assert table.arrives(USER, transfer)
+    for kind in (p.Register, p.Accept, p.Acknowledge, p.Cancel, p.CancelResult):
         table.passes(kind)
-    assert table.machines[USER].counts()["voiding_carriers"] == 0
+    assert table.machines[USER].counts()["cancelling_transfers"] == 0
     table.drop(USER, mine)
-    table.drop(OTHER, (mine[0], carrier.entries[0].fork_id))
+    table.drop(OTHER, table.adopted(transfer))
     table.assert_empty()
 
 
-def test_one_carrier_brings_many_references_or_none(table):
-    references = [table.machines[OWNER].own() for _ in range(3)]
-    carrier = table.machines[OWNER].outgoing(OTHER, references)
+def test_one_transfer_brings_many_references_or_none(table):
+    references = [table.own(OWNER) for _ in range(3)]
+    transfer = table.sends(OWNER, OTHER, *references)
     for reference in references:
         table.drop(OWNER, reference)
-    table.machines[OWNER].not_delivered(OTHER, carrier.number)
+    table.handle(OWNER, p.NotDelivered(transfer))
     table.settle()
-    assert sorted(table.freed(OWNER)) == [rref_id for rref_id, _ in references]
-    table.assert_empty()
-
-
-def test_a_message_without_references_needs_no_carrier(table):
-    carrier = table.machines[OWNER].outgoing(OTHER, [])
-    assert (carrier.number, carrier.entries) == (-1, [])
-    assert table.arrives(OWNER, carrier)
-    assert table.arrives(OWNER, carrier)
-    table.machines[OWNER].not_delivered(OTHER, carrier.number)
-    assert table.kinds() == []
+    assert sorted(table.freed(OWNER)) == [reference.rref_id for reference in references]
     table.assert_empty()
 
 
 # -- (d) a user gives to the owner
 
 
-def test_a_reference_comes_home(table):
+def test_a_user_gives_to_the_owner(table):
     mine = table.creates(USER, OWNER)
     home = table.gives(USER, OWNER, mine)
-    assert table.kinds() == ["ChildAccepted"]
+    assert table.kinds() == ["Acknowledge"]
     table.drop(USER, mine)
     table.settle()
-    assert table.confirmed(OWNER) == [home[1]]
-    assert table.machines[OWNER].forks_of(mine[0]) == {home[1]: OWNER}
+    assert table.confirmed(OWNER) == [home.fork_id]
+    assert table.machines[OWNER].forks_of(mine.rref_id) == {home.fork_id: OWNER}
     table.drop(OWNER, home)
-    assert table.freed(OWNER) == [mine[0]]
+    assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
 
 
@@ -319,65 +313,73 @@ def test_a_reference_comes_home(table):
 
 
 def test_only_the_creators_fetch_is_parked_and_only_before_the_creation(table):
-    rref_id, fork_id, carrier = table.machines[USER].create(OWNER)
+    mine, transfer = table.calls(USER, OWNER)
     owner = table.machines[OWNER]
-    assert owner.may_park(rref_id, USER)
-    assert not owner.may_park(rref_id, OTHER)
-    assert not owner.may_park(GlobalId(OWNER.rank, 0, 77), OWNER)
-    assert table.arrives(USER, carrier)
-    assert owner.may_park(rref_id, OTHER)  # it exists: its value may be awaited by all
-    table.machines[USER].confirmed(fork_id)
-    table.drop(USER, (rref_id, fork_id))
+    assert owner.may_fetch(mine.rref_id, USER)
+    assert not owner.may_fetch(mine.rref_id, OTHER)
+    assert not owner.may_fetch(GlobalId(OWNER.rank, 0, 77), OWNER)
+    assert table.arrives(USER, transfer)
+    assert owner.may_fetch(mine.rref_id, OTHER)  # it exists: its value may be awaited by all
+    table.handle(USER, p.Delivered(transfer))
+    table.drop(USER, mine)
     table.settle()
-    assert not owner.may_park(rref_id, USER)
+    assert not owner.may_fetch(mine.rref_id, USER)
 
 
 def test_freed_ids_are_few_intervals_though_many_owners_take_turns(table):
     owners = (OWNER, OTHER, THIRD)
     for _ in range(2 * BLOCK):
         for owner in owners:
-            rref_id, fork_id, carrier = table.machines[USER].create(owner)
-            assert table.arrives(USER, carrier)
-            table.machines[USER].confirmed(fork_id)
-            table.drop(USER, (rref_id, fork_id))
+            mine, transfer = table.calls(USER, owner)
+            assert table.arrives(USER, transfer)
+            table.handle(USER, p.Delivered(transfer))
+            table.drop(USER, mine)
         table.settle()
     for owner in owners:
-        assert len(table.machines[owner]._owned._freed[USER].intervals()) == 2
-        assert len(table.machines[owner]._seen[USER].intervals()) == 1
+        assert len(table.machines[owner].owned.freed(USER).intervals()) == 2
+        assert len(table.machines[owner].transfers.seen(USER).intervals()) == 1
     table.assert_empty()
 
 
 def test_a_released_handle_cannot_be_sent(table):
-    mine, other = table.machines[OWNER].own(), table.machines[OWNER].own()
+    mine, other = table.own(OWNER), table.own(OWNER)
     table.drop(OWNER, mine)
     with pytest.raises(ValueError, match="after it was released"):
-        table.machines[OWNER].outgoing(OTHER, [other, mine])
+        table.sends(OWNER, OTHER, other, mine)
     table.drop(OWNER, other)
     table.assert_empty()
 
 
 def test_a_closed_machine_forgets_everything_and_ignores_what_comes(table):
     mine = table.creates(USER, OWNER)
-    carrier = table.sends(USER, OTHER, mine)
+    transfer = table.sends(USER, OTHER, mine)
     machine = table.machines[OTHER]
     machine.close()
-    assert not table.arrives(USER, carrier)
-    machine.receive(USER, p.Void(0))
-    machine.worker_lost(USER)
-    machine.dropped(mine[1])
-    machine.confirmed(mine[1])
-    machine.connection_broke(USER)
-    assert machine.take() == []
+    assert not table.arrives(USER, transfer)
+    events = [p.Received(USER, p.Cancel(0)), p.WorkerLost(USER), p.Dropped(mine), p.Delivered(transfer)]
+    for event in [*events, p.ConnectionBroke(USER)]:
+        assert machine.handle(event) == []
     assert not any(machine.counts().values())
-    for use in (machine.own, lambda: machine.create(OWNER), lambda: machine.outgoing(OWNER, [])):
+    for use in (lambda: table.own(OTHER), lambda: table.calls(OTHER, OWNER), lambda: table.sends(OTHER, OWNER)):
         with pytest.raises(AgentClosedError, match="after shutdown"):
             use()
 
 
+@pytest.mark.parametrize("message", [p.Accept, lambda fork_id: p.Reject(fork_id, "no such value")])
+def test_an_illegal_event_raises(table, message):
+    mine = table.creates(USER, OWNER)
+    with pytest.raises(IllegalEventError, match="confirmed"):
+        table.handle(USER, p.Received(OWNER, message(mine.fork_id)))
+    table.drop(USER, mine)
+    with pytest.raises(IllegalEventError, match="no fork"):
+        table.handle(USER, p.Received(OWNER, message(mine.fork_id)))
+    table.assert_empty()
+
+
 def test_names_of_workers_can_be_given():
     machine = Ownership(USER, name_of=lambda key: f"trainer{key.rank}")
-    _, fork_id, _ = machine.create(OWNER)
-    machine.worker_lost(OWNER)
-    (failure,) = machine.take()
-    assert (failure.fork_id, failure.lost) == (fork_id, OWNER)
-    assert "trainer0" in failure.message
+    transfer = Transfer(OWNER, creates=True)
+    machine.handle(p.Sending(transfer))
+    (failure,) = machine.handle(p.WorkerLost(OWNER))
+    assert (failure.fork, failure.lost) == (transfer.created, OWNER)
+    assert "trainer0" in failure.reason

@@ -1,9 +1,11 @@
 """Small scenes of the ownership protocol, in every order in which what is in flight can arrive."""
 
 import pytest
+from telegrad.core.futures import Future
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import WorkerKey
 from telegrad.rref.ownership import Ownership
+from telegrad.rref.transfers import Transfer
 from telegrad.testing.schedules import every_order
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
@@ -16,101 +18,107 @@ class Scene:
         self.choices = choices
         self.machines = {key: Ownership(key) for key in (OWNER, USER, OTHER, THIRD)}
         self.flying = []
-        self.in_hand = {}  # fork: (rref id, holder)
+        self.in_hand = {}  # by fork id: the fork and its holder
         self.confirmed, self.failed, self.freed, self.dead = set(), {}, [], set()
 
     def play(self):
-        self.collect()
         while self.flying:
             event = self.choices.pick(self.flying)
             self.flying.remove(event)
             event()
-            self.collect()
             self.check()
 
-    def collect(self):
-        for key, machine in self.machines.items():
-            for said in machine.take():
-                if isinstance(said, p.Send):
-                    self.control(key, said)
-                elif isinstance(said, p.Free):
-                    self.freed.append(said.rref_id)
-                elif isinstance(said, p.Confirmed):
-                    self.confirmed.add(said.fork_id)
-                elif isinstance(said, p.Fail):
-                    assert said.fork_id not in self.confirmed or OWNER in self.dead
-                    self.failed[said.fork_id] = said.message
+    def handle(self, key, event):
+        for told in self.machines[key].handle(event):
+            if isinstance(told, p.Send):
+                self.flying.append(lambda told=told: self.receive(key, told))
+            elif isinstance(told, p.Free):
+                self.freed.append(told.rref_id)
+            elif isinstance(told, p.Confirmed):
+                self.confirmed.add(told.fork.fork_id)
+            elif isinstance(told, p.Failed):
+                assert told.fork.fork_id not in self.confirmed or OWNER in self.dead
+                self.failed[told.fork.fork_id] = told.reason
 
-    def control(self, sender, said):
-        def event():
-            if said.to in self.machines:
-                self.machines[said.to].receive(sender, said.message)
-
-        self.flying.append(event)
+    def receive(self, sender, told):
+        if told.to in self.machines:
+            self.handle(told.to, p.Received(sender, told.message))
 
     def check(self):
         """A confirmed handle in hand is in the owner's table, and no value is freed twice."""
         assert len(set(self.freed)) == len(self.freed)
         if OWNER in self.dead:
             return
-        for fork_id, (rref_id, holder) in self.in_hand.items():
+        for fork_id, (fork, holder) in self.in_hand.items():
             if fork_id in self.confirmed:
-                assert self.machines[OWNER].forks_of(rref_id)[fork_id] == holder
+                assert self.machines[OWNER].forks_of(fork.rref_id)[fork_id] == holder
 
     # -- what a scene is made of
 
+    def take_in_hand(self, fork, holder):
+        self.in_hand[fork.fork_id] = (fork, holder)
+        return fork
+
     def own(self):
-        rref_id, fork_id = self.machines[OWNER].own()
-        self.in_hand[fork_id] = (rref_id, OWNER)
-        self.confirmed.add(fork_id)
-        return rref_id, fork_id
+        fork = self.take_in_hand(self.machines[OWNER].own(Future()), OWNER)
+        self.confirmed.add(fork.fork_id)
+        return fork
 
     def create(self, arrives=True, replied=True):
         """USER creates on OWNER."""
-        rref_id, fork_id, carrier = self.machines[USER].create(OWNER)
-        self.in_hand[fork_id] = (rref_id, USER)
+        transfer = self.sending(USER, Transfer(OWNER, creates=True))
 
         def reply():
             if USER in self.machines:
-                self.machines[USER].confirmed(fork_id)
+                self.handle(USER, p.Delivered(transfer))
 
         def event():
-            owner = self.machines.get(OWNER)
-            arrived = owner is not None and owner.incoming(USER, carrier.number, carrier.entries) is not None
-            if arrived and replied:
+            if self.arrive(USER, transfer) is not None and replied:
                 self.flying.append(reply)
 
         if arrives:
             self.flying.append(event)
-        return rref_id, fork_id
+        return self.take_in_hand(transfer.created, USER)
 
-    def give(self, sender, to, reference, copies=1, then=lambda handle: None):
-        """Send the reference; ``then`` is what the receiver does with its handle."""
-        carrier = self.machines[sender].outgoing(to, [reference])
-        child = (reference[0], carrier.entries[0].fork_id)
+    def give(self, sender, to, reference, copies=1, then=lambda fork: None):
+        """Send the reference; ``then`` is what the receiver does with its fork."""
+        transfer = self.sending(sender, Transfer(to, [reference]))
 
         def event():
-            machine = self.machines.get(to)
-            if machine is not None and machine.incoming(sender, carrier.number, carrier.entries) is not None:
-                self.in_hand[child[1]] = (child[0], to)
-                then(child)
+            for fork in self.arrive(sender, transfer) or ():
+                then(self.take_in_hand(fork, to))
 
         self.flying += [lambda: event() for _ in range(copies)]
-        return carrier
+        return transfer
+
+    def sending(self, sender, transfer):
+        self.handle(sender, p.Sending(transfer))
+        return transfer
+
+    def arrive(self, sender, transfer):
+        """The forks that the receiver adopted; ``None`` if it refused the transfer, or is lost."""
+        arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
+        if transfer.peer in self.machines:
+            self.handle(transfer.peer, p.Arrived(arriving))
+        return arriving.forks if arriving.adopted else None
 
     def drop(self, reference):
-        _, holder = self.in_hand.pop(reference[1])
-        self.machines[holder].dropped(reference[1])
+        _, holder = self.in_hand.pop(reference.fork_id)
+        self.handle(holder, p.Dropped(reference))
 
     def drops_later(self, reference):
-        self.flying.append(lambda: self.drop(reference) if reference[1] in self.in_hand else None)
+        self.flying.append(lambda: self.drop(reference) if reference.fork_id in self.in_hand else None)
 
-    def unsure(self, sender, to, number=0):
-        self.flying.append(lambda: self.machines[sender].not_delivered(to, number) if sender in self.machines else None)
+    def unsure(self, sender, to):
+        def event():
+            if sender in self.machines:
+                self.handle(sender, p.ConnectionBroke(to))
+
+        self.flying.append(event)
 
     def dies(self, key):
         def hears(other):
-            return lambda: self.machines[other].worker_lost(key)
+            return lambda: self.handle(other, p.WorkerLost(key))
 
         def event():
             del self.machines[key]
@@ -124,8 +132,8 @@ class Scene:
         """Drop what is left in hand: nothing remains."""
         for fork_id in self.in_hand:
             assert fork_id in self.confirmed or fork_id in self.failed
-        for fork_id, (rref_id, _) in list(self.in_hand.items()):
-            self.drop((rref_id, fork_id))
+        for fork, _ in list(self.in_hand.values()):
+            self.drop(fork)
         self.play()
         for key, machine in self.machines.items():
             assert not any(machine.counts().values()), (key, machine.counts())
@@ -144,7 +152,7 @@ def test_create_give_and_drop_both():
         s.drops_later(mine)
         s.play()
         assert s.failed == {}
-        assert s.freed == [mine[0]]
+        assert s.freed == [mine.rref_id]
         s.end()
 
     every(scene, 300)
@@ -159,7 +167,7 @@ def test_give_on_before_anything_is_known():
         assert s.failed == {}
         assert s.freed == []
         s.end()
-        assert s.freed == [mine[0]]
+        assert s.freed == [mine.rref_id]
 
     every(scene, 300)
 
@@ -184,7 +192,7 @@ def test_the_owner_gives_twice_the_same_frame_and_doubts():
         s.unsure(OWNER, OTHER)
         s.drops_later(mine)
         s.play()
-        assert s.freed == [mine[0]]
+        assert s.freed == [mine.rref_id]
         s.end()
 
     every(scene, 50)
@@ -203,20 +211,20 @@ def test_a_user_gives_a_frame_twice_and_doubts():
         s.play()
         assert s.failed == {}
         s.end()
-        assert s.freed == [mine[0]]
+        assert s.freed == [mine.rref_id]
 
     every(scene, 50)
 
 
-def test_home_before_created():
+def test_given_to_the_owner_before_created():
     def scene(s):
         mine = s.create()
-        s.give(USER, OWNER, mine, then=lambda home: (s.give(OWNER, OTHER, home), s.drop(home)))
+        s.give(USER, OWNER, mine, then=lambda his: (s.give(OWNER, OTHER, his), s.drop(his)))
         s.drop(mine)
         s.play()
         assert s.failed == {}
         s.end()
-        assert s.freed == [mine[0]]
+        assert s.freed == [mine.rref_id]
 
     every(scene, 50)
 
@@ -238,7 +246,7 @@ def test_a_loss_in_the_middle_of_giving(victim):
             assert all("worker 1" in message for message in s.failed.values())
         s.end()
         if victim != OWNER:
-            assert s.freed == [mine[0]]
+            assert s.freed == [mine.rref_id]
 
     every(scene, 20)
 

@@ -4,9 +4,11 @@ import random
 import time
 from typing import NamedTuple
 
+from telegrad.core.futures import Future
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import WorkerKey
 from telegrad.rref.ownership import Ownership
+from telegrad.rref.transfers import Transfer
 from telegrad.testing.schedules import How, Mesh, replayable, seeds
 
 SCHEDULES = 10_000
@@ -17,34 +19,31 @@ WEIGHTS = {"create": 4, "own": 2, "fork": 7, "drop": 6, "kill": 0.7, "restart": 
 
 
 class Call(NamedTuple):
-    """A carrier on the bare network, with the creating fork if it creates."""
+    """A message with a transfer on the bare network."""
 
-    number: int
-    entries: list
-    creates: tuple
+    transfer: Transfer
 
 
 class Reply(NamedTuple):
     """The owner's reply to a creating call."""
 
-    fork_id: tuple
+    transfer: Transfer
 
 
 class Unsure(NamedTuple):
-    """The sender of a carrier does not know whether it arrived."""
+    """The sender of a transfer does not know whether it arrived."""
 
-    to: WorkerKey
-    number: int
+    transfer: Transfer
 
 
 class Fact:
     """What really holds of one fork, which no worker knows in full."""
 
-    __slots__ = ("adopted", "carrier", "confirmed", "failed", "gone", "holder", "owner", "parent", "rref_id")
+    __slots__ = ("adopted", "confirmed", "failed", "gone", "holder", "owner", "parent", "rref_id", "way")
 
-    def __init__(self, rref_id, owner, holder, parent, carrier=None):
-        self.rref_id, self.owner, self.holder, self.parent, self.carrier = rref_id, owner, holder, parent, carrier
-        self.adopted = carrier is None
+    def __init__(self, rref_id, owner, holder, parent, way=None):
+        self.rref_id, self.owner, self.holder, self.parent, self.way = rref_id, owner, holder, parent, way
+        self.adopted = way is None
         self.confirmed = self.failed = self.gone = False
 
 
@@ -54,7 +53,7 @@ class World:
         self.mesh = Mesh(rng)
         self.machines = {}
         self.facts = {}  # every fork there ever was
-        self.handles = {}  # those that the user of a live worker has in hand, by worker
+        self.in_hand = {}  # those that the user of a live worker has in hand, by worker and id
         self.of_rref = {}  # forks of a reference that are in hand or in flight
         self.freed = set()
         self.owned = set()
@@ -65,52 +64,52 @@ class World:
     def join(self, key):
         self.mesh.join(key)
         self.machines[key] = Ownership(key)
-        self.handles[key] = set()
+        self.in_hand[key] = {}
         for dead in self.mesh.dead:
-            self.machines[key].worker_lost(dead)
+            self.handle(key, p.WorkerLost(dead))
 
     # -- what users do
 
     def act(self):
         action = self.rng.choices(list(WEIGHTS), WEIGHTS.values())[0]
         getattr(self, action)(self.someone())
-        self.obey()
 
     def someone(self):
         return self.rng.choice(list(self.machines))
 
     def own(self, key):
-        rref_id, fork_id = self.machines[key].own()
-        self.owned.add(rref_id)
-        self.take_in_hand(fork_id, Fact(rref_id, key, key, None))
-        self.facts[fork_id].confirmed = True
+        fork = self.machines[key].own(Future())
+        self.owned.add(fork.rref_id)
+        self.take_in_hand(fork, Fact(fork.rref_id, key, key, None))
+        self.facts[fork.fork_id].confirmed = True
 
     def create(self, key):
         owner = self.rng.choice([*self.machines, *self.mesh.dead]) if self.rng.random() < 0.1 else self.someone()
-        parents = self.some_handles(key)
-        rref_id, fork_id, carrier = self.machines[key].create(owner, self.references(parents))
+        transfer = Transfer(owner, self.some_forks(key), creates=True)
+        instructions = self.machines[key].handle(p.Sending(transfer))
+        fork = transfer.created
         if owner == key:
-            self.owned.add(rref_id)
-        self.take_in_hand(fork_id, Fact(rref_id, owner, key, None))
-        self.facts[fork_id].confirmed = owner == key
-        self.dispatch(key, carrier, parents, fork_id)
+            self.owned.add(fork.rref_id)
+        self.take_in_hand(fork, Fact(fork.rref_id, owner, key, None))
+        self.facts[fork.fork_id].confirmed = owner == key
+        self.dispatch(key, transfer, instructions)
 
-    def fork(self, key):
-        parents = self.some_handles(key)
+    def fork(self, key, to=None, most=2):
+        parents = self.some_forks(key, most)
         if parents:
-            to = self.someone()
-            self.dispatch(key, self.machines[key].outgoing(to, self.references(parents)), parents, None)
+            transfer = Transfer(to or self.someone(), parents)
+            self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
 
     def drop(self, key):
-        for fork_id in self.some_handles(key, most=1):
-            self.machines[key].dropped(fork_id)
-            self.leave_hand(fork_id)
+        for fork in self.some_forks(key, most=1):
+            self.leave_hand(fork.fork_id)
+            self.handle(key, p.Dropped(fork))
 
     def kill(self, key):
         if len(self.machines) < 3:
             return
         del self.machines[key]
-        for fork_id in self.handles.pop(key):
+        for fork_id in self.in_hand.pop(key):
             self.facts[fork_id].gone = True
             self.of_rref[self.facts[fork_id].rref_id].discard(fork_id)
         self.mesh.kill(key)
@@ -122,31 +121,29 @@ class World:
             if new not in self.machines and new not in self.mesh.dead:
                 self.join(new)
 
-    def some_handles(self, key, most=2):
-        mine = sorted(self.handles[key])
-        return self.rng.sample(mine, min(len(mine), self.rng.randint(1, most)))
-
-    def references(self, fork_ids):
-        return [(self.facts[fork_id].rref_id, fork_id) for fork_id in fork_ids]
+    def some_forks(self, key, most=2):
+        mine = self.in_hand[key]
+        return [mine[fork_id] for fork_id in self.rng.sample(sorted(mine), min(len(mine), self.rng.randint(1, most)))]
 
     # -- what drivers do
 
-    def dispatch(self, sender, carrier, parents, creating):
-        children = carrier.entries[len(carrier.entries) - len(parents) :]
-        for parent, entry in zip(parents, children):
-            fact = Fact(entry.rref_id, entry.owner, carrier.to, parent, (sender, carrier.to, carrier.number))
+    def dispatch(self, sender, transfer, instructions):
+        children = transfer.entries[len(transfer.entries) - len(transfer.forks) :]
+        for parent, entry in zip(transfer.forks, children):
+            fact = Fact(entry.rref_id, entry.owner, transfer.peer, parent.fork_id, (sender, transfer))
             self.facts[entry.fork_id] = fact
             self.of_rref[entry.rref_id].add(entry.fork_id)
-        copies = self.mesh.throw(sender, carrier.to, Call(carrier.number, carrier.entries, creating))
+        copies = self.mesh.throw(sender, transfer.peer, Call(transfer))
         if not copies or self.rng.random() < 0.15:
-            self.mesh.later(sender, Unsure(carrier.to, carrier.number))
+            self.mesh.later(sender, Unsure(transfer))
+        self.obey(sender, instructions)
 
-    def obey(self):
-        for key in list(self.machines):
-            machine = self.machines[key]
-            while machine.outbox:
-                for instruction in machine.take():
-                    self.carry_out(key, instruction)
+    def handle(self, key, event):
+        self.obey(key, self.machines[key].handle(event))
+
+    def obey(self, key, instructions):
+        for instruction in instructions:
+            self.carry_out(key, instruction)
 
     def carry_out(self, key, instruction):
         if isinstance(instruction, p.Send):
@@ -157,7 +154,7 @@ class World:
             assert instruction.rref_id not in self.owned | self.never
             self.never.add(instruction.rref_id)
         elif isinstance(instruction, p.Confirmed):
-            fact = self.facts[instruction.fork_id]
+            fact = self.facts[instruction.fork.fork_id]
             assert fact.holder == key and not fact.failed and not fact.confirmed
             fact.confirmed = True
         else:
@@ -168,51 +165,45 @@ class World:
         if arrival is None:
             return False
         _, source, key, what = arrival
-        machine = self.machines[key]
         if arrival.how is How.CONTROL:
-            machine.receive(source, what)
+            self.handle(key, p.Received(source, what))
         elif arrival.how is How.LOST:
-            machine.worker_lost(source)
+            self.handle(key, p.WorkerLost(source))
         elif isinstance(what, Unsure):
-            machine.not_delivered(what.to, what.number)
+            self.handle(key, p.NotDelivered(what.transfer))
         elif isinstance(what, Reply):
-            machine.confirmed(what.fork_id)
+            self.handle(key, p.Delivered(what.transfer))
         else:
-            self.call_arrives(source, key, what)
-        self.obey()
+            self.call_arrives(source, key, what.transfer)
         return True
 
-    def call_arrives(self, source, key, call):
-        if self.machines[key].incoming(source, call.number, call.entries) is None:
+    def call_arrives(self, source, key, transfer):
+        arriving = Transfer.arriving(source, transfer.number, transfer.entries)
+        instructions = self.machines[key].handle(p.Arrived(arriving))
+        if not arriving.adopted:
             return
-        for entry in call.entries:
-            if entry.how is not p.How.CREATED:
-                self.take_in_hand(entry.fork_id, self.facts[entry.fork_id])
-            elif source != key:
-                assert entry.rref_id not in self.owned | self.never
-                self.owned.add(entry.rref_id)
-        if (
-            call.creates is not None
-            and not self.mesh.throw(key, source, Reply(call.creates))
-            and source in self.machines
-        ):
-            self.mesh.later(source, Unsure(key, call.number))
+        for fork in arriving.forks:
+            self.take_in_hand(fork, self.facts[fork.fork_id])
+        if transfer.creates and source != key:
+            assert transfer.created.rref_id not in self.owned | self.never
+            self.owned.add(transfer.created.rref_id)
+        self.obey(key, instructions)
+        if transfer.creates and not self.mesh.throw(key, source, Reply(transfer)) and source in self.machines:
+            self.mesh.later(source, Unsure(transfer))
         if self.rng.random() < 0.2:  # the call's result is a reference
-            parents = self.some_handles(key, most=1)
-            if parents:
-                self.dispatch(key, self.machines[key].outgoing(source, self.references(parents)), parents, None)
+            self.fork(key, to=source, most=1)
 
-    def take_in_hand(self, fork_id, fact):
+    def take_in_hand(self, fork, fact):
         assert not fact.gone
-        self.facts[fork_id] = fact
+        self.facts[fork.fork_id] = fact
         fact.adopted = True
-        self.handles[fact.holder].add(fork_id)
-        self.of_rref.setdefault(fact.rref_id, set()).add(fork_id)
+        self.in_hand[fact.holder][fork.fork_id] = fork
+        self.of_rref.setdefault(fact.rref_id, set()).add(fork.fork_id)
 
     def leave_hand(self, fork_id):
         fact = self.facts[fork_id]
         fact.gone = True
-        self.handles[fact.holder].discard(fork_id)
+        del self.in_hand[fact.holder][fork_id]
         self.of_rref[fact.rref_id].discard(fork_id)
 
     # -- what must hold
@@ -220,7 +211,9 @@ class World:
     def excused(self, fork_id):
         """Whether a worker on the fork's way from the owner was lost, or the reference was never created."""
         fact = self.facts[fork_id]
-        if fact.rref_id in self.never or (fact.rref_id.maker not in self.machines and fact.rref_id not in self.owned):
+        if fact.rref_id in self.never or (
+            fact.rref_id.created_on not in self.machines and fact.rref_id not in self.owned
+        ):
             return True
         while fact.parent is not None:
             fact = self.facts[fact.parent]
@@ -230,11 +223,11 @@ class World:
 
     def arriving(self, fact):
         """Whether the fork is in flight from a live worker to a live one that has not refused it."""
-        sender, to, number = fact.carrier
-        if sender not in self.machines or to not in self.machines:
+        sender, transfer = fact.way
+        if sender not in self.machines or transfer.peer not in self.machines:
             return False
-        receiver = self.machines[to]
-        return sender not in receiver._lost and number not in receiver._seen.get(sender, ())
+        receiver = self.machines[transfer.peer]
+        return sender not in receiver.lost and transfer.number not in receiver.transfers.seen(sender)
 
     def check_free(self, rref_id):
         """G2, when it matters: at the moment of freeing."""
@@ -247,34 +240,33 @@ class World:
             assert not fact.confirmed and self.excused(fork_id), f"{rref_id} was freed under {fork_id} at {fact.holder}"
 
     def check_fail(self, failure):
-        fact = self.facts[failure.fork_id]
+        fact = self.facts[failure.fork.fork_id]
         assert not fact.failed and not fact.gone
         fact.failed = True
         if fact.owner in self.machines:
-            assert not fact.confirmed and self.excused(failure.fork_id), f"{failure} without a loss"
-            assert "worker" in failure.message
+            assert not fact.confirmed and self.excused(failure.fork.fork_id), f"{failure} without a loss"
+            assert "worker" in failure.reason
         else:
-            assert failure.lost == fact.owner or self.excused(failure.fork_id)
+            assert failure.lost == fact.owner or self.excused(failure.fork.fork_id)
 
     def check_confirmed(self):
-        """G1 and G2 after every step: each confirmed handle in hand is in its owner's table."""
-        for key, fork_ids in self.handles.items():
-            for fork_id in fork_ids:
+        """G1 and G2 after every step: each confirmed fork in hand is in its owner's table."""
+        for key, forks in self.in_hand.items():
+            for fork_id in forks:
                 fact = self.facts[fork_id]
                 if fact.confirmed and not fact.failed and fact.owner in self.machines:
-                    owned = self.machines[fact.owner]._owned._owned.get(fact.rref_id)
-                    assert owned is not None and owned.forks[fork_id][0] == key
+                    assert self.machines[fact.owner].forks_of(fact.rref_id)[fork_id] == key
 
     def check_at_rest(self):
-        """G1 exactly: when nothing is in flight the owners know the handles in hand, and no others."""
+        """G1 exactly: when nothing is in flight the owners know the forks in hand, and no others."""
         known, real = set(), set()
         for machine in self.machines.values():
-            for rref_id in machine._owned._owned:
+            for rref_id in machine.owned:
                 known.update(machine.forks_of(rref_id).items())
             counts = machine.counts()
-            assert counts["pending_children"] == counts["voiding_carriers"] == 0
-        for key, fork_ids in self.handles.items():
-            for fork_id in fork_ids:
+            assert counts["pending_children"] == counts["cancelling_transfers"] == 0
+        for key, forks in self.in_hand.items():
+            for fork_id in forks:
                 fact = self.facts[fork_id]
                 assert fact.confirmed or fact.failed, f"{fork_id} at {key} is neither confirmed nor failed"
                 if not fact.failed:
@@ -308,11 +300,11 @@ def run_schedule(seed):
             world.check_confirmed()
     settle(world)
     world.check_at_rest()
-    for key, fork_ids in world.handles.items():
-        for fork_id in sorted(fork_ids):
-            world.machines[key].dropped(fork_id)
+    for key, forks in world.in_hand.items():
+        for fork_id in sorted(forks):
+            fork = forks[fork_id]
             world.leave_hand(fork_id)
-            world.obey()
+            world.handle(key, p.Dropped(fork))
     settle(world)
     world.check_empty()
     return world
@@ -332,7 +324,7 @@ def test_the_guarantees_hold_in_every_schedule(capsys):
     with capsys.disabled():
         print(
             f"\n{len(chosen)} schedules, {forks} forks, {killed} workers lost, {never} creations refused, "
-            f"{failed} handles failed by name, {time.perf_counter() - started:.1f} s"
+            f"{failed} forks failed by name, {time.perf_counter() - started:.1f} s"
         )
     if len(chosen) > 1:  # the schedules reach what they are meant to test
         assert forks and failed and killed and never

@@ -1,0 +1,142 @@
+"""Reference transfers: the references that one message carries, and which of these messages arrived.
+
+The transfers from one worker to another are numbered without gaps. The sender keeps those that may not have arrived, the
+receiver the numbers of those that arrived or that it refuses.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..rpc.extend import IntervalSet
+from .forks import Fork
+from .ids import ForkId, GlobalId, RRefId, WorkerKey
+
+HEAD = struct.Struct("<Q")
+ENTRY = struct.Struct("<IIQIIQIIB")  # reference id, fork id, owner, kind
+
+
+class Kind(IntEnum):
+    """Task that an entry of a transfer gives its receiver."""
+
+    CREATED = 0  # the receiver is the owner: make the reference; the fork is the sender's
+    REGISTERED = 1  # the sender is the owner and has registered the fork: it is confirmed on arrival
+    UNREGISTERED = 2  # the owner does not know of the fork yet: ask it to register the fork
+
+
+class Entry(NamedTuple):
+    """One reference in a transfer."""
+
+    rref_id: RRefId
+    fork_id: ForkId
+    owner: WorkerKey
+    kind: Kind
+
+
+class Transfer:
+    """The references of one message. ``number`` and ``entries`` travel; the rest is what one of its ends knows.
+
+    Args:
+        peer: the worker at the other end.
+        forks: at the sender, the forks of the message's references; at the receiver, those that it adopted.
+        creates: the message is a creating call.
+    """
+
+    __slots__ = ("adopted", "cancelling", "created", "creates", "entries", "forks", "number", "peer")
+
+    def __init__(self, peer: WorkerKey, forks: Iterable[Fork] = (), creates: bool = False) -> None:
+        self.peer = peer
+        self.forks = list(forks)
+        self.creates = creates
+        self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
+        self.number = -1
+        self.entries: list[Entry] = []
+        self.cancelling = False  # the sender asked whether it arrived
+        self.adopted = False  # the receiver took it; otherwise it ignores the message
+
+    @classmethod
+    def arriving(cls, sender: WorkerKey, number: int, entries: list[Entry]) -> Transfer:
+        """Return the transfer of a message that arrived, for the receiver to adopt."""
+        transfer = cls(sender)
+        transfer.number, transfer.entries = number, entries
+        return transfer
+
+    def __repr__(self) -> str:
+        return f"Transfer({self.number}, peer={self.peer}, {len(self.entries)} entries)"
+
+
+class Transfers:
+    """The transfers that one worker sent and received."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[WorkerKey, int], Transfer] = {}  # sent, and not known to have arrived
+        self._next: dict[WorkerKey, int] = {}
+        self._seen: dict[WorkerKey, IntervalSet] = {}
+
+    def open(self, transfer: Transfer, lost: bool) -> None:
+        """Number a transfer that is about to be sent, and keep it unless its receiver is lost: then it will not arrive."""
+        transfer.number = self._next.get(transfer.peer, 0)
+        if not lost:
+            self._next[transfer.peer] = transfer.number + 1
+            self._open[transfer.peer, transfer.number] = transfer
+
+    def close(self, to: WorkerKey, number: int) -> Transfer | None:
+        """Forget a sent transfer whose fate is known; returns it unless that was known before."""
+        return self._open.pop((to, number), None)
+
+    def find(self, to: WorkerKey, number: int) -> Transfer | None:
+        """Return a sent transfer that may not have arrived."""
+        return self._open.get((to, number))
+
+    def open_to(self, to: WorkerKey) -> list[Transfer]:
+        """Return the transfers to a worker that may not have arrived."""
+        return [transfer for transfer in self._open.values() if transfer.peer == to]
+
+    def see(self, sender: WorkerKey, number: int) -> bool:
+        """Note that a transfer arrived or is refused from now on; return whether neither was the case before."""
+        return self._seen.setdefault(sender, IntervalSet()).add(number)
+
+    def seen(self, sender: WorkerKey) -> IntervalSet:
+        """Return the numbers of a sender's transfers that arrived or are refused."""
+        return self._seen.get(sender, IntervalSet())
+
+    def worker_lost(self, key: WorkerKey) -> None:
+        """Forget all transfers to and from a worker."""
+        for transfer in self.open_to(key):
+            del self._open[key, transfer.number]
+        self._seen.pop(key, None)
+        self._next.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._open.clear()
+        self._seen.clear()
+
+    def counts(self) -> dict[str, int]:
+        """Return how many sent transfers may not have arrived, and about how many of these the receiver was asked."""
+        return {
+            "cancelling_transfers": sum(transfer.cancelling for transfer in self._open.values()),
+            "open_transfers": len(self._open),
+        }
+
+
+def encode_transfer(transfer: Transfer) -> bytes:
+    """Return a transfer's number and entries as bytes, for the extra of its message."""
+    rows = [ENTRY.pack(*entry.rref_id, *entry.fork_id, *entry.owner, entry.kind) for entry in transfer.entries]
+    return HEAD.pack(transfer.number) + b"".join(rows)
+
+
+def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
+    """Return the transfer that ``encode_transfer`` encoded, as its receiver sees it."""
+    (number,) = HEAD.unpack_from(data)
+    rows = ENTRY.iter_unpack(memoryview(data)[HEAD.size :])
+    entries = [Entry(GlobalId(*row[0:3]), GlobalId(*row[3:6]), WorkerKey(*row[6:8]), Kind(row[8])) for row in rows]
+    return Transfer.arriving(sender, number, entries)
+
+
+def created_by(data: bytes) -> RRefId:
+    """Return the id of the reference that a creating call asks for: the first entry of its transfer."""
+    return GlobalId(*ENTRY.unpack_from(data, HEAD.size)[0:3])
