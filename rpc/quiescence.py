@@ -7,76 +7,51 @@ and that nothing is on its way: then, and only then, it says `Go` (Mattern 1987,
 workers are left out, with all that was sent to and by them; when the leader is lost the next one starts again.
 
 Messages must arrive exactly once but may do so in any order (the control queue), and must not be counted themselves.
-The loss of a worker must be told to every other one. Instructions are appended to ``outbox``.
+The loss of a worker must be told to every other one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ..core.errors import IllegalEventError
+from .quiescence_messages import Ask, Counts, Go, Inquiry, Message, Missing, Ready, Report
+
+# -- events
 
 
-class Counts(NamedTuple):
-    """What one worker has done for others so far.
+class ShutdownCalled(NamedTuple):
+    """User code here is done. ``counts`` is called whenever the leader asks, and must not call back."""
 
-    ``peers``: rank to (messages sent to it, messages received from it), for whatever surely arrives unless one of
-    the two is lost. ``open``: whatever may still cause a message here: calls that wait for their reply, handlers
-    that run, messages not acknowledged.
-    """
-
-    peers: Mapping[int, tuple[int, int]]
-    open: int
+    counts: Callable[[], Counts]
 
 
-@dataclass(slots=True)
-class Ready:
-    """To the leader: user code here has called shutdown."""
+class Received(NamedTuple):
+    """A message arrived."""
 
-    kind: ClassVar[int] = 1
-
-
-@dataclass(slots=True)
-class Ask:
-    """From the leader: answer with your counts, as soon as you have heard of these losses too."""
-
-    kind: ClassVar[int] = 2
-    round: int
-    lost: list[int] = field(default_factory=list)
+    sender: int
+    message: Message
 
 
-@dataclass(slots=True)
-class Report:
-    """To the leader: the counts for that round."""
+class WorkerLost(NamedTuple):
+    """That worker is gone for good."""
 
-    kind: ClassVar[int] = 3
-    round: int
-    counts: Counts
+    rank: int
 
 
-@dataclass(slots=True)
-class Go:
-    """All is done everywhere: leave."""
-
-    kind: ClassVar[int] = 4
+class PauseEnded(NamedTuple):
+    """The time after a `Pause` is over."""
 
 
-@dataclass(slots=True)
-class Inquiry:
-    """To the leader: whom are we waiting for?"""
-
-    kind: ClassVar[int] = 5
+class InquiryDue(NamedTuple):
+    """Somebody wants to know which workers this one waits for: before a timeout, say."""
 
 
-@dataclass(slots=True)
-class Missing:
-    """The answer to an `Inquiry`."""
+Event: TypeAlias = ShutdownCalled | Received | WorkerLost | PauseEnded | InquiryDue
 
-    kind: ClassVar[int] = 6
-    ranks: list[int]
-
-
-Message: TypeAlias = Ready | Ask | Report | Go | Inquiry | Missing
+# -- instructions
 
 
 @dataclass(slots=True)
@@ -89,12 +64,12 @@ class Send:
 
 @dataclass(slots=True)
 class Pause:
-    """There is still work somewhere: call `Quiescence.resume` after a little while."""
+    """There is still work somewhere: come back with `PauseEnded` after a short time."""
 
 
 @dataclass(slots=True)
 class Finish:
-    """Leave, once what was sent is acknowledged or its receivers are gone. Said once."""
+    """Leave, once what was sent is acknowledged or its receivers are gone. It comes once."""
 
 
 Instruction: TypeAlias = Send | Pause | Finish
@@ -105,8 +80,8 @@ class Quiescence:
 
     def __init__(self, me: int, workers: Iterable[int]) -> None:
         self.me = me
-        self.outbox: list[Instruction] = []
         self.finished = False
+        self._instructions: list[Instruction] = []
         self._live = {*workers, me}
         self._lost: set[int] = set()
         self._counts: Callable[[], Counts] | None = None  # set when this worker is ready
@@ -116,59 +91,86 @@ class Quiescence:
         self._pausing = False
         self._reports: dict[int, Counts] = {}
         self._previous: dict[int, Counts] | None = None  # the last round, if it was idle
-        self._asked: dict[int, Ask] = {}  # by leader (of two, one is lost): the question that must wait for news
-        self._told: list[int] | None = None  # whom the leader is waiting for, as far as we were told
+        # By leader (of two, one is lost): the question that waits until we know of its losses.
+        self._questions: dict[int, Ask] = {}
+        self._missing: list[int] | None = None  # the leader's latest answer to an inquiry
 
     @property
     def leader(self) -> int:
-        """The lowest live rank, as far as is known here."""
+        """Return the lowest live rank, as far as is known here."""
         return min(self._live)
 
-    def take(self) -> list[Instruction]:
-        """The instructions since the last call."""
-        instructions, self.outbox = self.outbox, []
+    def handle(self, event: Event) -> list[Instruction]:
+        """Take an event and return what the driver has to do.
+
+        Raises:
+            IllegalEventError: a pause ended that had not begun, or there is no worker of that rank.
+        """
+        match event:
+            case ShutdownCalled(counts):
+                self._shutdown_called(counts)
+            case Received(sender, message):
+                if self._is_live(sender):
+                    self._receive(sender, message)
+            case WorkerLost(rank):
+                if self._is_live(rank) and rank != self.me:
+                    self._lose(rank)
+            case PauseEnded():
+                self._end_pause()
+            case InquiryDue():
+                if not self.finished and self.leader != self.me:
+                    self._send(self.leader, Inquiry())
+        instructions, self._instructions = self._instructions, []
         return instructions
+
+    def _is_live(self, rank: int) -> bool:
+        if rank not in self._live and rank not in self._lost:
+            raise IllegalEventError(f"worker {self.me} got an event of worker {rank}, which is not in its job")
+        return rank in self._live
+
+    def missing(self) -> list[int]:
+        """Return the ranks that shutdown waits for: not ready, else silent in this round, else at work in the last one.
+
+        Only the leader knows. Another worker returns the leader's latest answer to its inquiry, else the leader itself.
+        """
+        if self.finished:
+            return []
+        if self.leader != self.me:
+            return [self.leader] if self._missing is None else self._missing
+        unready = self._live - self._ready
+        silent = self._live - self._reports.keys() if self._asking else set()
+        busy = {rank for rank, counts in self._reports.items() if counts.open}
+        return sorted(unready or silent or busy)
 
     # -- events
 
-    def shutdown_called(self, counts: Callable[[], Counts]) -> None:
-        """User code here is done. ``counts`` is called whenever the leader asks, and must not call back."""
+    def _shutdown_called(self, counts: Callable[[], Counts]) -> None:
         if self._counts is None:
             self._counts = counts
             self._report_ready()
 
-    def resume(self) -> None:
-        """A `Pause` is over."""
+    def _end_pause(self) -> None:
+        if not self._pausing:
+            raise IllegalEventError(f"a pause of worker {self.me} ended that had not begun")
         self._pausing = False
         self._lead()
 
-    def inquire(self) -> None:
-        """Ask the leader whom we wait for, so that `missing` is exact here too: before a time-out, say."""
-        if not self.finished and self.leader != self.me:
-            self._send(self.leader, Inquiry())
-
-    def worker_lost(self, rank: int) -> None:
-        """That worker is gone for good."""
-        if rank not in self._live or rank == self.me:
-            return
+    def _lose(self, rank: int) -> None:
         leader = self.leader
         self._live.discard(rank)
         self._lost.add(rank)
         self._asking, self._previous = False, None
         if rank == leader:
-            self._told = None
+            self._missing = None
             if self._counts is not None:
                 self._report_ready()
-        self._asked.pop(rank, None)
+        self._questions.pop(rank, None)
         self._answer_if_possible()
         self._lead()
 
-    def receive(self, sender: int, message: Message) -> None:
-        """A message arrived; those of lost workers are ignored."""
-        if sender not in self._live:
-            return
+    def _receive(self, sender: int, message: Message) -> None:
         if isinstance(message, Missing):
-            self._told = message.ranks
+            self._missing = message.ranks
         elif isinstance(message, Go):
             self._go()
         elif self.finished:
@@ -177,25 +179,11 @@ class Quiescence:
             self._ready.add(sender)
             self._lead()
         elif isinstance(message, Ask):
-            self._asked_by(sender, message)
+            self._note_question(sender, message)
         elif isinstance(message, Report):
-            self._reported(sender, message)
+            self._note_report(sender, message)
         else:
             self._send(sender, Missing(self.missing()))
-
-    def missing(self) -> list[int]:
-        """Ranks that shutdown waits for: not ready yet, else silent in this round, else at work in the last one.
-
-        Only the leader knows; elsewhere it is what the leader last said (`inquire`), else the leader itself.
-        """
-        if self.finished:
-            return []
-        if self.leader != self.me:
-            return [self.leader] if self._told is None else self._told
-        unready = self._live - self._ready
-        silent = self._live - self._reports.keys() if self._asking else set()
-        busy = {rank for rank, counts in self._reports.items() if counts.open}
-        return sorted(unready or silent or busy)
 
     # -- a worker that is led
 
@@ -205,10 +193,10 @@ class Quiescence:
             self._send(self.leader, Ready())
         self._lead()
 
-    def _asked_by(self, leader: int, ask: Ask) -> None:
-        waiting = self._asked.get(leader)
+    def _note_question(self, leader: int, ask: Ask) -> None:
+        waiting = self._questions.get(leader)
         if waiting is None or waiting.round < ask.round:
-            self._asked[leader] = ask
+            self._questions[leader] = ask
         self._answer_if_possible()
 
     def _answer_if_possible(self) -> None:
@@ -218,20 +206,20 @@ class Quiescence:
         """
         if self._counts is None or self.finished:
             return
-        for leader, ask in list(self._asked.items()):
+        for leader, ask in list(self._questions.items()):
             if self._lost.issuperset(ask.lost):
-                del self._asked[leader]
+                del self._questions[leader]
                 self._send(leader, Report(ask.round, self._counts()))
 
     def _go(self) -> None:
         if self.finished:
             return
-        # Who reported to us, or asked us, follows another leader than we do, and may wait for our word alone.
-        followers = self._live if self.leader == self.me else self._live & (self._ready | self._asked.keys())
+        # A worker that reported to us, or asked us, follows another leader than we do, and may wait for our word alone.
+        followers = self._live if self.leader == self.me else self._live & (self._ready | self._questions.keys())
         for rank in sorted(followers - {self.me}):
             self._send(rank, Go())
         self.finished = True
-        self.outbox.append(Finish())
+        self._instructions.append(Finish())
 
     # -- the leader
 
@@ -246,7 +234,7 @@ class Quiescence:
             self._send(rank, Ask(self._round, sorted(self._lost)))
         self._end_round_if_complete()
 
-    def _reported(self, sender: int, report: Report) -> None:
+    def _note_report(self, sender: int, report: Report) -> None:
         if self._asking and report.round == self._round:
             self._reports[sender] = report.counts
             self._end_round_if_complete()
@@ -255,23 +243,22 @@ class Quiescence:
         if self._reports.keys() != self._live:
             return
         self._asking = False
-        tally = {rank: self._among_the_living(counts) for rank, counts in self._reports.items()}
+        tally = {rank: self._without_lost(counts) for rank, counts in self._reports.items()}
         idle = _is_idle(tally)
         if idle and tally == self._previous:
             self._go()
             return
         self._previous = tally if idle else None
-        # An idle round is confirmed at once; alone there is nobody in between, and two are one as well.
         if not idle:
             self._pausing = True
-            self.outbox.append(Pause())
-        self._lead()
+            self._instructions.append(Pause())
+        self._lead()  # a second round confirms an idle one at once
 
-    def _among_the_living(self, counts: Counts) -> Counts:
+    def _without_lost(self, counts: Counts) -> Counts:
         return Counts({peer: pair for peer, pair in counts.peers.items() if peer in self._live}, counts.open)
 
     def _send(self, to: int, message: Message) -> None:
-        self.outbox.append(Send(to, message))
+        self._instructions.append(Send(to, message))
 
 
 def _is_idle(tally: Mapping[int, Counts]) -> bool:

@@ -6,16 +6,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
 
 from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once
-from ..proto.rpc_pb2 import QuiescenceMessage
 from . import quiescence as q
 from .agent import Agent
 from .messages import Topic
 from .notices import Notices
 from .peers import Peer
+from .quiescence_messages import Counts, decode_message, encode_message
 
 logger = logging.getLogger("telegrad.rpc")
 PAUSE_SECONDS = 0.02
@@ -31,17 +30,17 @@ class Shutdown:
         self.finished: Future[None] = Future()
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
-        agent.courier.on(Topic.QUIESCENCE, self._told)
+        agent.courier.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
-        agent.membership.on_lost.append(lambda peer: self._step(lambda machine: machine.worker_lost(peer.info.id)))
+        agent.membership.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
 
     def begin(self) -> None:
         """User code here is done."""
-        self._step(lambda machine: machine.shutdown_called(self._counts))
+        self._handle(q.ShutdownCalled(self._counts))
 
     def inquire(self) -> None:
         """Find out whom we wait for."""
-        self._step(q.Quiescence.inquire)
+        self._handle(q.InquiryDue())
 
     def approach(self) -> None:
         """Dial those whom we wait for and have no connection to: else nobody notices that one died who never called us."""
@@ -63,11 +62,9 @@ class Shutdown:
             self._made = q.Quiescence(self.agent.rank, [peer.info.id for peer in self.agent.peers])
         return self._made
 
-    def _step(self, event: Callable[[q.Quiescence], None]) -> None:
+    def _handle(self, event: q.Event) -> None:
         with self._lock:
-            machine = self._machine()
-            event(machine)
-            instructions = machine.take()
+            instructions = self._machine().handle(event)
         for instruction in instructions:
             self._carry_out(instruction)
 
@@ -76,7 +73,7 @@ class Shutdown:
             peer = self.agent.peers.at(instruction.to)
             self.agent.courier.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
         elif isinstance(instruction, q.Pause):
-            self.agent.timers.call_later(PAUSE_SECONDS, self._step, q.Quiescence.resume)
+            self.agent.timers.call_later(PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
             self.agent.leaving = True
             self.agent.run_later(lambda: complete_once(self.finished))
@@ -86,16 +83,15 @@ class Shutdown:
         reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
         complete_once(self.finished, error=AgentClosedError(reason))
 
-    def _told(self, peer: Peer, payload: bytes) -> None:
-        message = decode_message(payload)
-        self._step(lambda machine: machine.receive(peer.info.id, message))
+    def _received(self, peer: Peer, payload: bytes) -> None:
+        self._handle(q.Received(peer.info.id, decode_message(payload)))
 
-    def _counts(self) -> q.Counts:
+    def _counts(self) -> Counts:
         peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in self.agent.peers}
         # Requests are no messages that surely arrive, so they are not matched; that any were made or served between two
         # rounds shows as a message to oneself.
         peers[self.agent.rank] = (self.agent.activity(), self.agent.activity())
-        return q.Counts(peers, self.agent.open_work())
+        return Counts(peers, self.agent.open_work())
 
 
 def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
@@ -148,34 +144,3 @@ def _completes(future: Future[None], seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def encode_message(message: q.Message) -> bytes:
-    """A message of the shutdown protocol as protobuf."""
-    out = QuiescenceMessage(kind=message.kind)
-    if isinstance(message, (q.Ask, q.Report)):
-        out.round = message.round
-    if isinstance(message, q.Ask):
-        out.ranks.extend(message.lost)
-    if isinstance(message, q.Missing):
-        out.ranks.extend(message.ranks)
-    if isinstance(message, q.Report):
-        out.open = message.counts.open
-        for rank, (sent, received) in message.counts.peers.items():
-            out.counts.add(rank=rank, sent=sent, received=received)
-    return out.SerializeToString()
-
-
-def decode_message(data: bytes) -> q.Message:
-    """The reverse of ``encode_message``."""
-    given = QuiescenceMessage.FromString(data)
-    peers = {count.rank: (count.sent, count.received) for count in given.counts}
-    messages: dict[int, q.Message] = {
-        q.Ready.kind: q.Ready(),
-        q.Ask.kind: q.Ask(given.round, list(given.ranks)),
-        q.Report.kind: q.Report(given.round, q.Counts(peers, given.open)),
-        q.Go.kind: q.Go(),
-        q.Inquiry.kind: q.Inquiry(),
-        q.Missing.kind: q.Missing(list(given.ranks)),
-    }
-    return messages[given.kind]

@@ -3,17 +3,20 @@
 import itertools
 import random
 import time
+from collections import deque
 
 import pytest
+from telegrad.core.errors import IllegalEventError
 from telegrad.rpc import quiescence as q
-from telegrad.rpc.quiescence import Counts, Quiescence
+from telegrad.rpc.quiescence import Quiescence
+from telegrad.rpc.quiescence_messages import Ask, Counts, Go, Ready, Report
 from telegrad.testing.schedules import How, Mesh, every_order, replayable, seeds
 
 IDLE = Counts({}, 0)
 
 
-def sends(machine):
-    return [(said.to, said.message) for said in machine.take() if isinstance(said, q.Send)]
+def sends(instructions):
+    return [(said.to, said.message) for said in instructions if isinstance(said, q.Send)]
 
 
 class Group:
@@ -24,14 +27,10 @@ class Group:
         self.finished = []
         self.pausing = []
 
-    def settle(self):
-        busy = True
-        while busy:
-            busy = False
-            for rank, machine in list(self.machines.items()):
-                for said in machine.take():
-                    busy = True
-                    self.carry_out(rank, said)
+    def handle(self, rank, event):
+        due = deque((rank, said) for said in self.machines[rank].handle(event))
+        while due:
+            due.extend(self.carry_out(*due.popleft()))
 
     def carry_out(self, rank, said):
         if isinstance(said, q.Finish):
@@ -39,17 +38,16 @@ class Group:
         elif isinstance(said, q.Pause):
             self.pausing.append(rank)
         elif said.to in self.machines:
-            self.machines[said.to].receive(rank, said.message)
+            return [(said.to, each) for each in self.machines[said.to].handle(q.Received(rank, said.message))]
+        return []
 
     def shutdown(self, rank, counts=lambda: IDLE):
-        self.machines[rank].shutdown_called(counts)
-        self.settle()
+        self.handle(rank, q.ShutdownCalled(counts))
 
     def lose(self, rank):
         del self.machines[rank]
-        for machine in self.machines.values():
-            machine.worker_lost(rank)
-        self.settle()
+        for other in self.machines:
+            self.handle(other, q.WorkerLost(rank))
 
 
 def test_one_alone_leaves_at_once():
@@ -78,8 +76,7 @@ def test_a_message_on_its_way_is_waited_for():
     assert group.finished == []
     assert group.pausing == [0]
     received[0] = 1
-    group.machines[0].resume()
-    group.settle()
+    group.handle(0, q.PauseEnded())
     assert sorted(group.finished) == [0, 1]
 
 
@@ -92,8 +89,7 @@ def test_open_work_is_waited_for_and_named():
     assert group.finished == []
     assert group.machines[0].missing() == [2]
     running[0] = 0
-    group.machines[0].resume()
-    group.settle()
+    group.handle(0, q.PauseEnded())
     assert sorted(group.finished) == [0, 1, 2]
 
 
@@ -132,94 +128,86 @@ def test_the_next_lowest_leads_when_the_leader_is_lost():
 def test_a_led_worker_can_ask_who_is_missing():
     group = Group(4)
     group.shutdown(3)
-    group.machines[3].inquire()
-    group.settle()
+    group.handle(3, q.InquiryDue())
     assert group.machines[3].missing() == [0, 1, 2]
     group.shutdown(0)
-    group.machines[0].inquire()  # the leader knows
-    group.machines[3].inquire()
-    group.settle()
+    group.handle(0, q.InquiryDue())  # the leader knows
+    group.handle(3, q.InquiryDue())
     assert group.machines[3].missing() == group.machines[0].missing() == [1, 2]
     group.lose(0)
     assert group.machines[3].missing() == [1]
 
 
+def ready(me, count):
+    """A machine whose user code has called shutdown."""
+    machine = Quiescence(me, range(count))
+    machine.handle(q.ShutdownCalled(lambda: IDLE))
+    return machine
+
+
+def receive(machine, sender, message):
+    return sends(machine.handle(q.Received(sender, message)))
+
+
 def test_the_silent_are_named():
-    leader = Quiescence(0, range(3))
-    leader.shutdown_called(lambda: IDLE)
-    leader.receive(1, q.Ready())
-    leader.receive(2, q.Ready())
-    leader.receive(2, q.Report(1, IDLE))
+    leader = ready(0, 3)
+    receive(leader, 1, Ready())
+    receive(leader, 2, Ready())
+    receive(leader, 2, Report(1, IDLE))
     assert leader.missing() == [1]
 
 
 def test_an_answer_to_a_round_before_a_loss_does_not_count():
-    leader = Quiescence(0, range(3))
-    leader.shutdown_called(lambda: IDLE)
-    leader.receive(1, q.Ready())
-    leader.receive(2, q.Ready())
-    leader.worker_lost(2)
-    leader.take()
-    leader.receive(1, q.Report(1, IDLE))  # it may have been given before the last message of 2 arrived there
+    leader = ready(0, 3)
+    receive(leader, 1, Ready())
+    receive(leader, 2, Ready())
+    leader.handle(q.WorkerLost(2))
+    receive(leader, 1, Report(1, IDLE))  # it may have been given before the last message of 2 arrived there
     assert leader.missing() == [1]
-    leader.receive(1, q.Report(2, IDLE))
-    assert sends(leader) == [(1, q.Ask(3, [2]))]
+    assert receive(leader, 1, Report(2, IDLE)) == [(1, Ask(3, [2]))]
 
 
 def test_an_answer_waits_until_the_losses_that_the_leader_knows_are_known_here():
-    machine = Quiescence(1, range(3))
-    machine.shutdown_called(lambda: IDLE)
-    machine.take()
-    machine.receive(0, q.Ask(2, [2]))
-    machine.receive(0, q.Ask(1, []))  # late, and out of date
-    assert sends(machine) == []
-    machine.worker_lost(2)
-    assert sends(machine) == [(0, q.Report(2, IDLE))]
+    machine = ready(1, 3)
+    assert receive(machine, 0, Ask(2, [2])) == []
+    assert receive(machine, 0, Ask(1, [])) == []  # late, and out of date
+    assert sends(machine.handle(q.WorkerLost(2))) == [(0, Report(2, IDLE))]
 
 
 def test_a_late_question_of_a_lost_leader_does_not_hide_that_of_the_new_one():
-    machine = Quiescence(2, range(4))
-    machine.shutdown_called(lambda: IDLE)
-    machine.take()
-    machine.receive(1, q.Ask(1, [0]))
-    machine.receive(0, q.Ask(9, [3]))
-    machine.worker_lost(0)
-    assert sends(machine) == [(1, q.Ready()), (1, q.Report(1, IDLE))]
+    machine = ready(2, 4)
+    assert receive(machine, 1, Ask(1, [0])) == receive(machine, 0, Ask(9, [3])) == []
+    assert sends(machine.handle(q.WorkerLost(0))) == [(1, Ready()), (1, Report(1, IDLE))]
 
 
 def test_a_finished_worker_lets_others_go():
-    machine = Quiescence(1, range(3))
-    machine.shutdown_called(lambda: IDLE)
-    machine.receive(0, q.Go())
-    machine.receive(0, q.Go())
-    assert [type(said).__name__ for said in machine.take()] == ["Send", "Finish"]
-    machine.receive(2, q.Ready())
-    machine.receive(2, q.Ask(1))
-    assert sends(machine) == [(2, q.Go()), (2, q.Go())]
-    machine.inquire()
-    assert machine.take() == []
+    machine = ready(1, 3)
+    assert [type(said).__name__ for said in machine.handle(q.Received(0, Go()))] == ["Finish"]
+    assert machine.handle(q.Received(0, Go())) == []
+    assert receive(machine, 2, Ready()) == receive(machine, 2, Ask(1)) == [(2, Go())]
+    assert machine.handle(q.InquiryDue()) == []
 
 
 def test_go_is_passed_to_whom_already_follows_us():
-    machine = Quiescence(1, range(4))
-    machine.shutdown_called(lambda: IDLE)
-    machine.take()
-    machine.receive(
-        2, q.Ready()
-    )  # it has heard that 0 is lost; we have not, and 0's last word was lost on its way to 2
-    machine.receive(3, q.Ask(1, [0]))
-    machine.receive(0, q.Go())
-    assert sends(machine) == [(2, q.Go()), (3, q.Go())]
+    machine = ready(1, 4)
+    # It has heard that 0 is lost; we have not, and 0's last message was lost on its way to 2.
+    receive(machine, 2, Ready())
+    receive(machine, 3, Ask(1, [0]))
+    assert receive(machine, 0, Go()) == [(2, Go()), (3, Go())]
 
 
 def test_news_about_oneself_or_the_dead_is_ignored():
     machine = Quiescence(1, range(3))
-    machine.worker_lost(1)
-    machine.worker_lost(0)
-    machine.worker_lost(0)
-    machine.receive(0, q.Go())
+    for event in (q.WorkerLost(1), q.WorkerLost(0), q.WorkerLost(0), q.Received(0, Go())):
+        assert machine.handle(event) == []
     assert not machine.finished
     assert machine.leader == 1
+
+
+@pytest.mark.parametrize("event", [q.PauseEnded(), q.WorkerLost(3), q.Received(3, Go())])
+def test_an_event_that_cannot_be_raises(event):
+    with pytest.raises(IllegalEventError, match="worker 1"):
+        Quiescence(1, range(3)).handle(event)
 
 
 # -- every order of arrival, and thousands of schedules
@@ -231,29 +219,23 @@ def test_three_workers_finish_in_every_order_of_messages():
         flying = []
         finished = []
 
-        def collect():
-            for rank, machine in machines.items():
-                for said in machine.take():
-                    if isinstance(said, q.Finish):
-                        finished.append(rank)
-                    else:
-                        flying.append((rank, said.to, said.message))
+        def handle(rank, event):
+            for said in machines[rank].handle(event):
+                if isinstance(said, q.Finish):
+                    finished.append(rank)
+                else:
+                    flying.append((rank, said.to, said.message))
 
-        for machine in machines.values():
-            machine.shutdown_called(lambda: IDLE)
+        for rank in machines:
+            handle(rank, q.ShutdownCalled(lambda: IDLE))
         del machines[0]
-        losses = [(0, rank, None) for rank in machines]
-        flying.extend(losses)
-        collect()
+        flying = [flight for flight in flying if flight[0] != 0] + [(0, rank, None) for rank in machines]
         while flying:
             flight = choices.pick(flying)
             flying.remove(flight)
             sender, to, message = flight
-            if message is None:
-                machines[to].worker_lost(sender)
-            elif to in machines:
-                machines[to].receive(sender, message)
-            collect()
+            if to in machines:
+                handle(to, q.WorkerLost(sender) if message is None else q.Received(sender, message))
         assert sorted(finished) == [1, 2]
 
     assert every_order(scenario) > 20
@@ -299,21 +281,20 @@ class Company:
         if how is How.LOST:
             self.known_lost[rank].add(source)
             self.waiting[rank] = {call for call in self.waiting[rank] if call[0] != source}
-            self.machines[rank].worker_lost(source)
+            self.handle(rank, q.WorkerLost(source))
         elif how is How.LATER:
             self.happens_later(rank, what)
         elif isinstance(what, tuple):
             self.work_arrives(source, rank, what)
         else:
-            self.machines[rank].receive(source, what)
-        self.obey()
+            self.handle(rank, q.Received(source, what))
         return True
 
     def happens_later(self, rank, what):
         if what == "resume":
-            self.machines[rank].resume()
+            self.handle(rank, q.PauseEnded())
         elif what == "shutdown":
-            self.machines[rank].shutdown_called(lambda: self.counts(rank))
+            self.handle(rank, q.ShutdownCalled(lambda: self.counts(rank)))
         elif what == "leave":
             self.kill(rank)
         else:
@@ -336,15 +317,14 @@ class Company:
         self.running[rank] -= 1
         self.send(rank, source, ("reply", number, 0))
 
-    def obey(self):
-        for rank in list(self.machines):
-            for said in self.machines[rank].take():
-                if isinstance(said, q.Send):
-                    self.mesh.post(rank, said.to, said.message)
-                elif isinstance(said, q.Pause):
-                    self.mesh.later(rank, "resume")
-                else:
-                    self.finish(rank)
+    def handle(self, rank, event):
+        for said in self.machines[rank].handle(event):
+            if isinstance(said, q.Send):
+                self.mesh.post(rank, said.to, said.message)
+            elif isinstance(said, q.Pause):
+                self.mesh.later(rank, "resume")
+            else:
+                self.finish(rank)
 
     def finish(self, rank):
         assert rank not in self.finished
