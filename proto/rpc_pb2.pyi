@@ -58,16 +58,16 @@ class JoinReply(_message.Message):
     def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
 
 class MembershipReport(_message.Message):
-    __slots__ = ("version", "notes", "lost")
+    __slots__ = ("version", "links", "lost")
     VERSION_FIELD_NUMBER: _ClassVar[int]
-    NOTES_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
     version: int
-    notes: _containers.RepeatedCompositeFieldContainer[LinkNote]
+    links: _containers.RepeatedCompositeFieldContainer[LinkReport]
     lost: _containers.RepeatedCompositeFieldContainer[LostWorker]
-    def __init__(self, version: _Optional[int] = ..., notes: _Optional[_Iterable[_Union[LinkNote, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ...) -> None: ...
 
-class LinkNote(_message.Message):
+class LinkReport(_message.Message):
     __slots__ = ("rank", "finding", "reason")
     RANK_FIELD_NUMBER: _ClassVar[int]
     FINDING_FIELD_NUMBER: _ClassVar[int]

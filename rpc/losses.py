@@ -7,11 +7,23 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..proto.rpc_pb2 import MembershipReport
 from .messages import Topic
 from .peers import Peer
+from .reports import Loss, decode_report, encode_report
 from .timers import Alarm
-from .verdict import Close, Finding, Instruction, Lose, Loss, Note, Report, Tell, Verdicts
+from .verdict import (
+    Close,
+    Event,
+    Failed,
+    Instruction,
+    Left,
+    Lose,
+    Reached,
+    Received,
+    SendReport,
+    TimePassed,
+    Verdicts,
+)
 from .wire.control import expelled
 
 if TYPE_CHECKING:
@@ -28,9 +40,9 @@ class Losses:
         self._lock = threading.Lock()
         self._made: Verdicts | None = None
         self.on_lost: list[Callable[[Peer], None]] = []
-        self.quiet = True  # nobody is accused by anybody
+        self.quiet = True  # nobody suspects anybody
         self._alarm = Alarm(agent.timers, self.watch)
-        agent.courier.on(Topic.MEMBERSHIP, self._told)
+        agent.courier.on(Topic.MEMBERSHIP, self._received)
 
     # -- events
 
@@ -41,7 +53,7 @@ class Losses:
             if self._agent.leaving:
                 self._remove(peer, evidence.reason)
                 return
-            self._step(lambda machine, now: machine.failed(peer.info.id, evidence, now))
+            self._handle(Failed(peer.info.id, evidence))
         elif peer.linked:
             self.answered(peer)
         self._update_cut(peer)
@@ -49,20 +61,21 @@ class Losses:
     def answered(self, peer: Peer) -> None:
         """``peer`` gave a sign of life on a direct connection."""
         if not self.quiet:
-            self._step(lambda machine, now: machine.reached(peer.info.id, now))
+            self._handle(Reached(peer.info.id))
 
     def left(self, peer: Peer, reason: str) -> None:
         """``peer`` said goodbye."""
         if self._agent.leaving:
             self._remove(peer, reason)
         else:
-            self._step(lambda machine, now: machine.left(peer.info.id, reason, now))
+            self._handle(Left(peer.info.id, reason))
 
     def watch(self) -> None:
         """Conclude what follows from the time, and come back when something may."""
+        now = self._agent.now()
+        instructions = self._instructions_for(TimePassed(), now)
         with self._lock:
-            due = self._machine().tick(self._agent.now())
-            instructions = self._take()
+            due = self._machine().due(now)
         self._alarm.set(due)
         self._carry_out(instructions)
         for peer in self._agent.peers.others():
@@ -73,9 +86,8 @@ class Losses:
         with self._lock:
             return self._machine().next_hop(rank)
 
-    def _told(self, teller: Peer, payload: bytes) -> None:
-        report = decode_report(payload)
-        self._step(lambda machine, now: machine.receive(teller.info.id, report, now))
+    def _received(self, sender: Peer, payload: bytes) -> None:
+        self._handle(Received(sender.info.id, decode_report(payload)))
 
     # -- the machine
 
@@ -86,21 +98,18 @@ class Losses:
             self._made = Verdicts(self._agent.rank, names, self._agent.options.reconnect_timeout)
         return self._made
 
-    def _step(self, event: Callable[[Verdicts, float], None]) -> None:
-        with self._lock:
-            machine = self._machine()
-            event(machine, self._agent.now())
-            instructions = self._take()
-        self._carry_out(instructions)
+    def _handle(self, event: Event) -> None:
+        self._carry_out(self._instructions_for(event, self._agent.now()))
         for peer in self._agent.peers.others():
             if peer.trouble is not None:
                 self._update_cut(peer)
 
-    def _take(self) -> list[Instruction]:
-        # lock held
-        machine = self._machine()
-        self.quiet = machine.quiet
-        return machine.take()
+    def _instructions_for(self, event: Event, now: float) -> list[Instruction]:
+        with self._lock:
+            machine = self._machine()
+            instructions = machine.handle(event, now)
+            self.quiet = machine.quiet
+        return instructions
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
@@ -109,11 +118,11 @@ class Losses:
             elif isinstance(instruction, Close):
                 self._close(instruction.reason)
             elif not self._agent.leaving:
-                self._tell(instruction)
+                self._send_report(instruction)
 
-    def _tell(self, tell: Tell) -> None:
-        payload = encode_report(tell.report)
-        for rank in tell.to:
+    def _send_report(self, instruction: SendReport) -> None:
+        payload = encode_report(instruction.report)
+        for rank in instruction.to:
             peer = self._agent.peers.at(rank)
             if not peer.gone:
                 self._agent.courier.post(peer, Topic.MEMBERSHIP, payload)
@@ -160,8 +169,8 @@ class Losses:
         # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
         answered = trouble.since + 2 * self._agent.options.keepalive
         until = answered if peer.accepted else answered + self._agent.options.reconnect_timeout
-        if (voucher := self._voucher(peer)) is not None:
-            alive = f"worker {voucher!r} reaches it"
+        if (witness := self._witness(peer)) is not None:
+            alive = f"worker {witness!r} reaches it"
         elif self._agent.now() < until:
             self._alarm.set(until)
             return
@@ -170,31 +179,14 @@ class Losses:
         else:
             alive = "nobody knows whether it is alive"
         # The name, because the error may travel: a caller elsewhere must see whose link it is.
-        peer.cut = f"{trouble.note.reason}, says worker {self._agent.name!r}, but {alive}"
+        peer.cut = f"{trouble.evidence.reason}, says worker {self._agent.name!r}, but {alive}"
         logger.warning("the link of worker %r to worker %r is cut: %s", self._agent.name, peer.info.name, peer.cut)
         self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
         with peer.lock:
             peer.control.reconnected()  # what could not be sent may pass through others
         self._agent.courier.flush(peer)
 
-    def _voucher(self, peer: Peer) -> str | None:
+    def _witness(self, peer: Peer) -> str | None:
         with self._lock:
-            rank = self._machine().voucher(peer.info.id)
+            rank = self._machine().witness(peer.info.id)
         return None if rank is None else self._agent.peers.at(rank).info.name
-
-
-def encode_report(report: Report) -> bytes:
-    """A report as protobuf."""
-    out = MembershipReport(version=report.version)
-    for rank, note in report.notes.items():
-        out.notes.add(rank=rank, finding=note.finding, reason=note.reason)
-    for rank, loss in report.lost.items():
-        out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
-    return out.SerializeToString()
-
-
-def decode_report(data: bytes) -> Report:
-    """The reverse of ``encode_report``."""
-    given = MembershipReport.FromString(data)
-    notes = {note.rank: Note(Finding(note.finding), note.reason) for note in given.notes}
-    return Report(given.version, notes, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})

@@ -18,7 +18,7 @@ from ..proto.rpc_pb2 import WorkerRecord
 from .control import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic
-from .verdict import Finding, Note
+from .reports import Evidence, Finding
 
 REDIAL_SECONDS = 0.1
 REDIAL_CAP_SECONDS = 2.0
@@ -48,7 +48,7 @@ class WorkerInfo(NamedTuple):
 class Trouble(NamedTuple):
     """Dialing a worker fails: what that says about it, and since when."""
 
-    note: Note
+    evidence: Evidence
     since: float
 
 
@@ -101,10 +101,10 @@ class Peer:
         """Whether a connection stands, dialed by either side."""
         return self.open or bool(self.accepted)
 
-    def evidence(self) -> Note | None:
+    def evidence(self) -> Evidence | None:
         """Return the evidence against the worker; none as long as a connection stands."""
         trouble = self.trouble
-        return None if trouble is None or self.linked else trouble.note
+        return None if trouble is None or self.linked else trouble.evidence
 
     def forget(self, connection: Connection) -> None:
         """A connection turned out to be closed before we were told: the next call dials anew."""
@@ -140,11 +140,11 @@ class Peer:
         if is_own(error):
             self.broken_since = None
         elif isinstance(error, PROOF):
-            self.trouble = Trouble(Note(Finding.DEAD, _proof(error)), self.trouble.since if self.trouble else now)
+            self.trouble = Trouble(Evidence(Finding.DEAD, _proof(error)), self.trouble.since if self.trouble else now)
         elif self.broken_since is None:
             self.broken_since = now
         elif now - self.broken_since >= timeout and self.trouble is None:
-            self.trouble = Trouble(Note(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
+            self.trouble = Trouble(Evidence(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
 
     def _pause(self) -> float:
         # The exponent is bounded: a link may be cut for days.

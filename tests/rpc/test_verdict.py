@@ -4,14 +4,17 @@ import heapq
 import itertools
 import random
 import time
+from collections import deque
 
 import pytest
-from telegrad.rpc.verdict import Close, Finding, Lose, Note, Tell, Verdicts
+from telegrad.core.errors import IllegalEventError
+from telegrad.rpc.reports import Evidence, Finding
+from telegrad.rpc.verdict import Close, Failed, Left, Lose, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import every_order, replayable, seeds
 
 TIMEOUT = 10.0
-SILENT = Note(Finding.SILENT, "no connection within 10 s")
-DEAD = Note(Finding.DEAD, "connection refused")
+SILENT = Evidence(Finding.SILENT, "no connection within 10 s")
+DEAD = Evidence(Finding.DEAD, "connection refused")
 
 
 class Job:
@@ -21,10 +24,14 @@ class Job:
         self.machines = {rank: Verdicts(rank, {n: f"w{n}" for n in range(count)}, TIMEOUT) for rank in range(count)}
         self.held = set()  # they answer nothing for a while
         self.now = 0.0
+        self.due = deque()
 
-    def failed(self, rank, other, note):
-        self.machines[rank].failed(other, note, self.now)
+    def failed(self, rank, other, evidence):
+        self.handle(rank, Failed(other, evidence))
         self.settle()
+
+    def handle(self, rank, event):
+        self.due.extend((rank, said) for said in self.machines[rank].handle(event, self.now))
 
     def cut(self, one, other):
         self.failed(one, other, SILENT)
@@ -35,30 +42,26 @@ class Job:
 
     def pass_time(self, seconds):
         self.now += seconds
-        for machine in self.machines.values():
-            machine.tick(self.now)
+        for rank in self.machines:
+            self.handle(rank, TimePassed())
         self.settle()
 
     def settle(self):
-        busy = True
-        while busy:
-            busy = False
-            for rank, machine in list(self.machines.items()):
-                for said in machine.take():
-                    busy = True
-                    if isinstance(said, Tell):
-                        self.deliver(rank, said)
+        while self.due:
+            rank, said = self.due.popleft()
+            if isinstance(said, SendReport) and rank in self.machines:
+                self.deliver(rank, said)
 
     def deliver(self, rank, said):
         for to in said.to:
             way = self.machines[rank].next_hop(to) is not None
             if way and to in self.machines and to not in self.held:
-                self.machines[to].receive(rank, said.report, self.now)
-                if not self.machines[rank].mine.accuses(to) and not self.machines[to].mine.accuses(rank):
-                    self.machines[rank].reached(to, self.now)
+                self.handle(to, Received(rank, said.report))
+                if not self.machines[rank].report.suspects(to) and not self.machines[to].report.suspects(rank):
+                    self.handle(rank, Reached(to))
 
     def lost(self):
-        return {rank: sorted(machine.mine.lost) for rank, machine in self.machines.items() if not machine.closed}
+        return {rank: sorted(machine.report.lost) for rank, machine in self.machines.items() if not machine.closed}
 
     def closed(self):
         return [rank for rank, machine in self.machines.items() if machine.closed]
@@ -87,7 +90,7 @@ def test_a_killed_worker_is_lost_as_soon_as_all_have_noticed():
     assert job.lost() == {0: [], 1: [], 3: []}
     job.failed(1, 2, DEAD)
     assert job.lost() == {0: [2], 1: [2], 3: [2]}
-    loss = job.machines[3].mine.lost[2]
+    loss = job.machines[3].report.lost[2]
     assert loss.reason == "connection refused, says worker 'w0'; confirmed by 'w1', 'w3'", loss
 
 
@@ -98,11 +101,11 @@ def test_a_cut_link_costs_nobody_the_job():
         job.failed(1, 0, note)
         job.pass_time(100)
         assert job.lost() == {0: [], 1: [], 2: []} and job.closed() == []
-        assert job.machines[0].voucher(1) == job.machines[1].voucher(0) == 2
+        assert job.machines[0].witness(1) == job.machines[1].witness(0) == 2
         assert job.machines[0].next_hop(1) == job.machines[1].next_hop(0) == 2
         assert job.machines[2].next_hop(0) == 0
-        job.machines[0].reached(1, job.now)
-        job.machines[1].reached(0, job.now)
+        job.handle(0, Reached(1))
+        job.handle(1, Reached(0))
         job.settle()
         assert all(machine.quiet for machine in job.machines.values())
 
@@ -131,21 +134,23 @@ def test_the_side_of_the_lowest_goes_on_at_a_tie():
     assert job.closed() == [1, 2] and job.lost() == {0: [1, 2], 3: [1, 2]}
 
 
-def test_who_stood_still_does_not_expel_others():
+def test_a_suspended_worker_does_not_expel_others():
     """It may be lost without knowing it, and the others may have split since."""
     job = Job(3)
-    job.machines[0].tick(1.0)
+    job.now = 1.0
+    job.handle(0, TimePassed())
     job.now = 100.0
-    job.machines[0].failed(1, DEAD, job.now)
-    job.machines[0].failed(2, SILENT, job.now)
-    assert job.closed() == [0] and "stood still" in job.machines[0].closed
+    job.handle(0, Failed(1, DEAD))
+    job.handle(0, Failed(2, SILENT))
+    assert job.closed() == [0] and "was suspended" in job.machines[0].closed
 
 
-def test_who_stood_still_goes_on_once_it_heard_from_a_member():
+def test_a_suspended_worker_goes_on_once_it_heard_from_a_member():
     job = Job(3)
-    job.machines[0].tick(1.0)
+    job.now = 1.0
+    job.handle(0, TimePassed())
     job.now = 100.0
-    job.machines[0].reached(1, job.now)
+    job.handle(0, Reached(1))
     job.kill(2)
     job.failed(0, 2, SILENT)
     job.failed(1, 2, SILENT)
@@ -157,8 +162,8 @@ def test_of_three_pieces_without_a_majority_none_goes_on():
     pieces = ((0, 1), (2, 3), (4,))
     for one, other in itertools.combinations(pieces, 2):
         for near, far in itertools.product(one, other):
-            job.machines[near].failed(far, SILENT, 0.0)
-            job.machines[far].failed(near, SILENT, 0.0)
+            job.handle(near, Failed(far, SILENT))
+            job.handle(far, Failed(near, SILENT))
     job.settle()
     assert job.closed() == [0, 1, 2, 3, 4]
 
@@ -196,67 +201,69 @@ def test_a_worker_that_says_nothing_vetoes_silence():
     assert job.closed() == [] and job.lost() == {rank: [] for rank in range(4)}
 
 
-def test_an_accusation_is_answered_by_asking_the_accused():
-    machine = Verdicts(0, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
-    accuser = Verdicts(1, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
-    accuser.failed(2, SILENT, 0.0)
-    (accusation,) = accuser.take()
-    assert accusation.to == [0, 2]
-    machine.receive(1, accusation.report, 0.0)
-    machine.receive(1, accusation.report, 0.0)
-    (question,) = machine.take()
-    assert question.to == [2] and not question.report.notes
-    machine.reached(2, 0.0)
-    machine.reached(2, 0.0)
-    (answer,) = machine.take()
-    assert answer.to == [1] and answer.report.notes == {2: Note(Finding.REACHED)}
+def machine_of_three(rank):
+    return Verdicts(rank, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
 
 
-def test_an_answer_is_withdrawn_with_the_accusation():
-    """Else it would vouch for a worker that died since."""
+def test_a_suspicion_is_answered_by_asking_the_suspected_worker():
+    machine, other = machine_of_three(0), machine_of_three(1)
+    (suspicion,) = other.handle(Failed(2, SILENT), 0.0)
+    assert suspicion.to == [0, 2]
+    (question,) = machine.handle(Received(1, suspicion.report), 0.0)
+    assert question.to == [2] and not question.report.links
+    assert machine.handle(Received(1, suspicion.report), 0.0) == []
+    (answer,) = machine.handle(Reached(2), 0.0)
+    assert answer.to == [1] and answer.report.links == {2: Evidence(Finding.REACHED)}
+    assert machine.handle(Reached(2), 0.0) == []
+
+
+def test_an_answer_is_withdrawn_with_the_suspicion():
+    """Else it would be a witness for a worker that died since."""
     job = Job(3)
     job.cut(0, 2)
-    assert job.machines[0].voucher(2) == 1
-    job.machines[2].reached(0, 0.0)
-    job.machines[0].reached(2, 0.0)
+    assert job.machines[0].witness(2) == 1
+    job.handle(2, Reached(0))
+    job.handle(0, Reached(2))
     job.settle()
     job.kill(2)
     job.failed(0, 2, DEAD)
-    assert job.machines[0].voucher(2) is None
+    assert job.machines[0].witness(2) is None
     job.failed(1, 2, DEAD)
     assert job.lost() == {0: [2], 1: [2]}
 
 
 def test_late_reports_and_those_of_the_lost_change_nothing():
-    machine = Verdicts(0, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
-    other = Verdicts(1, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
-    other.failed(2, SILENT, 0.0)
-    other.reached(2, 0.0)
-    first, second = (said.report for said in other.take())
-    machine.receive(1, second, 0.0)
-    machine.receive(1, first, 0.0)
-    assert machine.quiet and machine.take() == []
-    machine.left(1, "it has shut down", 0.0)
-    other.failed(0, SILENT, 0.0)
-    machine.receive(1, other.take()[0].report, 0.0)
+    machine, other = machine_of_three(0), machine_of_three(1)
+    first, second = (other.handle(event, 0.0)[0].report for event in (Failed(2, SILENT), Reached(2)))
+    assert machine.handle(Received(1, second), 0.0) == machine.handle(Received(1, first), 0.0) == []
+    assert machine.quiet
+    machine.handle(Left(1, "it has shut down"), 0.0)
+    (late,) = other.handle(Failed(0, SILENT), 0.0)
+    assert machine.handle(Received(1, late.report), 0.0) == []
     assert machine.members == {0, 2} and not machine.closed
+
+
+def test_an_event_of_a_stranger_raises():
+    for event in (Reached(3), Failed(3, DEAD), Left(3, ""), Received(3, None)):
+        with pytest.raises(IllegalEventError, match="rank 3"):
+            machine_of_three(0).handle(event, 0.0)
 
 
 def test_a_goodbye_is_passed_on():
     job = Job(3)
-    job.machines[0].left(2, "it has shut down", 0.0)
+    job.handle(0, Left(2, "it has shut down"))
     job.kill(2)
     job.settle()
     assert job.lost() == {0: [2], 1: [2]}
-    assert job.machines[1].mine.lost[2].left
+    assert job.machines[1].report.lost[2].left
 
 
 def test_a_worker_that_others_count_as_lost_closes():
     job = Job(3)
-    job.machines[0].left(2, "it has shut down", 0.0)
+    job.handle(0, Left(2, "it has shut down"))
     job.settle()
     assert job.closed() == []  # it was not told: it said goodbye
-    job.machines[2].receive(1, job.machines[1].mine, 0.0)
+    job.handle(2, Received(1, job.machines[1].report))
     assert job.closed() == [2] and "'w1'" in job.machines[2].closed
 
 
@@ -268,16 +275,12 @@ def test_everyone_agrees_in_every_order_of_evidence():
             flight = choices.pick(flying)
             flying.remove(flight)
             to, source, what = flight
-            if isinstance(what, Note):
-                machines[to].failed(source, what, 0.0)
-            else:
-                machines[to].receive(source, what, 0.0)
-            for rank, machine in machines.items():
-                for said in machine.take():
-                    assert not isinstance(said, Close)
-                    if isinstance(said, Tell):
-                        flying += [(other, rank, said.report) for other in said.to if other in machines]
-        assert [sorted(machine.mine.lost) for machine in machines.values()] == [[2], [2]]
+            event = Failed(source, what) if isinstance(what, Evidence) else Received(source, what)
+            for said in machines[to].handle(event, 0.0):
+                assert not isinstance(said, Close)
+                if isinstance(said, SendReport):
+                    flying += [(other, to, said.report) for other in said.to if other in machines]
+        assert [sorted(machine.report.lost) for machine in machines.values()] == [[2], [2]]
 
     assert every_order(scenario) > 10
 
@@ -310,13 +313,12 @@ class World:
         while self._events and self._events[0][0] <= end:
             self.now, _, action, arguments = heapq.heappop(self._events)
             action(*arguments)
-            self.obey()
         self.now = end
 
     def tick(self):
-        for rank, machine in self.machines.items():
+        for rank in self.machines:
             if self.runs(rank):
-                machine.tick(self.now)
+                self.handle(rank, TimePassed())
         self.at(1.0, self.tick)
 
     def runs(self, rank):
@@ -382,7 +384,7 @@ class World:
             return
         still = self.cut_since.get(frozenset((rank, peer))) == since or peer in self.frozen
         if still and self.runs(rank) and rank != peer:
-            self.machines[rank].failed(peer, SILENT, self.now)
+            self.handle(rank, Failed(peer, SILENT))
 
     def notice_death(self, rank, peer):
         if not self.runs(rank):
@@ -390,12 +392,12 @@ class World:
         if frozenset((rank, peer)) in self.cut_since:
             self.at(TIMEOUT * self.rng.random(), self.notice_gone_behind_a_cut, rank, peer)
         else:
-            self.machines[rank].failed(peer, DEAD, self.now)
+            self.handle(rank, Failed(peer, DEAD))
 
     def notice_gone_behind_a_cut(self, rank, peer):
         if self.runs(rank):
             cut = frozenset((rank, peer)) in self.cut_since
-            self.machines[rank].failed(peer, SILENT if cut else DEAD, self.now)
+            self.handle(rank, Failed(peer, SILENT if cut else DEAD))
 
     def notice_life(self, rank, peer):
         if rank == peer or not self.runs(rank):
@@ -403,24 +405,23 @@ class World:
         if peer in self.killed or self.machines[peer].closed:
             self.notice_death(rank, peer)
         elif self.linked(rank, peer):
-            if rank in self.machines[peer].mine.lost:  # it refuses our connection, and says why
-                self.machines[rank].receive(peer, self.machines[peer].mine, self.now)
+            if rank in self.machines[peer].report.lost:  # it refuses our connection, and says why
+                self.handle(rank, Received(peer, self.machines[peer].report))
             else:
-                self.machines[rank].reached(peer, self.now)
+                self.handle(rank, Reached(peer))
 
     # -- what the machines say
 
-    def obey(self):
-        for rank, machine in self.machines.items():
-            for said in machine.take():
-                if isinstance(said, Tell):
-                    for to in said.to:
-                        self.at(self.rng.random() * 0.3, self.deliver, rank, to, said.report)
-                elif isinstance(said, Lose):
-                    self.check_loss(rank, said.rank)
-                else:
-                    for other in self.machines:  # it closes its port
-                        self.at(self.rng.random() * 0.05, self.notice_life, other, rank)
+    def handle(self, rank, event):
+        for said in self.machines[rank].handle(event, self.now):
+            if isinstance(said, SendReport):
+                for to in said.to:
+                    self.at(self.rng.random() * 0.3, self.deliver, rank, to, said.report)
+            elif isinstance(said, Lose):
+                self.check_loss(rank, said.rank)
+            else:
+                for other in self.machines:  # it closes its port
+                    self.at(self.rng.random() * 0.05, self.notice_life, other, rank)
 
     def deliver(self, rank, to, report):
         gone = rank in self.killed or to in self.killed or self.machines[to].closed
@@ -429,7 +430,7 @@ class World:
         if not (self.connected(rank, to) and self.runs(to)):
             self.at(3.0, self.deliver, rank, to, report)
             return
-        self.machines[to].receive(rank, report, self.now)
+        self.handle(to, Received(rank, report))
         if self.linked(rank, to):
             self.at(self.rng.random() * 0.1, self.notice_life, rank, to)
 
@@ -519,7 +520,7 @@ def test_many_workers_lose_one_with_few_words(count):
     deliver = job.deliver
     job.deliver = lambda rank, tell: said.extend(tell.to) or deliver(rank, tell)
     for rank in job.machines:
-        job.machines[rank].failed(5, DEAD, 0.0)
+        job.handle(rank, Failed(5, DEAD))
     job.settle()
     assert job.lost() == {rank: [5] for rank in range(count) if rank != 5}
     assert len(said) < 3 * count * count

@@ -20,8 +20,8 @@ from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
 from telegrad.rpc.membership import Membership
+from telegrad.rpc.reports import Reports
 from telegrad.rpc.serving import Server, ServerCall
-from telegrad.rpc.verdict import Verdicts
 from telegrad.rref import protocol as p
 from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext
@@ -237,10 +237,10 @@ def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
 
 
 def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
-    def direct(self):
-        return {rank: rank for rank in self.members - {self.me} if self._linked(self.me, rank)}
+    def direct(self, start):
+        return {rank: rank for rank in self if rank != start and self.linked(start, rank)}
 
-    monkeypatch.setattr(Verdicts, "_paths", direct)
+    monkeypatch.setattr(Reports, "paths", direct)
     plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
     found = [Simulation(seed, agents=6, events=6000, plan=plan).run().violations for seed in SEEDS]
     assert any("though it could reach the majority" in violation for violations in found for violation in violations)

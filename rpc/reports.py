@@ -1,0 +1,110 @@
+"""Reports in which workers tell one another whom they cannot reach (``verdict.py``), and their encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..proto.rpc_pb2 import MembershipReport
+
+
+class Finding(IntEnum):
+    """Finding of one worker about its link to another."""
+
+    REACHED = 1  # it answered after another worker had suspected it
+    SILENT = 2  # no connection, for as long as one may take to come back
+    DEAD = 3  # nobody listens at its address, or another incarnation does
+
+
+class Evidence(NamedTuple):
+    """A finding, and the reason in words."""
+
+    finding: Finding
+    reason: str = ""
+
+
+class Loss(NamedTuple):
+    """Reason why a worker is lost; ``left``: it said goodbye itself."""
+
+    reason: str
+    left: bool = False
+
+
+@dataclass(slots=True)
+class Report:
+    """Report of one worker about the others; the highest version is valid.
+
+    Attributes:
+        version: counts up with each report of its author.
+        links: by rank, the author's link to that worker, if somebody suspects the worker.
+        lost: by rank, the workers that the author counts as lost.
+    """
+
+    version: int = 0
+    links: dict[int, Evidence] = field(default_factory=dict)
+    lost: dict[int, Loss] = field(default_factory=dict)
+
+    def suspects(self, rank: int) -> bool:
+        """Return whether the author cannot reach that worker."""
+        link = self.links.get(rank)
+        return link is not None and link.finding is not Finding.REACHED
+
+
+class Reports(dict[int, Report]):
+    """Reports of all members, by rank: a graph, in which two members are linked unless one of them suspects the other."""
+
+    def finding(self, author: int, rank: int) -> Finding | None:
+        """Return the finding of ``author`` about its link to that worker, if it has one."""
+        link = self[author].links.get(rank)
+        return None if link is None else link.finding
+
+    def suspecting(self, rank: int) -> list[int]:
+        """Return the members that suspect that worker, the lowest first."""
+        return [other for other in sorted(self) if self[other].suspects(rank)]
+
+    def linked(self, one: int, other: int) -> bool:
+        """Return whether neither of two members suspects the other."""
+        return not (self[one].suspects(other) or self[other].suspects(one))
+
+    def paths(self, start: int) -> dict[int, int]:
+        """Return every member that a path leads to, and the first worker on the shortest one."""
+        first: dict[int, int] = {}
+        fresh = [start]
+        unseen = self.keys() - {start}
+        while fresh:
+            found = [(rank, at) for at in fresh for rank in unseen if self.linked(at, rank)]
+            for rank, at in sorted(found, reverse=True):  # of several ways, the one by the lowest rank
+                first[rank] = first.get(at, rank)
+            fresh = sorted(first.keys() & unseen)
+            unseen -= first.keys()
+        return first
+
+    def reason(self, rank: int, authors: Set[int], names: Mapping[int, str]) -> str:
+        """Return why a worker is lost, from the reports of ``authors``, in words."""
+        found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
+        if not found:
+            return "it reached none of the others"
+        # The strongest evidence first, then the lowest rank: so that the words are the same everywhere.
+        author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
+        text = f"{evidence.reason}, says worker {names[author]!r}"
+        others = ", ".join(repr(names[other]) for other, _ in found if other != author)
+        return f"{text}; confirmed by {others}" if others else text
+
+
+def encode_report(report: Report) -> bytes:
+    """Return a report as the bytes of its protobuf form."""
+    out = MembershipReport(version=report.version)
+    for rank, evidence in report.links.items():
+        out.links.add(rank=rank, finding=evidence.finding, reason=evidence.reason)
+    for rank, loss in report.lost.items():
+        out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
+    return out.SerializeToString()
+
+
+def decode_report(data: bytes) -> Report:
+    """Return the report in ``data``."""
+    given = MembershipReport.FromString(data)
+    links = {link.rank: Evidence(Finding(link.finding), link.reason) for link in given.links}
+    return Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
