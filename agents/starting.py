@@ -72,7 +72,8 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
     agent.on_expelled.append(partial(record_expulsion, name))  # the process is this worker's: it fails with it
     try:
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank))
-        agent.start(plan.rendezvous.meet(agent, plan.world_size, options.init_timeout))
+        members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
+        agent.start(members)
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

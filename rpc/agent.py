@@ -38,7 +38,7 @@ from .options import GrpcRpcBackendOptions
 from .peers import Peers, WorkerInfo
 from .pool import Executor, ThreadPool
 from .refusals import Refusals
-from .security import AcceptorHandshake, DialerHandshake, check_secret, job_secret
+from .security import AcceptorHandshake, Credentials, DialerHandshake, check_secret, job_secret
 from .serving import Server
 from .timers import Timers
 from .wire.control import decode_amount, goodbye, read_reason
@@ -97,7 +97,8 @@ class Agent:
         self.on_expelled: list[Callable[[str], None]] = []
         self.record = self._make_record()
         self.peers = Peers([], self.record)
-        self.secret = job_secret() if secret is None else check_secret(secret, "secret=")
+        secret = job_secret() if secret is None else check_secret(secret, "secret=")
+        self.credentials = Credentials(self.record, secret)
         self.refusals = Refusals(name, now)
         self._known: Future[Any] = Future()
         self._executor = executor or ThreadPool(self.options.num_worker_threads, f"telegrad-{name}")
@@ -238,11 +239,11 @@ class Agent:
 
     def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
         """The dialer's end of a handshake with the worker of that identity at that address."""
-        return DialerHandshake(self.secret, self.record, expected_identity, address)
+        return self.credentials.dialer_handshake(expected_identity, address)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
         """The acceptor's end of one."""
-        return AcceptorHandshake(self.secret, self.record)
+        return self.credentials.acceptor_handshake()
 
     def roster(self) -> Future[Any]:
         """Completes when the workers of the job are known."""

@@ -1,7 +1,7 @@
-"""The workers that have come to a rendezvous: a pure state machine, whatever carries the messages (gRPC, a file).
+"""Members of a rendezvous so far: a pure state machine, whatever carries the messages (gRPC, a file).
 
 The first contradiction (two workers of one name or rank, two world sizes) fails the whole rendezvous, because it can never
-be complete: everyone who waits is told why, at once. A joiner whose connection broke comes again and is still the same one.
+be complete: every waiting worker gets the reason at once. A joiner whose connection broke may join again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class MemberList:
         self._by_rank: dict[int, WorkerRecord] = {}
 
     def join(self, worker: WorkerRecord, world_size: int) -> None:
-        """A worker came, or came again because it lost its connection.
+        """Add a worker that joined, perhaps again because it lost its connection.
 
         Raises:
-            RendezvousError: it contradicts the others; from now on everybody gets this error.
+            RendezvousError: it contradicts the others; from now on every joiner gets this error.
         """
         if self._is_member(worker):
             return
@@ -38,15 +38,15 @@ class MemberList:
 
     @property
     def complete(self) -> bool:
-        """Return whether everyone is there."""
+        """Return whether all have joined."""
         return len(self._by_rank) == self.world_size
 
     def workers(self) -> list[WorkerRecord]:
-        """Return everyone, by rank."""
+        """Return all workers, by rank."""
         return [self._by_rank[rank] for rank in sorted(self._by_rank)]
 
     def missing(self) -> str:
-        """Return who is not there yet, for people."""
+        """Return the ranks that have not joined yet, in words."""
         absent = list(islice((rank for rank in range(self.world_size) if rank not in self._by_rank), SHOWN + 1))
         shown = ", ".join(map(str, absent[:SHOWN])) + (", ..." if len(absent) > SHOWN else "")
         return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"

@@ -1,8 +1,8 @@
 """Rendezvous, by which workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 is the host), or ``file:///path``.
 
-Rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server. Every way
-ends with the same list of worker records on every worker, or with one error that says who did not come or who contradicts
-whom.
+Rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server. Each ends
+with the same list of worker records on every worker, or with one error that names the workers that did not join, or those
+that contradict each other.
 """
 
 from __future__ import annotations
@@ -18,41 +18,46 @@ from ..core.errors import RendezvousError
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import loopback_address
-from .agent import Agent
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
-from .rendezvous_file import meet_in_file
+from .rendezvous_file import join_in_file
 from .rendezvous_tcp import RendezvousHost, join
-from .security import SECRET_VARIABLE
+from .security import SECRET_VARIABLE, Credentials
 
 MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
 class Rendezvous(Protocol):
-    """One way to meet."""
+    """One way in which workers find one another."""
 
     def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Before the agent listens: the address that it must take, if any."""
+        """Return the address at which the agent must listen, if any; called before it does."""
         ...
 
-    def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
-        """Wait for everybody, up to ``timeout`` seconds.
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+        """Join, and return the records of all workers once the last one has joined.
+
+        Args:
+            me: the worker that joins.
+            world_size: number of workers.
+            timeout: seconds to wait for all.
+            keepalive: seconds of silence after which a connection asks whether its peer is there.
 
         Raises:
-            RendezvousError: somebody did not come, or contradicts.
+            RendezvousError: a worker did not join in time, or two contradict each other.
         """
         ...
 
 
 class TcpRendezvous:
-    """Rank 0 is the host, at ``address`` ("host:port")."""
+    """Rendezvous whose host is rank 0, at ``address`` ("host:port")."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._host: RendezvousHost | None = None
 
     def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Rank 0 takes the address; the others take any."""
+        """Return the rendezvous' address for rank 0, and none for the others."""
         if rank != 0:
             return None
         lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
@@ -63,31 +68,31 @@ class TcpRendezvous:
         self._host = RendezvousHost(lane)
         return self.address
 
-    def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
-        """Be the host, or join it."""
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+        """Wait for the joiners at rank 0; elsewhere join it."""
         if self._host is not None:
-            return self._host.meet(agent, world_size, timeout)
-        return join(agent, self.address, world_size, timeout)
+            return self._host.wait(me.record, world_size, timeout)
+        return join(me, self.address, world_size, timeout, keepalive)
 
 
 class FileRendezvous:
-    """Every worker writes itself into one file that all can reach."""
+    """Rendezvous in one file that all can reach, into which every worker writes its record."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Any address will do."""
+        """Return none: any address will do."""
         return None
 
-    def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
-        """Meet in the file."""
-        return meet_in_file(self.path, agent.secret, agent.record, world_size, timeout)
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+        """Write this worker's record, and read until all are there."""
+        return join_in_file(self.path, me, world_size, timeout)
 
 
 @dataclass
 class Plan:
-    """Where to meet, and as whom."""
+    """Rendezvous to join, and the rank with which this worker does."""
 
     rendezvous: Rendezvous
     rank: int
@@ -96,11 +101,11 @@ class Plan:
 
 
 def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan:
-    """Understand ``init_method``; rank and world size come from the arguments, else from the URL, else the environment.
+    """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
 
     Raises:
         RendezvousError: something is missing or makes no sense.
-        TypeError: a rank or world size that is no whole number, or an ``init_method`` that is no text.
+        TypeError: rank or world size is no whole number, or ``init_method`` is no text.
     """
     if not isinstance(init_method, str):
         raise TypeError(f"init_method must be a text such as 'tcp://127.0.0.1:4711'; you gave {init_method!r}")
@@ -145,7 +150,7 @@ def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendez
 
 
 def _check_not_a_workers_child() -> None:
-    """Refuse the workers that a script starts itself under ``telegrad run``: they have inherited one worker's place."""
+    """Refuse workers that a script starts itself under ``telegrad run``: they have inherited one worker's rank."""
     worker = os.environ.get("TELEGRAD_WORKER")
     if worker is not None and multiprocessing.parent_process() is not None and reporter() is None:
         raise RendezvousError(

@@ -1,7 +1,7 @@
-"""The rendezvous in a file: each worker appends its record under a lock and reads until everybody is there.
+"""Rendezvous in a file: each worker appends its record under a lock and reads until all are there.
 
-Every line carries an HMAC with the job's secret, and the file must belong to this user alone: who could write into it could
-put its own address in the place of a worker's.
+Every line carries an HMAC with the job's secret, and the file must belong to this user alone: anybody who could write into
+it could put another address in the place of a worker's.
 
 A file serves one rendezvous: a leftover of an earlier run is seen by its full list and refused, because a worker of that
 run might still be about to read it.
@@ -27,26 +27,32 @@ from ..proto.rpc_pb2 import WorkerRecord
 from .members import MemberList
 from .notices import Notices
 from .private_file import open_private
-from .security import sign
+from .security import Credentials, sign
 
 logger = logging.getLogger("telegrad.rpc")
 POLL_SECONDS = 0.02
-GRACE_SECONDS = 1.0  # after the deadline, to tell the others that this worker gave up
+GRACE_SECONDS = 1.0  # after the deadline, to write into the file that this worker gave up
 MOST_CHARACTERS = 64 * 1024 * 1024
 PURPOSE = b"rendezvous file"
 
 
-def meet_in_file(path: str, secret: bytes, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
-    """Write ``me`` into the file and wait until all ``world_size`` workers did.
+def join_in_file(path: str, me: Credentials, world_size: int, timeout: float) -> list[WorkerRecord]:
+    """Write the record of ``me`` into the file and wait until all ``world_size`` workers did so.
+
+    Args:
+        path: the file.
+        me: the worker that joins.
+        world_size: number of workers.
+        timeout: seconds to wait for all.
 
     Raises:
-        RendezvousError: the file cannot be used, somebody did not come, or two workers contradict each other.
+        RendezvousError: the file cannot be used, a worker did not join, or two workers contradict each other.
     """
-    return _FileRendezvous(path, secret, world_size, timeout).meet(me)
+    return _FileRendezvous(path, me.secret, world_size, timeout).join(me.record)
 
 
 class _FileRendezvous:
-    """One worker's side."""
+    """A worker's part in the rendezvous."""
 
     def __init__(self, path: str, secret: bytes, world_size: int, timeout: float) -> None:
         self._path = path
@@ -55,7 +61,7 @@ class _FileRendezvous:
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
 
-    def meet(self, me: WorkerRecord) -> list[WorkerRecord]:
+    def join(self, me: WorkerRecord) -> list[WorkerRecord]:
         self._append(me)
         notices = Notices(time.monotonic())
         while True:
@@ -79,7 +85,7 @@ class _FileRendezvous:
             self._write(file, {"world_size": self._world_size, "worker": json_format.MessageToDict(me)})
 
     def _call_off(self) -> None:
-        """Fail the rendezvous for all, also for who comes later and would take those that gave up for present."""
+        """Fail the rendezvous for all, also for workers that come later and would count those that gave up."""
         with self._locked(os.O_RDWR) as file:
             members = self._read(file)
             if not members.complete and not members.failure:
@@ -125,7 +131,7 @@ class _FileRendezvous:
         return members
 
     def _entry(self, line: str) -> tuple[WorkerRecord, int] | str:
-        """Return a worker that came and the world size it knows, or why somebody gave the rendezvous up."""
+        """Return a worker that joined and the world size it knows, or why the rendezvous has failed."""
         mac, _, text = line.partition(" ")
         if not hmac.compare_digest(mac.encode(), self._sign(text).encode()):
             raise self._error(

@@ -1,4 +1,4 @@
-"""The rendezvous over gRPC: rank 0 keeps the list of members, the others join on a stream that begins with the handshake."""
+"""Rendezvous over gRPC: rank 0 keeps the list of members, the others join on a stream that begins with the handshake."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import grpc
 from ..core.errors import AuthenticationError, RendezvousError
 from ..core.futures import Future, complete_once
 from ..proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
-from .agent import Agent
 from .lanes.grpc import GrpcLane, options_for
 from .lanes.grpc_handshake import WELCOME_KEY, introduce, probe, translate
 from .lanes.ioloop import acquire_loop, release_loop
 from .members import MemberList
 from .notices import Notices
+from .security import Credentials
 
 logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"
@@ -26,7 +26,7 @@ GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should com
 
 
 class RendezvousHost:
-    """Rank 0's side. Registered with the lane before it listens; joiners that come early wait."""
+    """Rank 0's part. It is registered with the lane before that listens; joiners that come early wait."""
 
     def __init__(self, lane: GrpcLane) -> None:
         self._lane = lane
@@ -34,10 +34,14 @@ class RendezvousHost:
         self._closed: Future[list[WorkerRecord]] = Future()
         lane.serve(JOIN, self._serve)
 
-    def meet(self, agent: Agent, world_size: int, timeout: float) -> list[WorkerRecord]:
-        """Open the rendezvous and wait until everybody came."""
+    def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
+        """Open the rendezvous and wait until all have joined, up to ``timeout`` seconds.
+
+        Raises:
+            RendezvousError: a worker did not join in time, or two contradict each other.
+        """
         members = MemberList(world_size)
-        self._join(members, agent.record, world_size)
+        self._join(members, me, world_size)
         self._opened.set_result(members)
         now = time.monotonic()
         deadline, notices = now + timeout, Notices(now)
@@ -46,7 +50,7 @@ class RendezvousHost:
                 return self._closed.wait(min(notices.pause(now), deadline - now))
             except TimeoutError:
                 if notices.due(time.monotonic()):
-                    logger.warning("worker %r waits for the others: %s", agent.name, members.missing())
+                    logger.warning("worker %r waits for the others: %s", me.name, members.missing())
         self._close(members, f"the rendezvous did not fill within {timeout:g} s: {members.missing()}; start them all")
         return self._closed.wait(0)
 
@@ -60,14 +64,14 @@ class RendezvousHost:
             return
         try:
             self._join(members, handshake.peer, JoinRequest.FromString(request).world_size)
-            await self._tell_who_is_missing(members, context)
+            await self._send_notices(members, context)
             reply = JoinReply(workers=await self._closed)
         except RendezvousError as error:
             reply = JoinReply(refusal=str(error))
         await context.write(reply.SerializeToString())
 
-    async def _tell_who_is_missing(self, members: MemberList, context: Any) -> None:
-        """Send a notice now and then until the rendezvous is closed."""
+    async def _send_notices(self, members: MemberList, context: Any) -> None:
+        """Tell a joiner now and then who is missing, until the rendezvous is closed."""
         closed = asyncio.get_running_loop().create_task(self._wait_until_closed())
         notices = Notices(time.monotonic())
         try:
@@ -97,16 +101,16 @@ class RendezvousHost:
         complete_once(self._closed, error=RendezvousError(failure))  # a joiner may have completed it this instant
 
 
-def join(agent: Agent, address: str, world_size: int, timeout: float) -> list[WorkerRecord]:
-    """Find rank 0 at ``address``, join, and wait for the list of all.
+def join(me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+    """Dial rank 0 at ``address``, join, and wait for the records of all (``Rendezvous.join``).
 
     Raises:
-        RendezvousError: nobody is the host there, somebody did not come, or the host refuses.
-        AuthenticationError: what answers there does not know this job's secret.
+        RendezvousError: nobody is the host there, a worker did not join, or the host refuses.
+        AuthenticationError: the process that answers there does not know this job's secret.
     """
     loop = acquire_loop()
     try:
-        return loop.run(_Joining(agent, address, world_size, timeout).run())
+        return loop.run(_Joining(me, address, world_size, timeout, keepalive).run())
     finally:
         release_loop()
 
@@ -114,8 +118,9 @@ def join(agent: Agent, address: str, world_size: int, timeout: float) -> list[Wo
 class _Joining:
     """A joiner's attempts until one succeeds."""
 
-    def __init__(self, agent: Agent, address: str, world_size: int, timeout: float) -> None:
-        self._agent = agent
+    def __init__(self, me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> None:
+        self._me = me
+        self._options = options_for(keepalive)
         self._address = address
         self._world_size = world_size
         self._timeout = timeout
@@ -141,9 +146,9 @@ class _Joining:
 
     async def _attempt(self) -> list[WorkerRecord]:
         await probe(self._address)
-        channel = grpc.aio.insecure_channel(self._address, options=options_for(self._agent.keepalive))
+        channel = grpc.aio.insecure_channel(self._address, options=self._options)
         try:
-            handshake = self._agent.dialer_handshake(b"", f"grpc://{self._address}")
+            handshake = self._me.dialer_handshake(b"", f"grpc://{self._address}")
             stream = await introduce(channel, JOIN, handshake)
             await stream.write(JoinRequest(world_size=self._world_size).SerializeToString())
             reply = await self._reply(stream)
@@ -161,7 +166,7 @@ class _Joining:
             if not reply.waiting:
                 return reply
             self._notice(reply.waiting)
-        raise ConnectionResetError("rank 0 hung up: its process died, or closed, before everybody came")
+        raise ConnectionResetError("rank 0 closed the connection, or its process died, before all had joined")
 
     def _notice(self, text: str) -> None:
-        logger.warning("worker %r waits for rank 0 at %s: %s", self._agent.name, self._address, text)
+        logger.warning("worker %r waits for rank 0 at %s: %s", self._me.record.name, self._address, text)

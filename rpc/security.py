@@ -22,6 +22,7 @@ import secrets
 import stat
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 from ..core.errors import AuthenticationError
 from ..proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
@@ -116,7 +117,7 @@ class _Handshake:
         return sign(self._secret, role, *self._transcript, *content)
 
     def session_token(self) -> str:
-        """Return what ties further streams to this handshake; only its two ends can compute it."""
+        """Return a token that ties further streams to this handshake; only its two ends can compute it."""
         return self._sign(b"session").hex()
 
 
@@ -126,8 +127,8 @@ class DialerHandshake(_Handshake):
     Args:
         secret: the job's secret.
         me: this worker.
-        expected_identity: the worker that should answer; empty for whoever hosts the rendezvous.
-        address: what is dialed, as its worker announces it: ``grpc://127.0.0.1:4711``.
+        expected_identity: the worker that should answer; empty for the host of the rendezvous.
+        address: the address that is dialed, as its worker announces it: ``grpc://127.0.0.1:4711``.
     """
 
     def __init__(self, secret: bytes, me: WorkerRecord, expected_identity: bytes, address: str) -> None:
@@ -145,7 +146,7 @@ class DialerHandshake(_Handshake):
         """Answer the acceptor's challenge with our proof.
 
         Raises:
-            AuthenticationError: what answered is no worker, or one that speaks another protocol.
+            AuthenticationError: the answer came from no worker, or from one that speaks another protocol.
         """
         nonce = _nonce(challenge, f"what answers at {self._address}")
         content = Introduction(
@@ -182,7 +183,7 @@ class DialerHandshake(_Handshake):
 
 
 class AcceptorHandshake(_Handshake):
-    """The end that listens. Its errors repeat nothing that the dialer said."""
+    """The end that listens. Its errors repeat nothing that the dialer sent."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
         super().__init__(secret, me)
@@ -202,7 +203,7 @@ class AcceptorHandshake(_Handshake):
         return message
 
     def check(self, proof: bytes) -> None:
-        """Check the dialer's proof. Afterwards ``peer`` and ``expected_identity`` are what it said.
+        """Check the dialer's proof, and keep what it says in ``peer`` and ``expected_identity``.
 
         Raises:
             AuthenticationError: it does not know the secret, or dialed another worker's address.
@@ -222,6 +223,21 @@ class AcceptorHandshake(_Handshake):
         message = Welcome(refusal=refusal) if refusal else Welcome(worker=self._me)
         content = message.SerializeToString()
         return self._sign(b"acceptor", content) + content
+
+
+class Credentials(NamedTuple):
+    """Credentials of a worker: its record, and the job's secret, with which it proves it."""
+
+    record: WorkerRecord
+    secret: bytes
+
+    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
+        """Return the dialer's end of a handshake with the worker of that identity (empty: any) at that address."""
+        return DialerHandshake(self.secret, self.record, expected_identity, address)
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        """Return the acceptor's end of a handshake."""
+        return AcceptorHandshake(self.secret, self.record)
 
 
 def _nonce(greeting: bytes, sender: str) -> bytes:

@@ -310,7 +310,7 @@ def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(
         agent = make_agent("b", 1, lanes=[GrpcLane()], secret=b"known in one process")
         try:
             agent.listen()
-            joined.append(TcpRendezvous(address).meet(agent, 2, 20))
+            joined.append(TcpRendezvous(address).join(agent.credentials, 2, 20, 10.0))
         except Exception as error:
             joined.append(error)
         finally:
@@ -321,7 +321,7 @@ def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(
     agent = make_agent("a", 0, lanes=lanes, secret=b"known in one process")
     try:
         agent.listen(rendezvous.prepare(lanes, 0))
-        found = rendezvous.meet(agent, 2, 20)
+        found = rendezvous.join(agent.credentials, 2, 20, 10.0)
         joiner.join()
     finally:
         agent.close("its test ended")

@@ -11,32 +11,32 @@ from google.protobuf import json_format
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import notices
-from telegrad.rpc.rendezvous_file import PURPOSE, meet_in_file
-from telegrad.rpc.security import sign
+from telegrad.rpc.rendezvous_file import PURPOSE, join_in_file
+from telegrad.rpc.security import Credentials, sign
 
 SECRET = b"known to the workers"
 
 
-def worker(rank):
-    return WorkerRecord(name=f"w{rank}", rank=rank, process_id=1 + rank)
+def credentials(rank):
+    return Credentials(WorkerRecord(name=f"w{rank}", rank=rank, process_id=1 + rank), SECRET)
 
 
 @pytest.fixture
 def path(tmp_path):
-    return str(tmp_path / "meeting")
+    return str(tmp_path / "rendezvous")
 
 
-def test_who_comes_after_a_meeting_failed_does_not_meet_those_who_gave_up(path):
+def test_a_worker_that_comes_after_a_failed_rendezvous_does_not_join_those_that_gave_up(path):
     with pytest.raises(RendezvousError, match=r"1 of 2 workers came; rank 1 did not .*delete it"):
-        meet_in_file(path, SECRET, worker(0), 2, timeout=0)
+        join_in_file(path, credentials(0), 2, timeout=0)
     with pytest.raises(RendezvousError, match=r"rank 1 did not .*delete it"):
-        meet_in_file(path, SECRET, worker(1), 2, timeout=10)
+        join_in_file(path, credentials(1), 2, timeout=10)
 
 
 def test_a_finished_meeting_is_not_entered_again(path):
     met = []
     threads = [
-        threading.Thread(target=lambda r=r: met.append(meet_in_file(path, SECRET, worker(r), 2, 10))) for r in (0, 1)
+        threading.Thread(target=lambda r=r: met.append(join_in_file(path, credentials(r), 2, 10))) for r in (0, 1)
     ]
     for thread in threads:
         thread.start()
@@ -44,43 +44,43 @@ def test_a_finished_meeting_is_not_entered_again(path):
         thread.join()
     assert [[record.rank for record in records] for records in met] == [[0, 1], [0, 1]]
     with pytest.raises(RendezvousError, match="finished rendezvous; delete it"):
-        meet_in_file(path, SECRET, worker(0), 2, timeout=10)
+        join_in_file(path, credentials(0), 2, timeout=10)
 
 
 def test_lines_of_somebody_else_are_refused(path):
     """A stranger who may write into the file could put an address of its own in the place of a worker's."""
-    line = json.dumps({"world_size": 2, "worker": json_format.MessageToDict(worker(1))})
+    line = json.dumps({"world_size": 2, "worker": json_format.MessageToDict(credentials(1).record)})
     other = sign(b"another secret of the same kind", PURPOSE, line.encode()).hex()
     for mac in ("", "0" * 64, other):
         with open(path, "w") as file:
             file.write(f"{mac} {line}\n")
         with pytest.raises(RendezvousError, match=r"something else than lines signed with this job's secret.*new file"):
-            meet_in_file(path, SECRET, worker(0), 2, timeout=10)
+            join_in_file(path, credentials(0), 2, timeout=10)
 
 
 def test_a_line_that_was_changed_is_refused(path):
     with pytest.raises(RendezvousError, match="rank 1 did not"):
-        meet_in_file(path, SECRET, worker(0), 2, timeout=0)
+        join_in_file(path, credentials(0), 2, timeout=0)
     with open(path) as file:
         text = file.read()
     with open(path, "w") as file:
         file.write(text.replace('"w0"', '"w9"'))
     with pytest.raises(RendezvousError, match="something else than lines signed"):
-        meet_in_file(path, SECRET, worker(1), 2, timeout=10)
+        join_in_file(path, credentials(1), 2, timeout=10)
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "writable"])
 def test_files_that_others_may_use_are_refused(kind, path, tmp_path):
     if kind == "link":
         (tmp_path / "target").touch(0o600)
-        (tmp_path / "meeting").symlink_to(tmp_path / "target")
+        (tmp_path / "rendezvous").symlink_to(tmp_path / "target")
     elif kind == "pipe":
         os.mkfifo(path)
     elif kind == "writable":
-        (tmp_path / "meeting").touch()
-        (tmp_path / "meeting").chmod(0o622)
+        (tmp_path / "rendezvous").touch()
+        (tmp_path / "rendezvous").chmod(0o622)
     with pytest.raises(RendezvousError, match=r"cannot be used: .*; name a new file"):
-        meet_in_file("/dev/null" if kind == "device" else path, SECRET, worker(0), 2, timeout=10)
+        join_in_file("/dev/null" if kind == "device" else path, credentials(0), 2, timeout=10)
 
 
 def test_waiting_for_the_lock_of_another_process_ends(path):
@@ -88,12 +88,12 @@ def test_waiting_for_the_lock_of_another_process_ends(path):
         os.chmod(path, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(RendezvousError, match=r"was locked by another process.*end that process"):
-            meet_in_file(path, SECRET, worker(0), 2, timeout=0.1)
+            join_in_file(path, credentials(0), 2, timeout=0.1)
 
 
 def test_a_wait_says_for_whom(path, caplog, monkeypatch):
     monkeypatch.setattr(notices, "FIRST_SECONDS", 0.05)
     with caplog.at_level(logging.WARNING, "telegrad.rpc"), pytest.raises(RendezvousError):
-        meet_in_file(path, SECRET, worker(0), 3, timeout=0.5)
+        join_in_file(path, credentials(0), 3, timeout=0.5)
     [told] = [record.getMessage() for record in caplog.records]
     assert "'w0' waits for the others" in told and "1 of 3 workers came; ranks 1, 2 did not" in told

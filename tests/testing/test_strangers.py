@@ -135,7 +135,7 @@ def test_wrong_proofs_are_counted_and_logged(port, caplog):
             with pytest.raises(
                 AuthenticationError, match="it turned this worker away; start every worker with the same"
             ):
-                join(stranger, f"127.0.0.1:{port}", 2, 60.0)
+                join(stranger.credentials, f"127.0.0.1:{port}", 2, 60.0, 10.0)
         finally:
             stranger.close("its test ended")
     assert refused() == {"it does not know this job's secret": 1}
@@ -289,9 +289,9 @@ def test_a_joiner_whose_connection_broke_joins_again():
             host.listen(rendezvous.prepare(lanes, 0))
             joiner.listen()
             with ThreadPoolExecutor(1) as pool:
-                meeting = pool.submit(rendezvous.meet, host, 2, 60.0)
-                first, again = (join(joiner, address, 2, 60.0) for _ in range(2))
-                assert first == again == meeting.result(60)
+                found = pool.submit(rendezvous.join, host.credentials, 2, 60.0, 10.0)
+                first, again = (join(joiner.credentials, address, 2, 60.0, 10.0) for _ in range(2))
+                assert first == again == found.result(60)
         finally:
             for agent in (host, joiner):
                 agent.close("its test ended")
@@ -304,6 +304,6 @@ def wait_in_vain(rank, address, seconds):
         rendezvous = TcpRendezvous(address)
         agent.listen(rendezvous.prepare(lanes, rank))
         with pytest.raises(RendezvousError):
-            rendezvous.meet(agent, 3, seconds)
+            rendezvous.join(agent.credentials, 3, seconds, 10.0)
     finally:
         agent.close("its test ended")
