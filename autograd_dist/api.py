@@ -1,4 +1,4 @@
-"""``context`` and ``get_gradients``."""
+"""Functions of users: ``context`` and ``get_gradients``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distributed backward: starts a pass at its root, joins it elsewhere.
+"""Distributed backward: start a pass at its root, join it on other workers.
 
 FAST mode, as PyTorch calls it: every tensor requiring grad that was sent in the context is expected to take part.
 """
@@ -26,13 +26,15 @@ def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = Fals
     """Compute the gradients of ``roots`` on every worker that took part, into the context; blocks until all are there.
 
     Args:
-        context_id: what ``autograd_dist.context()`` gave.
-        roots: scalar tensors of this worker that require grad.
-        retain_graph: keep what the graph saved, so that another backward can go over it.
+        context_id: the id that ``autograd_dist.context()`` gave.
+        roots: scalar tensors (one element, any number of dimensions) of this worker that require grad.
+        retain_graph: keep the arrays that the graph saved, so that another backward can use it.
 
     Raises:
         RpcError: there is no such context.
-        AutogradError: a root is no scalar or requires no grad, the graph mixes contexts, or a send got no gradient.
+        AutogradError: a root is not a scalar or does not require grad, the graph mixes contexts, or a tensor that was sent got
+            no gradient.
+        TypeError: a root is not a tensor.
         RpcTimeoutError: it took longer than the agent's ``rpc_timeout``.
         WorkerLostError: a worker that takes part was lost.
     """
@@ -41,7 +43,7 @@ def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = Fals
 
 
 def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool) -> Future[None]:
-    """``backward`` as a future."""
+    """Return the future of ``backward``."""
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
@@ -51,7 +53,7 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
 
 
 class _Description:
-    """The words for a backward in the error of a time-out: made then, for only then its partners are known."""
+    """Description of a backward for the error of a timeout: made only then, when its partners are known."""
 
     def __init__(self, contexts: Contexts, context: Context) -> None:
         self._contexts = contexts
@@ -66,10 +68,10 @@ class _Description:
 def join_pass(
     contexts: Contexts, context: Context, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
 ) -> BackwardPass:
-    """This worker's part of a pass, made if it is new here. It replaces the one before it of the same root, which is over.
+    """Return this worker's part of a pass, made if it is new here. It replaces an earlier pass of the same root that is over.
 
     Raises:
-        AutogradError: that one is not over, or this one is.
+        AutogradError: the earlier pass is not over, or this one is.
     """
     while True:
         former = context.latest_pass(pass_id[0])
@@ -134,7 +136,7 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
 
 
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
-    """``RRef.backward``: at the owner, where the value is."""
+    """Differentiate from a reference's value at its owner (``RRef.backward``)."""
     if not reference.is_owner():
         arguments = (reference, context_id, retain_graph)
         call_function(current_agent(), reference.owner(), backward_from, arguments, None, UNSET_RPC_TIMEOUT).wait()

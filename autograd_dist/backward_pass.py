@@ -1,7 +1,8 @@
-"""One backward pass on one worker: feeds the local graph task, sends gradients on, knows when all is done.
+"""One backward pass on one worker: feed the local graph task, send gradients on, find the end.
 
-Nothing here waits: gradients arrive as requests, run what they make ready in the thread that brought them, and leave as
-requests. An acknowledgement carries what each worker still expects (its unfed sends), so the root can name them at the end.
+Nothing here waits. Gradients arrive as requests; the thread that brings them runs the nodes that they make ready; and they
+leave as requests. An acknowledgement lists the sends for which each worker still expects gradients, so the root can name them
+at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .graph import ContextGraph, ReceiveNode, current_propagate
 from .numbers import Method
 from .termination import Termination
 
-# By worker: how often it settled, and the sends that it still expected then. The latest word of each counts.
+# By worker: how often it became idle, and the sends without gradients then. The latest report of each worker counts.
 Reports = dict[int, tuple[int, list[str]]]
 Feed = Callable[[], object]
 
@@ -45,8 +46,8 @@ class BackwardPass:
         self.finished: Future[None] = Future()  # at the root
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.rank)
-        self._roots = [*roots, *graph.sends()]  # what the task expects
-        self._early: deque[Feed] | None = deque()  # what came before the graph was walked; None afterwards
+        self._roots = [*roots, *graph.sends()]  # the nodes that the task expects to be fed
+        self._early: deque[Feed] | None = deque()  # feeds that came before the graph was walked; None afterwards
         self._walking = False
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
@@ -56,7 +57,11 @@ class BackwardPass:
     # -- the root
 
     def begin(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
-        """Feed the roots and run. ``feeds``: (node, its gradients), which the task expects."""
+        """Feed the roots and run.
+
+        Args:
+            feeds: nodes and their gradients; the nodes are the ``roots`` of the constructor.
+        """
         with self._lock:
             self._termination.started()
         self._work(lambda: self._feed_roots(feeds))
@@ -68,7 +73,7 @@ class BackwardPass:
     # -- gradients that arrive
 
     def received(self, call: ServerCall, message_id: int, gradients: Sequence[Array | None]) -> None:
-        """A message with the gradients of one of our sends."""
+        """Take a message with the gradients of one of our sends."""
         with self._lock:
             failure = self._failure
             at_once = None if failure else self._termination.received(call)
@@ -100,7 +105,11 @@ class BackwardPass:
         self._step(self._termination.rested)
 
     def _walk_first(self, feed: Feed) -> bool:
-        """Feed the task; the first thread walks its graph before, without a lock. False: it also does what this one brought."""
+        """Feed the task. The first thread walks its graph before, without a lock, and feeds what others bring meanwhile.
+
+        Returns:
+            Whether this thread has to run the task: not if it left its gradients to the first one.
+        """
         with self._lock:
             walked = self._early is None
             if self._early is not None:
@@ -122,7 +131,7 @@ class BackwardPass:
     # -- gradients that leave
 
     def propagate(self, node: ReceiveNode, gradients: Sequence[Array | None]) -> None:
-        """Send the gradients of received tensors to their sender. Called by the graph task."""
+        """Send the gradients of received tensors to their sender. The graph task calls it."""
         if node.context_id != self._graph.context_id:
             raise AutogradError(
                 f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TypeVar
 
 from ..core.errors import RpcError
 from ..proto.autograd_dist_pb2 import ContextMessage
 from ..rpc.extend import Agent, Peer
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
-from .lifetimes import Creator, Lifetimes, Live, Send
+from .lifetimes import (
+    Arrived,
+    Closed,
+    Creator,
+    Event,
+    Left,
+    Lifetime,
+    Lifetimes,
+    Message,
+    Orphan,
+    Received,
+    Release,
+    Send,
+    WorkerLost,
+)
 from .numbers import Topic
 
-T = TypeVar("T")
+RELEASE, ORPHAN = 1, 2  # the kind of a control message
 
 
-class Context(Live):
+class Context(Lifetime):
     """One context on one worker: its lifetime, its graph, and its backward passes."""
 
     def __init__(self, context_id: int, parent: int | None = None) -> None:
@@ -46,30 +58,31 @@ current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_cont
 
 
 class Contexts:
-    """The contexts of one agent: asks the machine under a lock, and carries its instructions out outside of it."""
+    """The contexts of one agent: gives events to the machine under a lock, and carries its instructions out outside of it."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.message_ids = itertools.count(1)
-        self._machine = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
+        self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
         self._lock = threading.Lock()
-        agent.courier.on(Topic.CONTEXT, self._told)
-        agent.membership.on_lost.append(self._lost)
-        agent.on_close.append(self._close)
-        agent.debug_sections["contexts"] = lambda: len(self._machine)
+        agent.courier.on(Topic.CONTEXT, self._on_message)
+        agent.membership.on_lost.append(self._on_lost)
+        agent.on_close.append(lambda: self._handle(Closed()))
+        agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
 
     def create(self) -> Context:
-        """A new context of this worker."""
+        """Return a new context of this worker."""
         self.agent.check_open()
-        return self._step(self._machine.create)
+        with self._lock:
+            return self.lifetimes.create()
 
     def find(self, context_id: int) -> Context:
-        """A live context.
+        """Return a live context.
 
         Raises:
             RpcError: there is none.
         """
-        context = self._step(lambda: self._machine.get(context_id)) if isinstance(context_id, int) else None
+        context = self._get(context_id) if isinstance(context_id, int) else None
         if context is None:
             raise RpcError(
                 f"there is no autograd context {context_id!r} on worker {self.agent.name!r} (it is over, or was never here); "
@@ -77,47 +90,57 @@ class Contexts:
             )
         return context
 
-    def heard(self, context_id: int, sender: int) -> Context | None:
-        """The context that a message belongs to, made if it is new here; ``None`` if it has ended."""
-        return self._step(lambda: self._machine.heard(context_id, sender))
+    def join(self, context_id: int, sender: int) -> Context | None:
+        """Return the context of a message that arrived, made if it is new here; ``None`` if it has ended."""
+        context = self._get(context_id)
+        if context is None:
+            self._handle(Arrived(context_id, sender))
+            context = self._get(context_id)
+        return context
 
     def reach(self, context: Context, to: int) -> bool:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
-        return self._step(lambda: self._machine.reach(context, to))
+        with self._lock:
+            return self.lifetimes.reach(context, to)
 
     def partners(self, context: Context) -> list[int]:
         """Return the ranks of the workers that this one brought into the context, or was brought in by."""
         parent = set() if context.parent is None else {context.parent}
-        return self._step(lambda: sorted(context.reached | parent))
+        with self._lock:
+            return sorted(context.reached | parent)
 
     def release(self, context_id: int) -> None:
-        """End a context of this worker, here and on every worker that heard of it."""
-        self._step(lambda: self._machine.release(context_id))
+        """End a context of this worker, here and on every worker that it reached."""
+        self._handle(Left(context_id))
 
-    def _told(self, peer: Peer, payload: bytes) -> None:
-        message = ContextMessage.FromString(payload)
-        self._step(lambda: self._machine.receive(peer.info.id, message.kind, message.context, message.since))
-
-    def _lost(self, peer: Peer) -> None:
-        self._step(lambda: self._machine.worker_lost(peer.info.id))
-
-    def _close(self) -> None:
-        self._step(self._machine.close)
-
-    def _step(self, event: Callable[[], T]) -> T:
-        # What ended is in the result, so that it dies after the lock was released: it may hold a user's objects.
+    def _get(self, context_id: int) -> Context | None:
         with self._lock:
-            result = event()
-            instructions = self._machine.take() if self._machine.outbox else ()
-        for instruction in instructions:
-            self._send(instruction)
-        return result
+            return self.lifetimes.get(context_id)
 
-    def _send(self, instruction: Send) -> None:
-        message = ContextMessage(kind=instruction.kind, context=instruction.context, since=instruction.since)
-        self.agent.courier.post(self.agent.peers.at(instruction.to), Topic.CONTEXT, message.SerializeToString())
+    def _on_message(self, peer: Peer, payload: bytes) -> None:
+        given = ContextMessage.FromString(payload)
+        released = given.kind == RELEASE
+        message = Release(given.context, given.since) if released else Orphan(given.context)
+        self._handle(Received(peer.info.id, message))
+
+    def _on_lost(self, peer: Peer) -> None:
+        self._handle(WorkerLost(peer.info.id))
+
+    def _handle(self, event: Event) -> None:
+        with self._lock:
+            instructions = self.lifetimes.handle(event)
+        for instruction in instructions:
+            if isinstance(instruction, Send):
+                self._send(*instruction)
+
+    def _send(self, to: int, message: Message) -> None:
+        if isinstance(message, Release):
+            out = ContextMessage(kind=RELEASE, context=message.context, since=message.since)
+        else:
+            out = ContextMessage(kind=ORPHAN, context=message.context)
+        self.agent.courier.post(self.agent.peers.at(to), Topic.CONTEXT, out.SerializeToString())
 
 
 def contexts_of(agent: Agent) -> Contexts:
-    """The contexts of an agent."""
+    """Return the contexts of an agent."""
     return agent.part(Contexts)

@@ -1,4 +1,4 @@
-"""Autograd in messages: whatever is sent inside a context carries its id, and tensors requiring grad stay connected."""
+"""Autograd in messages: a message that is sent inside a context carries its id, and its tensors stay connected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTRA = struct.Struct("<QQ")  # context id, message id (0: no tensor of it requi
 
 
 class AutogradInterceptor(Interceptor):
-    """Records the send and receive nodes of one agent."""
+    """Interceptor that records the send and receive nodes of one agent."""
 
     number = NUMBER
 
@@ -42,7 +42,7 @@ class AutogradInterceptor(Interceptor):
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
-        """Nothing will come back for it."""
+        """Expect no gradients for the message."""
         context, message_id = message.notes.get(NUMBER, (None, 0))
         if context is not None:
             context.graph.forget_send(message_id)
@@ -53,7 +53,7 @@ class AutogradInterceptor(Interceptor):
         if extra is None:
             return
         context_id, message_id = EXTRA.unpack(extra)
-        context = self.contexts.heard(context_id, message.sender)
+        context = self.contexts.join(context_id, message.sender)
         if context is None:
             return
         if message.kind == Kind.REQUEST:

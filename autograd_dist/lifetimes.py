@@ -1,24 +1,23 @@
-"""Lifetimes of contexts on one worker: which are live here, which have ended, and who must be told. A pure state machine.
+"""Lifetimes of contexts on one worker: which are live, which have ended, and who must be told. A pure state machine.
 
 A context id has 64 bits: worker 16, incarnation 16, counter 32, so ids of different workers and incarnations never meet. A
-worker's *parent* in a context is the worker from which it first heard of it. The parents form a tree whose root is the
-creator; when the creator leaves the context, each worker passes ``RELEASE`` on to those that it may have brought in. A worker
-that loses its parent reports ``ORPHAN`` to the creator. The contexts of a lost creator have ended.
+worker's *parent* in a context is the worker from which it got the first message of it. The parents form a tree whose root is
+the creator; when the creator leaves the context, each worker passes ``Release`` on to those that it may have brought in. A
+worker that loses its parent reports ``Orphan`` to the creator. The contexts of a lost creator have ended.
 
-Ended numbers are kept as intervals. Only the creator knows the numbers that never left it, so its ``RELEASE`` says since which
+Ended numbers are kept as intervals. Only the creator knows the numbers that never left it, so its ``Release`` says since which
 number all have ended: a worker has at most about as many intervals as the creator has contexts open at the same time.
 
-Messages arrive exactly once, in any order. Instructions are appended to ``outbox``.
+Control messages arrive exactly once, in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from ..core.errors import IllegalEventError
 from ..rpc.extend import IntervalSet
-
-RELEASE, ORPHAN = 1, 2
 
 
 class Creator(NamedTuple):
@@ -29,17 +28,17 @@ class Creator(NamedTuple):
 
 
 def make_id(creator: Creator, number: int) -> int:
-    """The 64-bit id of a creator's context number ``number``."""
+    """Return the 64-bit id of a creator's context number ``number``."""
     return creator.rank << 48 | creator.incarnation << 32 | number
 
 
 def split_id(context_id: int) -> tuple[Creator, int]:
-    """The reverse of ``make_id``."""
+    """Return the creator and the number of a context."""
     return Creator(context_id >> 48, context_id >> 32 & 0xFFFF), context_id & 0xFFFFFFFF
 
 
-class Live:
-    """One live context: its parent (the creator has none), and the workers that may have heard of it from here."""
+class Lifetime:
+    """Lifetime of one live context: its parent (the creator has none), and the workers that may know of it from here."""
 
     def __init__(self, context_id: int, parent: int | None) -> None:
         self.id = context_id
@@ -47,24 +46,89 @@ class Live:
         self.reached: set[int] = set()
 
 
-class Send(NamedTuple):
-    """Send ``kind`` to the worker of rank ``to``."""
+# -- control messages
 
-    to: int
-    kind: int
+
+class Release(NamedTuple):
+    """The context has ended, and so have all of its creator from number ``since`` to its own."""
+
     context: int
     since: int
 
 
-C = TypeVar("C", bound=Live)
+class Orphan(NamedTuple):
+    """The sender has lost its parent in the context: the creator has to tell it the end."""
+
+    context: int
+
+
+Message: TypeAlias = Release | Orphan
+
+# -- events
+
+
+class Arrived(NamedTuple):
+    """A message of a context that is not live here arrived."""
+
+    context: int
+    sender: int
+
+
+class Left(NamedTuple):
+    """The creator, this worker, leaves the context."""
+
+    context: int
+
+
+class Received(NamedTuple):
+    """A control message arrived."""
+
+    sender: int
+    message: Message
+
+
+class WorkerLost(NamedTuple):
+    """A worker is gone for good."""
+
+    rank: int
+
+
+class Closed(NamedTuple):
+    """The agent ends: later messages bring no context back."""
+
+
+Event: TypeAlias = Arrived | Left | Received | WorkerLost | Closed
+
+# -- instructions
+
+
+class Send(NamedTuple):
+    """Send a control message to the worker of rank ``to``."""
+
+    to: int
+    message: Message
+
+
+class Ended(NamedTuple):
+    """The context has ended here. Drop it outside of the driver's lock: it may hold a user's objects."""
+
+    context: Lifetime
+
+
+Instruction: TypeAlias = Send | Ended
+C = TypeVar("C", bound=Lifetime)
 
 
 class Lifetimes(Generic[C]):
-    """The contexts that ``me`` knows of. ``make(id, parent)`` makes the record of one."""
+    """The contexts that one worker knows of.
+
+    Args:
+        me: the worker.
+        make: makes the record of a context, from its id and its parent.
+    """
 
     def __init__(self, me: Creator, make: Callable[[int, int | None], C]) -> None:
         self.me = me
-        self.outbox: list[Send] = []
         self._make = make
         self._live: dict[int, C] = {}
         self._ended: dict[Creator, IntervalSet] = {}
@@ -75,39 +139,24 @@ class Lifetimes(Generic[C]):
     def __len__(self) -> int:
         return len(self._live)
 
+    def __iter__(self) -> Iterator[C]:
+        return iter(list(self._live.values()))
+
     def get(self, context_id: int) -> C | None:
-        """The live context of that id."""
+        """Return the live context of that id."""
         return self._live.get(context_id)
 
-    def intervals(self) -> int:
-        """Return how many intervals of ended numbers are kept."""
-        return sum(len(ended.intervals()) for ended in self._ended.values())
-
-    def take(self) -> list[Send]:
-        """The instructions since the last call."""
-        instructions, self.outbox = self.outbox, []
-        return instructions
-
-    # -- events
+    def ended(self) -> dict[Creator, IntervalSet]:
+        """Return the numbers of ended contexts, by creator."""
+        return self._ended
 
     def create(self) -> C:
-        """A new context of this worker."""
+        """Return a new context of this worker."""
         self._last += 1
-        context_id = make_id(self.me, self._last)
-        context = self._live[context_id] = self._make(context_id, None)
-        return context
-
-    def heard(self, context_id: int, sender: int) -> C | None:
-        """The context of a message that arrived; made if it is new here, ``None`` if it has ended."""
-        context = self._live.get(context_id)
-        if context is None and not self._has_ended(context_id):
-            context = self._live[context_id] = self._make(context_id, sender)
-            if sender in self._lost:
-                self._report_orphan(context)
-        return context
+        return self._add(make_id(self.me, self._last), None)
 
     def reach(self, context: C, to: int) -> bool:
-        """A message of the context is about to go to the worker ``to``; False if the context has ended."""
+        """Note that a message of the context is about to go to the worker ``to``; False if the context has ended."""
         if self._live.get(context.id) is not context:
             return False
         creator, _ = split_id(context.id)
@@ -115,56 +164,89 @@ class Lifetimes(Generic[C]):
             context.reached.add(to)
         return True
 
-    def release(self, context_id: int) -> C | None:
-        """The creator, this worker, leaves the context; returns it if it was live."""
-        _, number = split_id(context_id)
+    def handle(self, event: Event) -> list[Instruction]:
+        """Take an event, and return what the driver has to do.
+
+        Raises:
+            IllegalEventError: this worker leaves a context that another one created.
+        """
+        match event:
+            case Arrived(context_id, sender):
+                return self._arrived(context_id, sender)
+            case Left(context_id):
+                return self._left(context_id)
+            case Received(sender, Release() as message):
+                return self._released(sender, message)
+            case Received(sender, message):
+                return self._orphaned(sender, message.context)
+            case WorkerLost(rank):
+                return self._worker_lost(rank)
+            case Closed():
+                return self._close()
+
+    # -- events
+
+    def _arrived(self, context_id: int, sender: int) -> list[Instruction]:
+        if context_id in self._live or self._has_ended(context_id):
+            return []
+        context = self._add(context_id, sender)
+        return [self._report_orphan(context)] if sender in self._lost else []
+
+    def _left(self, context_id: int) -> list[Instruction]:
+        creator, number = split_id(context_id)
+        if creator != self.me:
+            raise IllegalEventError(
+                f"context {context_id} is worker {creator.rank}'s: worker {self.me.rank} cannot end it"
+            )
         ended = self._ended_of(self.me)
         ended.add(number)
         return self._end(context_id, ended.start_of(number), self.me.rank)
 
-    def receive(self, sender: int, kind: int, context_id: int, since: int) -> C | None:
-        """A message arrived; returns the context if it ended by it."""
+    def _released(self, sender: int, message: Release) -> list[Instruction]:
+        creator, number = split_id(message.context)
+        if creator.rank not in self._lost and not self._closed:
+            self._ended_of(creator).add_range(min(message.since, number), number + 1)
+        return self._end(message.context, message.since, sender)
+
+    def _orphaned(self, sender: int, context_id: int) -> list[Instruction]:
         creator, number = split_id(context_id)
-        if kind == RELEASE:
-            if creator.rank not in self._lost and not self._closed:
-                self._ended_of(creator).add_range(min(since, number), number + 1)
-            return self._end(context_id, since, sender)
         context = self._live.get(context_id)
         if context is not None:
             context.reached.add(sender)
         elif creator == self.me and number in self._ended_of(creator):
-            self.outbox.append(Send(sender, RELEASE, context_id, self._ended_of(creator).start_of(number)))
-        return None
+            return [Send(sender, Release(context_id, self._ended_of(creator).start_of(number)))]
+        return []
 
-    def worker_lost(self, rank: int) -> list[C]:
-        """Note that a worker is gone for good; return the contexts that ended with it."""
+    def _worker_lost(self, rank: int) -> list[Instruction]:
         self._lost.add(rank)
-        gone = [context for context in self._live.values() if split_id(context.id)[0].rank == rank]
-        for (
-            context
-        ) in gone:  # passed on: those that have no connection to the creator hear of its leaving late, or never
-            self._end(context.id, split_id(context.id)[1], rank)
+        instructions: list[Instruction] = []
+        for context in self:
+            creator, number = split_id(context.id)
+            if creator.rank == rank:
+                # Passed on: workers without a connection to the creator hear of its loss late, or never.
+                instructions += self._end(context.id, number, rank)
+            elif context.parent == rank:
+                instructions.append(self._report_orphan(context))
         for creator in [creator for creator in self._ended if creator.rank == rank]:
             del self._ended[creator]
-        for context in self._live.values():
-            if context.parent == rank:
-                self._report_orphan(context)
-        return gone
+        return instructions
 
-    def close(self) -> list[C]:
-        """The agent ends; returns the contexts that were live. Later messages bring none back."""
+    def _close(self) -> list[Instruction]:
         self._closed = True
         live, self._live = list(self._live.values()), {}
-        return live
+        return [Ended(context) for context in live]
 
     # -- small parts
+
+    def _add(self, context_id: int, parent: int | None) -> C:
+        context = self._live[context_id] = self._make(context_id, parent)
+        return context
 
     def _has_ended(self, context_id: int) -> bool:
         creator, number = split_id(context_id)
         if self._closed or creator == self.me or creator.rank in self._lost:
             return True
-        ended = self._ended.get(creator)
-        return ended is not None and number in ended
+        return creator in self._ended and number in self._ended[creator]
 
     def _ended_of(self, creator: Creator) -> IntervalSet:
         ended = self._ended.get(creator)
@@ -173,12 +255,13 @@ class Lifetimes(Generic[C]):
             ended.add(0)  # no context has this number: the first ones join it
         return ended
 
-    def _end(self, context_id: int, since: int, teller: int) -> C | None:
+    def _end(self, context_id: int, since: int, source: int) -> list[Instruction]:
+        # source: the worker from which this one knows, and which need not be told.
         context = self._live.pop(context_id, None)
-        if context is not None:
-            self.outbox += [Send(to, RELEASE, context_id, since) for to in sorted(context.reached - {teller})]
-        return context
+        if context is None:
+            return []
+        return [Ended(context), *(Send(to, Release(context_id, since)) for to in sorted(context.reached - {source}))]
 
-    def _report_orphan(self, context: C) -> None:
+    def _report_orphan(self, context: C) -> Send:
         creator, _ = split_id(context.id)
-        self.outbox.append(Send(creator.rank, ORPHAN, context.id, 0))
+        return Send(creator.rank, Orphan(context.id))

@@ -1,7 +1,7 @@
-"""When a backward over many workers is finished: a diffusing computation, after Dijkstra and Scholten (1980).
+"""Detection that a backward over many workers has finished: a diffusing computation, after Dijkstra and Scholten (1980).
 
-Pure state machine of one worker in one pass. A worker that is idle becomes *engaged* by its first message, and acknowledges
-that one only when it is idle again and all its own messages are acknowledged; it acknowledges others at once. So the root has
+A pure state machine of one worker in one pass. An idle worker becomes *engaged* by its first message, and acknowledges that
+one only when it is idle again and all its own messages are acknowledged; it acknowledges others at once. So the root has
 all its acknowledgements exactly when nothing runs anywhere. A worker may be engaged again later.
 """
 
@@ -13,7 +13,7 @@ M = TypeVar("M")
 
 
 class Termination(Generic[M]):
-    """One worker's part. ``M`` is whatever stands for a message that must be acknowledged."""
+    """One worker's part. ``M`` is the type of a message that must be acknowledged."""
 
     __slots__ = ("awaited", "busy", "engaged", "is_root", "parent")
 
@@ -25,7 +25,7 @@ class Termination(Generic[M]):
         self.busy = 0  # threads at work
 
     def received(self, message: M) -> M | None:
-        """A message came, and a thread begins to work on it; returns it if it must be acknowledged at once."""
+        """Note that a message came and a thread begins to work on it; returns it if it must be acknowledged at once."""
         self.busy += 1
         if self.engaged:
             return message
@@ -33,23 +33,23 @@ class Termination(Generic[M]):
         return None
 
     def started(self) -> None:
-        """A thread begins to work without a message: the root's."""
+        """Note that a thread begins to work without a message, at the root."""
         self.busy += 1
 
     def sent(self) -> None:
-        """A message of ours goes out."""
+        """Note that a message of ours goes out."""
         self.awaited += 1
 
     def acknowledged(self) -> None:
-        """One of ours was acknowledged."""
+        """Note that a message of ours was acknowledged."""
         self.awaited -= 1
 
     def rested(self) -> None:
-        """A thread has nothing more to do."""
+        """Note that a thread has nothing more to do."""
         self.busy -= 1
 
     def settle(self) -> tuple[bool, M | None]:
-        """After any event: whether this worker is done for now, and the message to acknowledge therefore (not the root's)."""
+        """Return whether this worker is done for now, and the message to acknowledge for that (the root has none)."""
         if not self.engaged or self.busy or self.awaited:
             return False, None
         parent, self.parent, self.engaged = self.parent, None, False

@@ -9,6 +9,7 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.graph import ContextGraph
+from telegrad.autograd_dist.lifetimes import Closed
 from telegrad.autograd_dist.numbers import Method, Topic
 from telegrad.core.errors import AutogradError, RpcTimeoutError
 from telegrad.testing import in_process_cluster
@@ -56,7 +57,7 @@ def test_a_step_leaves_nothing_and_costs_one_control_message(pair, until):
     until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
     assert posted == [("a", "b")] * 200
     for agent in pair:
-        assert contexts_of(agent)._machine.intervals() <= 1
+        assert sum(len(ended.intervals()) for ended in contexts_of(agent).lifetimes.ended().values()) <= 1
 
 
 def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):
@@ -72,7 +73,7 @@ def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):
 
         def look():
             for _ in range(2_000):
-                contexts._lost(other)
+                contexts._on_lost(other)
 
         for each in [pool.submit(work) for work in (come_and_go, come_and_go, come_and_go, look)]:
             each.result(60)
@@ -213,12 +214,12 @@ def test_gradients_of_an_earlier_backward_do_not_end_a_later_one(pair):
     from telegrad.autograd_dist.backward import join_pass
 
     contexts = contexts_of(pair[1])
-    context = contexts.heard(1 << 32 | 5, 0)
+    context = contexts.join(1 << 32 | 5, 0)
     later = join_pass(contexts, context, (0, 8), False)
     with pytest.raises(AutogradError, match="backward 7 came after backward 8"):
         join_pass(contexts, context, (0, 7), False)
     assert join_pass(contexts, context, (0, 8), False) is later
-    contexts._machine.close()
+    contexts._handle(Closed())
 
 
 def test_a_backward_that_times_out_says_with_whom(pair):

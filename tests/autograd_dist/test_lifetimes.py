@@ -4,7 +4,22 @@ import random
 from typing import NamedTuple
 
 import pytest
-from telegrad.autograd_dist.lifetimes import ORPHAN, RELEASE, Creator, Lifetimes, Live, Send, make_id, split_id
+from telegrad.autograd_dist.lifetimes import (
+    Arrived,
+    Creator,
+    Ended,
+    Left,
+    Lifetime,
+    Lifetimes,
+    Orphan,
+    Received,
+    Release,
+    Send,
+    WorkerLost,
+    make_id,
+    split_id,
+)
+from telegrad.core.errors import IllegalEventError
 from telegrad.testing.schedules import How, Mesh, replayable, seeds
 
 SCHEDULES = 600
@@ -13,7 +28,22 @@ A, B, C = range(3)
 
 
 def machine(rank):
-    return Lifetimes(Creator(rank, 7), Live)
+    return Lifetimes(Creator(rank, 7), Lifetime)
+
+
+def joined(machine, context, sender):
+    """The context of a message that arrived."""
+    machine.handle(Arrived(context, sender))
+    return machine.get(context)
+
+
+def told(machine, event):
+    """What the machine sends because of an event."""
+    return [each for each in machine.handle(event) if isinstance(each, Send)]
+
+
+def intervals(machine):
+    return sum(len(ended.intervals()) for ended in machine.ended().values())
 
 
 def test_an_id_holds_its_creator():
@@ -24,17 +54,14 @@ def test_a_release_goes_down_the_tree_and_not_back():
     a, b, c = machine(A), machine(B), machine(C)
     context = a.create().id
     assert a.reach(a.get(context), B)
-    assert b.reach(b.heard(context, A), A)  # the reply
+    assert b.reach(joined(b, context, A), A)  # the reply
     assert b.reach(b.get(context), C)
-    assert c.reach(c.heard(context, B), B)  # a reply ...
+    assert c.reach(joined(c, context, B), B)  # a reply ...
     assert c.reach(c.get(context), A)  # ... and a call of the creator
-    assert b.heard(context, C) is b.get(context)
-    a.release(context)
-    assert a.take() == [Send(B, RELEASE, context, 0)]
-    b.receive(A, RELEASE, context, 0)
-    assert b.take() == [Send(C, RELEASE, context, 0)]
-    c.receive(B, RELEASE, context, 0)
-    assert not c.take()
+    assert joined(b, context, C) is b.get(context)
+    assert told(a, Left(context)) == [Send(B, Release(context, 0))]
+    assert told(b, Received(A, Release(context, 0))) == [Send(C, Release(context, 0))]
+    assert not told(c, Received(B, Release(context, 0)))
     assert not len(a) + len(b) + len(c)
 
 
@@ -42,43 +69,48 @@ def test_a_message_after_the_end_makes_no_context():
     a, b = machine(A), machine(B)
     context = a.create()
     assert a.reach(context, B)
-    a.release(context.id)
-    b.receive(A, RELEASE, context.id, 0)
-    assert b.heard(context.id, A) is None
+    assert Ended(context) in a.handle(Left(context.id))
+    b.handle(Received(A, Release(context.id, 0)))
+    assert joined(b, context.id, A) is None
     assert not a.reach(context, B)
-    assert a.heard(context.id, B) is None
+    assert joined(a, context.id, B) is None
 
 
 def test_an_orphan_is_told_by_the_creator():
     a, b, c = machine(A), machine(B), machine(C)
     context = a.create().id
     a.reach(a.get(context), B)
-    b.heard(context, A)
-    c.heard(context, B)
-    c.worker_lost(B)
-    assert c.take() == [Send(A, ORPHAN, context, 0)]
-    a.receive(C, ORPHAN, context, 0)
-    a.worker_lost(B)
-    a.release(context)
-    assert Send(C, RELEASE, context, 0) in a.take()
+    joined(b, context, A)
+    joined(c, context, B)
+    assert told(c, WorkerLost(B)) == [Send(A, Orphan(context))]
+    a.handle(Received(C, Orphan(context)))
+    a.handle(WorkerLost(B))
+    assert Send(C, Release(context, 0)) in told(a, Left(context))
 
 
 def test_an_orphan_of_an_ended_context_is_told_at_once():
     a = machine(A)
     context = a.create().id
-    a.release(context)
-    a.receive(C, ORPHAN, context, 0)
-    assert a.take() == [Send(C, RELEASE, context, 0)]
+    a.handle(Left(context))
+    assert told(a, Received(C, Orphan(context))) == [Send(C, Release(context, 0))]
+
+
+def test_only_the_creator_leaves_a_context():
+    a, b = machine(A), machine(B)
+    context = a.create().id
+    b.handle(Arrived(context, A))
+    with pytest.raises(IllegalEventError, match="worker 1 cannot end it"):
+        b.handle(Left(context))
 
 
 def test_what_a_lost_worker_sent_before_makes_an_orphan_or_nothing():
     c = machine(C)
-    c.worker_lost(B)
+    c.handle(WorkerLost(B))
     of_a, of_b = make_id(Creator(A, 7), 5), make_id(Creator(B, 7), 5)
-    assert c.heard(of_b, B) is None
-    assert c.heard(of_b, A) is None
-    assert c.heard(of_a, B) is not None
-    assert c.take() == [Send(A, ORPHAN, of_a, 0)]
+    assert joined(c, of_b, B) is None
+    assert joined(c, of_b, A) is None
+    assert told(c, Arrived(of_a, B)) == [Send(A, Orphan(of_a))]
+    assert c.get(of_a) is not None
 
 
 @pytest.mark.parametrize("kept", [0, 3])
@@ -90,12 +122,10 @@ def test_ended_contexts_are_a_few_intervals(kept):
         context = a.create()
         if number % 3 == 0:
             a.reach(context, B)
-            b.heard(context.id, A)
-        a.release(context.id)
-        for send in a.take():
-            b.receive(A, send.kind, send.context, send.since)
-        assert not b.take()
-    assert a.intervals() <= 2 and b.intervals() <= 2
+            joined(b, context.id, A)
+        for send in told(a, Left(context.id)):
+            assert not told(b, Received(A, send.message))
+    assert intervals(a) <= 2 and intervals(b) <= 2
     assert len(a) == len(opened) and len(b) == 0
 
 
@@ -107,12 +137,11 @@ def test_many_open_contexts_that_end_in_any_order():
         opened.append(a.create())
         if number % 2:
             a.reach(opened[-1], B)
-            b.heard(opened[-1].id, A)
+            joined(b, opened[-1].id, A)
         if len(opened) > 20:
-            a.release(opened.pop(rng.randrange(len(opened))).id)
-        for send in a.take():
-            b.receive(A, send.kind, send.context, send.since)
-        most = max(most, a.intervals(), b.intervals())
+            for send in told(a, Left(opened.pop(rng.randrange(len(opened))).id)):
+                b.handle(Received(A, send.message))
+        most = max(most, intervals(a), intervals(b))
     assert most <= 2 * 21 + 2, "more intervals than open contexts can make"
 
 
@@ -149,10 +178,9 @@ class World:
         else:
             del self.machines[rank]
             self.mesh.kill(rank)
-        self.obey()
 
     def some_context(self, rank, own=False):
-        live = [each for each in self.machines[rank]._live.values() if not own or split_id(each.id)[0].rank == rank]
+        live = [each for each in self.machines[rank] if not own or split_id(each.id)[0].rank == rank]
         return self.rng.choice(live) if live else None
 
     def send(self, rank):
@@ -165,40 +193,37 @@ class World:
     def end(self, rank):
         context = self.some_context(rank, own=True)
         if context is not None:
-            self.machines[rank].release(context.id)
+            self.handle(rank, Left(context.id))
             self.ended.add(context.id)
 
-    def obey(self):
-        for rank, each in self.machines.items():
-            for send in each.take():
-                self.mesh.post(rank, send.to, send)
+    def handle(self, rank, event):
+        for send in told(self.machines[rank], event):
+            self.mesh.post(rank, send.to, send.message)
 
     def step(self):
         arrival = self.mesh.step()
         if arrival is None:
             return False
-        each = self.machines[arrival.to]
         if arrival.how is How.LOST:
-            each.worker_lost(arrival.source)
+            event = WorkerLost(arrival.source)
         elif isinstance(arrival.what, InContext):
-            each.heard(arrival.what.context, arrival.source)
+            event = Arrived(arrival.what.context, arrival.source)
         else:
-            each.receive(arrival.source, *arrival.what[1:])
-        self.obey()
+            event = Received(arrival.source, arrival.what)
+        self.handle(arrival.to, event)
         return True
 
     def finish(self):
         for rank in self.machines:
             while (context := self.some_context(rank, own=True)) is not None:
-                self.machines[rank].release(context.id)
-        self.obey()
+                self.handle(rank, Left(context.id))
         while self.step():
             pass
 
     def check(self):
         for rank, each in self.machines.items():
-            assert not len(each), f"worker {rank} keeps {[split_id(context) for context in each._live]}"
-            assert set(each._ended) <= {Creator(other, 7) for other in self.machines}
+            assert not len(each), f"worker {rank} keeps {[split_id(context.id) for context in each]}"
+            assert set(each.ended()) <= {Creator(other, 7) for other in self.machines}
 
 
 @pytest.mark.parametrize("part", range(3))
