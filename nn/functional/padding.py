@@ -1,4 +1,4 @@
-"""``pad``: something around a tensor."""
+"""``pad``: elements around a tensor."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ _PAD = Row("constant_pad_nd", lambda xp, g, inside: xp.get(g, inside))
 
 @operation
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """``input`` with more elements on the sides of its last dimensions, or with fewer where a number is negative.
+    """Return ``input`` with elements added on the sides of its last dimensions, or removed where a number is negative.
 
     Args:
-        input: of any shape; for the modes other than "constant", (N, C, ...) or (C, ...).
-        pad: how many before and after, in pairs, from the last dimension on.
-        mode: "constant", "reflect" (the mirror image, without the edge), "replicate" (the edge), "circular" (the other end).
-        value: what the constant is; 0 if ``None``.
+        input: any shape and dtype; for modes other than "constant", (N, C, ...) or (C, ...).
+        pad: number of elements before and after, in pairs, from the last dimension on.
+        mode: "constant", "reflect" (the mirror image without the edge), "replicate" (the edge), or "circular" (the
+            other end).
+        value: the constant, in "constant" mode; 0 if ``None``.
+
+    Returns:
+        The input's shape with ``before + after`` added to each padded length, of the input's dtype.
 
     Raises:
-        ValueError: an odd number of lengths, too many of them, an unknown mode, or more than the input has to give.
+        ValueError: an odd number of lengths, too many of them, an unknown mode, a ``value`` in another mode than
+            "constant", or more elements than the input has to give.
     """
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ValueError(
@@ -39,7 +44,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ValueError(f"the result would have a negative length: pad {tuple(pad)} of shape {input.shape}")
     if mode == "constant":
         return _constant(input, around, 0 if value is None else value)
-    if mode not in _PLACES or value is not None:
+    if mode not in _INDICES or value is not None:
         raise ValueError(
             'mode must be "constant", "reflect", "replicate" or "circular", and only the first takes a value; you gave '
             f"mode={mode!r} and value={value}"
@@ -48,7 +53,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ValueError(f"mode={mode!r} leaves one or two dimensions in front, and pads {len(around)} of {input.ndim}")
     for axis, pair in around.items():
         if pair != (0, 0):
-            input = input[(slice(None),) * axis + (_PLACES[mode](input.shape[axis], *pair),)]  # noqa: A001
+            input = input[(slice(None),) * axis + (_INDICES[mode](input.shape[axis], *pair),)]  # noqa: A001
     return input
 
 
@@ -70,8 +75,8 @@ def _constant(input: Tensor, around: dict[int, tuple[int, int]], value: float) -
 def _reflected(length: int, before: int, after: int) -> Array:
     if max(before, after) >= length:
         raise ValueError(f"reflected padding {(before, after)} must be less than the length {length}")
-    places = np.abs(np.arange(-before, length + after))
-    return np.asarray(np.where(places >= length, 2 * (length - 1) - places, places))
+    indices = np.abs(np.arange(-before, length + after))
+    return np.asarray(np.where(indices >= length, 2 * (length - 1) - indices, indices))
 
 
 def _replicated(length: int, before: int, after: int) -> Array:
@@ -85,16 +90,8 @@ def _wrapped(length: int, before: int, after: int) -> Array:
         raise ValueError(f"circular padding {(before, after)} must not be more than the length {length}")
     # Where one side is cut off, the other repeats what is left.
     first, last = max(-before, 0), length - max(-after, 0)
-    return (
-        np.arange(-before, length + after) % length
-        if first == 0 and last == length
-        else _cut(first, last, before, after)
-    )
+    return first + np.arange(-max(before, 0), last - first + max(after, 0)) % (last - first)
 
 
-def _cut(first: int, last: int, before: int, after: int) -> Array:
-    length = last - first
-    return first + np.arange(-max(before, 0), length + max(after, 0)) % length
-
-
-_PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}
+# For each mode, the function that gives the indices of one dimension's elements after padding.
+_INDICES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}

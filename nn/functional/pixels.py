@@ -1,11 +1,13 @@
-"""Rearranging pixels and channels, and images seen through a grid of places."""
+"""Rearrangements of pixels and channels, and images sampled at the points of a grid."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,19 @@ __all__ = ["affine_grid", "channel_shuffle", "grid_sample", "pixel_shuffle", "pi
 
 @operation
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Make pixels of channels: from (..., C * r * r, H, W) to (..., C, H * r, W * r).
+    """Return an image whose pixels are made of groups of channels (Shi et al. 2016).
+
+    ``output[..., c, h * r + i, w * r + j] = input[..., c * r * r + i * r + j, h, w]``, with r for ``upscale_factor``.
+
+    Args:
+        input: shape (..., C * r * r, H, W), of any dtype.
+        upscale_factor: r, at least 1.
+
+    Returns:
+        Shape (..., C, H * r, W * r), never a view.
 
     Raises:
-        ValueError: the channels cannot be divided so.
+        ValueError: ``r * r`` does not divide the channels.
     """
     r = upscale_factor
     if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
@@ -36,10 +47,17 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @operation
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Make channels of pixels: from (..., C, H * r, W * r) to (..., C * r * r, H, W).
+    """Return an image whose channels are made of blocks of pixels: the inverse of ``pixel_shuffle``.
+
+    Args:
+        input: shape (..., C, H * r, W * r), of any dtype.
+        downscale_factor: r, at least 1.
+
+    Returns:
+        Shape (..., C * r * r, H, W), never a view.
 
     Raises:
-        ValueError: the lengths cannot be divided so.
+        ValueError: ``downscale_factor`` does not divide height and width.
     """
     r = downscale_factor
     if input.ndim < 3 or r < 1 or input.shape[-2] % r or input.shape[-1] % r:
@@ -54,7 +72,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @operation
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Take a channel of each group in turn: from (N, C, ...), whose channels are in ``groups`` groups.
+    """Return the channels in another order: the first of each group, then the second of each, and so on.
+
+    Args:
+        input: shape (N, C, ...), of any dtype, whose channels are in ``groups`` groups.
+        groups: number of groups, at least 1.
+
+    Returns:
+        The input's shape.
 
     Raises:
         ValueError: the groups do not divide the channels.
@@ -67,15 +92,17 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @operation
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places that ``grid_sample`` reads an image from to move, turn and stretch it.
+    """Return the grid at which ``grid_sample`` samples an image to move, turn and stretch it.
 
     Args:
-        theta: matrices of shape (N, 2, 3), or (N, 3, 4) for volumes.
-        size: of the image that is wanted: (N, C, H, W) or (N, C, D, H, W).
-        align_corners: whether -1 and 1 are the centres of the outermost pixels, and not their outer edges.
+        theta: matrices of shape (N, 2, 3), or (N, 3, 4) for volumes, floating-point: ``theta @ (x, y, 1)`` is the point
+            of the input for the point (x, y) of the output.
+        size: size of the output: (N, C, H, W) or (N, C, D, H, W).
+        align_corners: whether -1 and 1 are the centres of the outermost pixels instead of their outer edges; ``None``
+            is ``False``, with a warning.
 
     Returns:
-        Shape (N, H, W, 2) or (N, D, H, W, 3): x, y (and z), from -1 to 1.
+        Shape (N, H, W, 2) or (N, D, H, W, 3): x, y (and z) of each point, from -1 to 1.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -83,25 +110,26 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     dims = len(size) - 2
     if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1):
         raise ValueError(f"theta of shape {theta.shape} does not fit images of size {tuple(size)}")
-    corners = _told("affine_grid", align_corners)
-    axes = [_line(length, corners) for length in size[2:]]
+    corners = _align_corners("affine_grid", align_corners)
+    axes = [_axis_points(length, corners) for length in size[2:]]
     mesh = np.meshgrid(*axes, indexing="ij")
     base = np.stack([*reversed(mesh), np.ones(size[2:])], axis=-1).astype(theta.dtype)
-    places = Tensor(base.reshape(1, -1, dims + 1)) @ theta.transpose(1, 2)
-    return places.reshape(size[0], *size[2:], dims)
+    points = Tensor(base.reshape(1, -1, dims + 1)) @ theta.transpose(1, 2)
+    return points.reshape(size[0], *size[2:], dims)
 
 
-def _line(length: int, corners: bool) -> Any:
+def _axis_points(length: int, corners: bool) -> Any:
+    """Return the coordinates of one axis' pixels, from -1 to 1."""
     if length == 1:
         return np.zeros(1)
     ends = np.linspace(-1, 1, length)
     return ends if corners else ends * (length - 1) / length
 
 
-def _told(name: str, align_corners: bool | None) -> bool:
+def _align_corners(name: str, align_corners: bool | None) -> bool:
     if align_corners is None:
         warnings.warn(
-            f"{name}() takes align_corners=False; write it out, for it was True in PyTorch once", stacklevel=4
+            f"{name}() takes align_corners=False; write it out: in old versions of PyTorch it was True", stacklevel=4
         )
     return bool(align_corners)
 
@@ -114,14 +142,16 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """An image seen at places that need not be pixels.
+    """Return an image sampled at the points of a grid.
 
     Args:
-        input: shape (N, C, H, W) or (N, C, D, H, W).
-        grid: shape (N, H', W', 2) or (N, D', H', W', 3): x, y (and z) of each place, from -1 to 1.
-        mode: "bilinear" or "nearest".
-        padding_mode: what is outside: "zeros", "border" for the nearest pixel, "reflection" for the mirror image.
-        align_corners: whether -1 and 1 are the centres of the outermost pixels, and not their outer edges.
+        input: shape (N, C, H, W) or (N, C, D, H, W), floating-point.
+        grid: shape (N, H', W', 2) or (N, D', H', W', 3): x, y (and z) of each point, from -1 to 1.
+        mode: "bilinear" (trilinear, for volumes) or "nearest".
+        padding_mode: values outside the image: "zeros", "border" for the nearest pixel, "reflection" for the mirror
+            image.
+        align_corners: whether -1 and 1 are the centres of the outermost pixels instead of their outer edges; ``None``
+            is ``False``, with a warning.
 
     Returns:
         Shape (N, C, H', W') or (N, C, D', H', W').
@@ -137,51 +167,49 @@ def grid_sample(
             'mode must be "bilinear" or "nearest", and padding_mode "zeros", "border" or "reflection"; '
             f"you gave {mode!r} and {padding_mode!r}"
         )
-    corners = _told("grid_sample", align_corners)
+    corners = _align_corners("grid_sample", align_corners)
     lengths = input.shape[2:]
     # The grid's last dimension counts from the last of the image.
-    places = [_place(grid[..., dims - 1 - axis], lengths[axis], corners, padding_mode) for axis in range(dims)]
+    positions = [_positions(grid[..., dims - 1 - axis], lengths[axis], corners, padding_mode) for axis in range(dims)]
     if mode == "nearest":
-        return _read(input, [np.rint(place.numpy(force=True)) for place in places])
-    lows = [np.floor(place.numpy(force=True)) for place in places]
-    total: Tensor | None = None
+        return _values_at(input, [np.rint(position.numpy(force=True)) for position in positions])
+    lows = [np.floor(position.numpy(force=True)) for position in positions]
+    parts = []
     for corner in itertools.product((0, 1), repeat=dims):
-        weight = None
-        for place, low, high in zip(places, lows, corner):
-            share = place - Tensor(low) if high else Tensor(low + 1) - place
-            weight = share if weight is None else weight * share
-        assert weight is not None
-        part = _read(input, [low + high for low, high in zip(lows, corner)]) * weight.unsqueeze(1)
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+        near = zip(positions, lows, corner)
+        shares = (position - Tensor(low) if high else Tensor(low + 1) - position for position, low, high in near)
+        values = _values_at(input, [low + high for low, high in zip(lows, corner)])
+        parts.append(values * reduce(operator.mul, shares).unsqueeze(1))
+    return reduce(operator.add, parts)
 
 
-def _place(at: Tensor, length: int, corners: bool, padding_mode: str) -> Tensor:
-    place = (at + 1) * ((length - 1) / 2) if corners else ((at + 1) * length - 1) * 0.5
+def _positions(points: Tensor, length: int, corners: bool, padding_mode: str) -> Tensor:
+    """Return the positions in pixels, counted from the centre of the first one, of coordinates from -1 to 1."""
+    position = (points + 1) * ((length - 1) / 2) if corners else ((points + 1) * length - 1) * 0.5
     if padding_mode == "zeros":
-        return place
+        return position
     if padding_mode == "reflection":
         low, span = (0.0, length - 1.0) if corners else (-0.5, float(length))
-        place = _reflected(place, low, span)
-    return place.clamp(0, length - 1)
+        position = _reflected(position, low, span)
+    return position.clamp(0, length - 1)
 
 
-def _reflected(place: Tensor, low: float, span: float) -> Tensor:
+def _reflected(position: Tensor, low: float, span: float) -> Tensor:
     if not span:
-        return place * 0
-    distance = core.abs(place - low)
+        return position * 0
+    distance = core.abs(position - low)
     turns = np.floor(distance.numpy(force=True) / span)
-    rest = distance - Tensor((turns * span).astype(place.dtype))
+    rest = distance - Tensor((turns * span).astype(position.dtype))
     return core.where(Tensor(turns % 2 == 0), rest + low, span - rest + low)
 
 
-def _read(input: Tensor, places: list[Any]) -> Tensor:
-    inside = np.ones(places[0].shape, bool)
+def _values_at(input: Tensor, positions: list[Any]) -> Tensor:
+    """Return the pixels at whole positions, and 0 outside the image."""
+    inside = np.ones(positions[0].shape, bool)
     index: list[Any] = []
-    for place, length in zip(places, input.shape[2:]):
-        inside &= (place >= 0) & (place < length)
-        index.append(np.where(np.isfinite(place), place, 0).clip(0, length - 1).astype(np.int64))
+    for position, length in zip(positions, input.shape[2:]):
+        inside &= (position >= 0) & (position < length)
+        index.append(np.where(np.isfinite(position), position, 0).clip(0, length - 1).astype(np.int64))
     batch = np.arange(len(input)).reshape(-1, *(1,) * (inside.ndim - 1))
     where = (batch, *index)
     seen = input.permute(0, *range(2, input.ndim), 1)[where]

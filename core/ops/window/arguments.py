@@ -21,10 +21,10 @@ _SIZES = {1: ("L", "K", "L'"), 2: ("H, W", "KH, KW", "H', W'"), 3: ("D, H, W", "
 
 
 def in_dims(dims: int, function: Callable[Concatenate[int, P], R]) -> Callable[P, R]:
-    """Return the operation of ``dims`` spatial dimensions of ``function``, which takes them first.
+    """Return ``function``, whose first argument is the number of spatial dimensions, as the operation of ``dims``.
 
-    ``_conv`` becomes ``conv2d``. Its docstring writes the shapes of images, windows and results as (N, C, {image}),
-    (O, C, {kernel}) and (N, O, {stops}).
+    The operation of ``_conv`` is ``conv2d``, for two dimensions. The docstring of ``function`` is a format: ``{image}``,
+    ``{kernel}`` and ``{stops}`` stand for the lengths of the image, the window and the result, ``{dims}`` for the number.
     """
     signature = inspect.signature(partial(function, dims))
 
@@ -32,7 +32,7 @@ def in_dims(dims: int, function: Callable[Concatenate[int, P], R]) -> Callable[P
         try:
             return function(dims, *args, **kwargs)
         except TypeError:
-            # Complains of a wrong call with the counts of the public signature.
+            # A wrong call raises here, with the counts of the public signature.
             signature.bind(*args, **kwargs)
             raise
 
