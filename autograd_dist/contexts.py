@@ -65,7 +65,7 @@ class Contexts:
         self.message_ids = itertools.count(1)
         self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
         self._lock = threading.Lock()
-        agent.courier.on(Topic.CONTEXT, self._on_message)
+        agent.control.on(Topic.CONTEXT, self._on_message)
         agent.membership.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
         agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
@@ -138,7 +138,7 @@ class Contexts:
             out = ContextMessage(kind=RELEASE, context=message.context, since=message.since)
         else:
             out = ContextMessage(kind=ORPHAN, context=message.context)
-        self.agent.courier.post(self.agent.peers.at(to), Topic.CONTEXT, out.SerializeToString())
+        self.agent.control.post(self.agent.peers.at(to), Topic.CONTEXT, out.SerializeToString())
 
 
 def contexts_of(agent: Agent) -> Contexts:

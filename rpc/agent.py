@@ -2,7 +2,7 @@
 
 Clock, executor and lanes come from outside, so that a simulator can run many agents on one thread; every blocking function
 of the API is ``wait()`` on a future that one of these methods returned. Floors above add methods
-(``server.serve``), control topics (``courier.on``), interceptors and handlers of loss (``membership.on_lost``); nothing of
+(``server.serve``), control topics (``control.on``), interceptors and handlers of loss (``membership.on_lost``); nothing of
 theirs is known here.
 """
 
@@ -25,8 +25,8 @@ from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from . import current
 from .caller import Caller
+from .control_channel import ControlChannel
 from .coroutines import Coroutines
-from .courier import Courier
 from .credits import Amount
 from .flow import Flow
 from .lanes.base import Connection, Lane
@@ -109,7 +109,7 @@ class Agent:
         self._shares_loop = False
         self._flows = threading.Lock()
         self.caller = Caller(self)
-        self.courier = Courier(self)
+        self.control = ControlChannel(self)
         self.server = Server(self, self._executor)
         self.membership = Membership(self)
         self._parts: dict[type, object] = {}
@@ -297,10 +297,10 @@ class Agent:
             else:
                 self.caller.complete(message)
         elif kind == Kind.CONTROL:
-            self.courier.received(self.peers.at(connection.rank), frame)
+            self.control.received(self.peers.at(connection.rank), frame)
         elif kind == Kind.ACKNOWLEDGE:
             peer = self.peers.at(connection.rank)
-            self.courier.acknowledged(peer, frame)
+            self.control.acknowledged(peer, frame)
             self.membership.losses.answered(peer)
         elif kind == Kind.RELAY:
             self.membership.relayed(frame)
@@ -335,7 +335,7 @@ class Agent:
     def open_work(self) -> int:
         """How much is under way here: calls, requests being served, callbacks, unacknowledged control messages."""
         serving = sum(not call.abandoned for call in list(self.server.serving))
-        return len(self.caller.table) + serving + self.courier.open() + self._completions.busy()
+        return len(self.caller.table) + serving + self.control.open() + self._completions.busy()
 
     def activity(self) -> int:
         """Requests sent or accepted so far: shows that something happened between two looks."""
@@ -350,7 +350,7 @@ class Agent:
             "pending": self.caller.table.descriptions(),
             "serving": len(self.server.serving),
             "flow": {peer.info.name: [self.flow(way).counts() for way in peer.connections()] for peer in self.peers},
-            "control_unacknowledged": self.courier.open(),
+            "control_unacknowledged": self.control.open(),
             "joiners_refused": self.refusals.counts(),
             "peers": {peer.info.name: self.membership.describe(peer) for peer in self.peers},
         }

@@ -203,7 +203,7 @@ class Caller:
             return
         peer = self._agent.peers.at(call.to)
         if not (peer.gone or self._agent.closed or message.flags & Flag.KEEP):
-            self._agent.courier.post(peer, Topic.CANCEL, encode_ids([call.id]))
+            self._agent.control.post(peer, Topic.CANCEL, encode_ids([call.id]))
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""

@@ -42,7 +42,7 @@ class Losses:
         self.on_lost: list[Callable[[Peer], None]] = []
         self.quiet = True  # nobody suspects anybody
         self._alarm = Alarm(agent.timers, self.watch)
-        agent.courier.on(Topic.MEMBERSHIP, self._received)
+        agent.control.on(Topic.MEMBERSHIP, self._received)
 
     # -- events
 
@@ -125,7 +125,7 @@ class Losses:
         for rank in instruction.to:
             peer = self._agent.peers.at(rank)
             if not peer.gone:
-                self._agent.courier.post(peer, Topic.MEMBERSHIP, payload)
+                self._agent.control.post(peer, Topic.MEMBERSHIP, payload)
 
     # -- verdicts
 
@@ -143,7 +143,7 @@ class Losses:
         self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
         for handler in self.on_lost:
             handler(peer)
-        self._agent.courier.flush_drained()
+        self._agent.control.flush_drained()
 
     def expelled(self, teller: Peer, reason: str) -> None:
         """``teller`` says that this worker is lost."""
@@ -184,7 +184,7 @@ class Losses:
         self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
         with peer.lock:
             peer.control.reconnected()  # what could not be sent may pass through others
-        self._agent.courier.flush(peer)
+        self._agent.control.flush(peer)
 
     def _witness(self, peer: Peer) -> str | None:
         with self._lock:

@@ -105,7 +105,7 @@ class Membership:
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
             ),
         )
-        self._agent.courier.flush(peer)
+        self._agent.control.flush(peer)
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
         """A connection ended: find out whether its peer is gone or only cut off."""
@@ -164,9 +164,9 @@ class Membership:
             if not peer.gone:
                 self._pass_on(author, peer, hops, inner)
         elif inner[0] == Kind.CONTROL:
-            self._agent.courier.received(self._agent.peers.at(author), inner)
+            self._agent.control.received(self._agent.peers.at(author), inner)
         elif inner[0] == Kind.ACKNOWLEDGE:
-            self._agent.courier.acknowledged(self._agent.peers.at(author), inner)
+            self._agent.control.acknowledged(self._agent.peers.at(author), inner)
 
     # -- looking
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..core.errors import AuthenticationError, LinkCutError, UnknownWorkerError, WorkerLostError
 from ..proto.rpc_pb2 import WorkerRecord
-from .control import ControlQueue
+from .control_queue import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic
 from .reports import Evidence, Finding

@@ -42,7 +42,7 @@ class Server:
         self.accepted = 0
         self._waiting: dict[CallKey, ServerCall] = {}  # not started: whoever takes a request out starts or drops it
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
-        agent.courier.on(Topic.CANCEL, self._told)
+        agent.control.on(Topic.CANCEL, self._told)
 
     def serve(self, method: int, handler: Handler) -> None:
         """Answer requests of ``method`` with ``handler(call)``."""

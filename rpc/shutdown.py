@@ -30,7 +30,7 @@ class Shutdown:
         self.finished: Future[None] = Future()
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
-        agent.courier.on(Topic.QUIESCENCE, self._received)
+        agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
         agent.membership.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
 
@@ -71,7 +71,7 @@ class Shutdown:
     def _carry_out(self, instruction: q.Instruction) -> None:
         if isinstance(instruction, q.Send):
             peer = self.agent.peers.at(instruction.to)
-            self.agent.courier.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
+            self.agent.control.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
         elif isinstance(instruction, q.Pause):
             self.agent.timers.call_later(PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
@@ -118,7 +118,7 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
             f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
             f"rpc.shutdown() when it has no more to do, or give it longer"
         )
-    _completes(agent.courier.drain(), DRAIN_SECONDS)
+    _completes(agent.control.drain(), DRAIN_SECONDS)
 
 
 def _wait(shutdown: Shutdown, timeout: float) -> bool:

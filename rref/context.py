@@ -42,7 +42,7 @@ class RRefContext:
         self.me = WorkerKey(agent.rank, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
         self._lock = threading.Lock()
-        agent.courier.on(Topic.OWNERSHIP, self._on_message)
+        agent.control.on(Topic.OWNERSHIP, self._on_message)
         agent.membership.on_lost.append(self._on_lost)
         agent.membership.on_broken.append(self._on_broken)
         agent.on_close.append(self._on_close)
@@ -131,7 +131,7 @@ class RRefContext:
     def _carry_out(self, instruction: p.Instruction) -> None:
         match instruction:
             case p.Send(to, message):
-                self.agent.courier.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_message(message))
+                self.agent.control.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_message(message))
             case p.Confirmed(fork):
                 if not fork.created_here:  # that one is settled by the answer to its call
                     self._settle(fork)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...core.errors import SerializationError
-from ..control import ControlMessage
+from ..control_queue import ControlMessage
 from ..credits import Amount
 from ..messages import Kind
 from .frames import HEAD, Parts

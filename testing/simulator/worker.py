@@ -88,7 +88,7 @@ class Worker(Process):
             shutdown.approach()
             await asyncio.sleep(APPROACH_SECONDS)
         if not self.agent.closed:
-            await self.agent.courier.drain()
+            await self.agent.control.drain()
         self.agent.close()
 
     def forget(self) -> None:

@@ -32,14 +32,14 @@ def step(x):
 
 
 def counting(agent, topic, posted):
-    original = agent.courier.post
+    original = agent.control.post
 
     def post(peer, about, payload):
         if about == topic:
             posted.append((agent.name, peer.info.name))
         original(peer, about, payload)
 
-    agent.courier.post = post
+    agent.control.post = post
 
 
 def test_a_step_leaves_nothing_and_costs_one_control_message(pair, until):

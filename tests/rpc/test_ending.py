@@ -10,7 +10,7 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
-from telegrad.rpc.control import ControlQueue
+from telegrad.rpc.control_queue import ControlQueue
 from telegrad.rpc.coroutines import Coroutines
 from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather, _offer
 from telegrad.rpc.shutdown import Shutdown, shut_down
@@ -155,8 +155,8 @@ def test_shutdown_notices_a_dead_worker_that_never_called_whatever_its_time_out(
 
 def test_two_threads_may_wait_for_the_last_acknowledgement(cluster, monkeypatch):
     with cluster("a") as (a,):
-        monkeypatch.setattr(a.courier, "flush_drained", lambda: None)
-        assert a.courier.drain() is a.courier.drain()
+        monkeypatch.setattr(a.control, "flush_drained", lambda: None)
+        assert a.control.drain() is a.control.drain()
 
 
 def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
@@ -177,12 +177,12 @@ def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
 
 def test_shutdown_may_be_told_twice_that_all_is_acknowledged(cluster):
     with cluster("a") as (agent,):
-        drained, courier = Future(), agent.courier
-        courier._drained = drained
+        drained, control = Future(), agent.control
+        control._drained = drained
         drained.add_done_callback(lambda done: None)
         drained.set_result(None)  # by another reader's thread
-        courier.flush_drained()
-        assert courier._drained is None
+        control.flush_drained()
+        assert control._drained is None
 
 
 def test_a_part_that_fails_to_close_does_not_keep_the_others_open(cluster, caplog):

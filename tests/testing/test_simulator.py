@@ -12,8 +12,8 @@ from telegrad.autograd_dist.termination import Termination
 from telegrad.core.errors import RpcError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.caller import Caller
-from telegrad.rpc.control import ControlQueue
-from telegrad.rpc.courier import Courier
+from telegrad.rpc.control_channel import ControlChannel
+from telegrad.rpc.control_queue import ControlQueue
 from telegrad.rpc.dispatch import CallTable
 from telegrad.rpc.flow import Flow
 from telegrad.rpc.gathering import Rounds
@@ -125,13 +125,13 @@ def takes_repetitions(monkeypatch):
 
 
 def acknowledges_what_it_loses(monkeypatch):
-    deliver = Courier._deliver
+    deliver = ControlChannel._deliver
 
     def forgetful(self, peer, topic, payload):
         if peer.control.received % 7:
             deliver(self, peer, topic, payload)
 
-    monkeypatch.setattr(Courier, "_deliver", forgetful)
+    monkeypatch.setattr(ControlChannel, "_deliver", forgetful)
 
 
 def never_resends(monkeypatch):

@@ -1,4 +1,4 @@
-"""The control queue: small messages reach one peer exactly once, whatever the carrier beneath loses or repeats.
+"""Control queue: small messages reach one peer exactly once, although frames are lost or repeated on the way.
 
 Each side of a pair of workers has one. It is a pure state machine: the driver hands it the time, what arrived and
 what was acknowledged, and transmits what it returns. Messages are delivered in *any* order: a queue in order would
@@ -96,7 +96,7 @@ class ControlQueue:
         return ready
 
     def _schedule(self, message: ControlMessage, now: float) -> None:
-        # The exponent is bounded: a float overflows long before a patient peer gives up.
+        # The exponent is bounded: a float overflows long before a peer gives up.
         pause = min(self._cap, self._pause * 2.0 ** min(message.attempts, 60))
         message.attempts += 1
         heappush(self._due, (now + pause, message.id))

@@ -1,7 +1,8 @@
-"""Drives the control queues: transmits what is due, delivers what arrives, acknowledges.
+"""Control channel: small messages to every peer that arrive exactly once, or their receiver is lost.
 
-Control messages never wait behind user functions: they are delivered in the reader's thread, on whichever connection to the
-peer is there, and repeated until acknowledged or the peer is lost. Nothing else in the package retries.
+It drives the control queues: sends what is due, delivers what arrives, acknowledges. Control messages never wait behind user
+functions: they are delivered in the thread of a reader, on any connection to the peer, and repeated until acknowledged. Nothing
+else in the package retries.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.futures import Future, complete_once
-from .control import ControlMessage
+from .control_queue import ControlMessage
 from .peers import Peer
 from .timers import Alarm
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
@@ -24,8 +25,8 @@ logger = logging.getLogger("telegrad.rpc")
 ControlHandler = Callable[[Peer, bytes], None]
 
 
-class Courier:
-    """The control queues of one agent."""
+class ControlChannel:
+    """Control messages of one agent, in both directions."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
