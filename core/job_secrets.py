@@ -1,25 +1,27 @@
-"""Secrets of the jobs whose workers this process started, by port, so that it can join one of them itself."""
+"""Secrets of the jobs whose workers this process started, by port of the rendezvous, so that it can join them itself."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _lock = threading.Lock()
 _secrets: dict[int, str] = {}
 
 
-def remember(port: int, secret: str) -> None:
-    """Keep the secret of the job that meets at this port of the loopback."""
+@contextmanager
+def remembered(port: int, secret: str) -> Iterator[None]:
+    """Keep the secret of the job whose rendezvous is at this port of the loopback."""
     with _lock:
         _secrets[port] = secret
-
-
-def forget(port: int, secret: str) -> None:
-    """Remove that job's secret, but not that of a later job at the same port."""
-    with _lock:
-        if _secrets.get(port) == secret:
-            del _secrets[port]
+    try:
+        yield
+    finally:
+        with _lock:
+            if _secrets.get(port) == secret:  # else a later job has the same port
+                del _secrets[port]
 
 
 def secret_of(port: int) -> str | None:
-    """Return the secret of the job that meets there; None if this process did not start it."""
+    """Return the secret of the job whose rendezvous is there; None if this process did not start it."""
     with _lock:
         return _secrets.get(port)

@@ -1,9 +1,9 @@
 """Reports of a worker to the process that launched it: it joined a job, it left it, its program failed.
 
-An exit code alone comes too late and says too little. A worker that fails says goodbye to its peers before its process
-ends, so a peer may die of that failure first. So a launcher gives its workers one anonymous file, to which each report
-is appended, as a line of JSON, *before* the goodbye. Whoever reads the file sees a failure before its consequences.
-Appending never blocks, however long the line is and whether or not anybody reads.
+An exit code alone comes too late and says too little. A worker that fails says goodbye to its peers before its process ends, so
+a peer may exit first because of that failure. Therefore a launcher gives its workers one anonymous file, to which each report
+is appended, as a line of JSON, *before* the goodbye. A reader of the file sees a failure before its consequences. Appending
+never blocks, however long the line is, and with or without a reader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from enum import Enum
 from .errors import WorkerLostError
 
 VARIABLE = "TELEGRAD_REPORTS"
-LONGEST_TRACEBACK = 1 << 22  # characters; the end is kept
+MOST_TRACEBACK_CHARACTERS = 1 << 22  # the end is kept
 
 
 class Leaving(str, Enum):
@@ -34,40 +34,51 @@ class Leaving(str, Enum):
 
 
 class Reporter:
-    """Writer of the reports of this process, the launcher's worker number ``rank``. A forked child's calls do nothing."""
+    """Writer of this process's reports. Calls in a forked child do nothing.
+
+    Args:
+        descriptor: of the launcher's file.
+        rank: this process's rank among the launcher's workers.
+
+    Attributes:
+        expelled: the job counts this worker as lost; its process must fail.
+    """
 
     def __init__(self, descriptor: int, rank: int) -> None:
         os.set_inheritable(descriptor, False)
+        self.expelled = False
         self._descriptor = descriptor
         self._rank = rank
         self._process_id = os.getpid()
         self._failed = self._exiting = self._watching = False
 
     @property
-    def mine(self) -> bool:
+    def is_own_process(self) -> bool:
         """Return whether this is the process that was launched, not one that was forked from it."""
         return os.getpid() == self._process_id
 
     def joined(self, name: str) -> None:
         """Report that this process is now the worker ``name`` of a job."""
-        if not self._watching:  # after rpc/ has registered its own exit handler, hence called before that
+        if not self._watching:
+            # rpc/ has registered its exit handler before, so this one is called first.
             self._watching = True
             atexit.register(self._process_exits)
         self._write({"kind": "joined", "name": name})
 
     def left(self, agreed: bool) -> None:
         """Report that this worker is about to say goodbye to its peers."""
-        if not threading.main_thread().is_alive():  # the interpreter ends; before, what it says may be stale
+        if not threading.main_thread().is_alive():
+            # The interpreter ends; earlier, the last uncaught exception may be that of an interactive session.
             self._report_uncaught()
         how = Leaving.AGREED if agreed else Leaving.EXIT if self._exiting else Leaving.ALONE
         self._write({"kind": "left", "how": how})
 
     def failed(self, error: BaseException) -> None:
-        """Report that this worker's program ends with ``error``. Only the first report counts."""
+        """Report that this worker's program ends with ``error``; later calls do nothing."""
         if not self._failed:
             self._failed = True
             text = _formatted(error)
-            self._write({"kind": "failed", "traceback": text[-LONGEST_TRACEBACK:], "lost": lost_workers(error)})
+            self._write({"kind": "failed", "traceback": text[-MOST_TRACEBACK_CHARACTERS:], "lost": lost_workers(error)})
 
     def _process_exits(self) -> None:
         self._exiting = True
@@ -80,9 +91,10 @@ class Reporter:
             self.failed(error)
 
     def _write(self, report: dict[str, object]) -> None:
-        if self.mine:
+        if self.is_own_process:
             line = json.dumps({"rank": self._rank, **report}) + "\n"
-            with suppress(OSError):  # memory is full: the exit code must do
+            # Without memory for it, the launcher has the exit code only.
+            with suppress(OSError):
                 os.write(self._descriptor, line.encode())
 
 
@@ -93,7 +105,7 @@ def lost_workers(error: BaseException) -> list[str]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what it was raised from, or raised while handling, or groups."""
+    """Yield the error, its causes and contexts, and the members of groups, the nearest first."""
     waiting, seen = [error], set()
     while waiting:
         each = waiting.pop(0)
@@ -108,34 +120,34 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _formatted(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    except BaseException as broken:  # a user's __str__ may raise anything, and the report must go out
-        return f"{type(error).__name__} (whose text cannot be had: it raised {type(broken).__name__})\n"
+    except BaseException as broken:  # a user's __str__ may raise anything, and the report must be sent
+        return f"{type(error).__name__} (its text is missing: its __str__ raised {type(broken).__name__})\n"
 
 
 _reporter: Reporter | None = None
 
 
 def attach(descriptor: int, rank: int) -> Reporter:
-    """Make this process report to ``descriptor``."""
+    """Make this process report to the file ``descriptor`` as the worker of that rank."""
     global _reporter
     _reporter = Reporter(descriptor, rank)
     return _reporter
 
 
 def reporter() -> Reporter | None:
-    """Return this process's reporter; None if no launcher started this very process."""
+    """Return this process's reporter; None if no launcher started this process itself."""
     if _reporter is None and VARIABLE in os.environ and multiprocessing.parent_process() is None:
         _attach_inherited(os.environ[VARIABLE])
-    return _reporter if _reporter is not None and _reporter.mine else None
+    return _reporter if _reporter is not None and _reporter.is_own_process else None
 
 
-def variable(descriptor: int, rank: int) -> dict[str, str]:
+def environment_variable(descriptor: int, rank: int) -> dict[str, str]:
     """Return the environment variable by which a worker that inherits ``descriptor`` finds it."""
     return {VARIABLE: f"{descriptor}:{os.fstat(descriptor).st_ino}:{rank}"}
 
 
 def _attach_inherited(text: str) -> None:
-    """Attach to the launcher's file. Its inode tells it from another of that number, in a worker's child."""
+    """Attach to the launcher's file. Its inode tells it from another file of that number, in a worker's child."""
     descriptor, inode, rank = (int(part) for part in text.split(":"))
     with suppress(OSError):  # not inherited
         if os.fstat(descriptor).st_ino == inode:

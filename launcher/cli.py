@@ -10,8 +10,8 @@ import typer
 
 from .errors import LogDirError
 from .job import launch
-from .report import summary
 from .spec import JobSpec, numbered, parse_count, parse_roles
+from .summary import summary
 
 BAD_INPUT = 2
 DEMO = "telegrad.examples.parameter_server"

@@ -1,23 +1,29 @@
-"""Shows the output of all workers on one terminal, each line behind its worker's name in the worker's colour."""
+"""Terminal that shows the output of all workers, each line behind its worker's name in the worker's colour."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from .lines import LineSplitter
-from .tracebacks import TracebackFilter
+from .line_filters import LineSplitter, TracebackFilter
 
-if TYPE_CHECKING:  # rich is loaded by those who show something: workers import this room, too, and do not
+if TYPE_CHECKING:  # rich is loaded by processes that show something: workers import this package, too, and do not
     from rich.console import Console
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
-NARROWEST = 40
+LEAST_COLUMNS = 40
 
 
 class WorkerConsole:
-    """Writes to ``stream`` (``None``: standard output), with colours where rich finds them welcome.
+    """Console for the workers of one job, with colours on a terminal or with FORCE_COLOR, and without with NO_COLOR.
 
-    That is on a terminal, or with FORCE_COLOR, and not with NO_COLOR. While ``quiet``, it leaves tracebacks out.
+    Args:
+        workers: the workers' names, in order of rank.
+        stream: where lines are written; None means standard output.
+
+    Attributes:
+        columns: what is left of a terminal's line for a worker's own text.
+        quiet: leave tracebacks out.
+        on_closed: called once, when a line could not be written because the stream's reader is gone (``| head``).
     """
 
     def __init__(self, workers: Sequence[str], stream: TextIO | None = None) -> None:
@@ -27,42 +33,49 @@ class WorkerConsole:
         console = Console(file=self._stream, highlight=False)
         colours = console.is_terminal and not console.no_color
         width = max(map(len, workers))
-        self.columns = max(NARROWEST, console.width - width - len(" | "))
+        self.columns = max(LEAST_COLUMNS, console.width - width - len(" | "))
+        self.quiet = False
+        self.on_closed: Callable[[], None] = lambda: None
+        self._closed = False
         self._prefixes = [_prefix(console, name.ljust(width), rank) for rank, name in enumerate(workers)]
         self._splitters = [LineSplitter(colours) for _ in workers]
         self._filters = [TracebackFilter() for _ in workers]
-        self.quiet = False
 
     @property
     def due(self) -> float | None:
-        """When an incomplete line will have waited long enough."""
+        """Time at which ``tick`` has something to show; None if nothing waits."""
         return min((splitter.due for splitter in self._splitters if splitter.due is not None), default=None)
 
     def write(self, rank: int, data: bytes, now: float) -> None:
-        """Shows the lines that ``data`` completes."""
+        """Show the lines that ``data`` completes."""
         self._show(rank, self._splitters[rank].feed(data, now))
 
     def finish(self, rank: int) -> None:
-        """Shows the worker's incomplete line, however young."""
+        """Show the worker's partial line at once."""
         self._show(rank, self._splitters[rank].flush())
 
     def tick(self, now: float) -> None:
-        """Shows the incomplete lines that have waited long enough."""
+        """Show the partial lines that have waited long enough."""
         for rank, splitter in enumerate(self._splitters):
-            self._show(rank, splitter.overdue(now))
+            self._show(rank, splitter.flush_due(now))
 
     def _show(self, rank: int, lines: list[str]) -> None:
         if self.quiet:
             lines = self._filters[rank].keep(lines)
-        if lines:
-            text = "".join(f"{self._prefixes[rank]}{line}\n" for line in lines)
-            encoding = self._stream.encoding or "utf-8"
+        if not lines or self._closed:
+            return
+        text = "".join(f"{self._prefixes[rank]}{line}\n" for line in lines)
+        encoding = self._stream.encoding or "utf-8"
+        try:
             self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
             self._stream.flush()
+        except BrokenPipeError:
+            self._closed = True
+            self.on_closed()
 
 
 def _prefix(console: "Console", name: str, rank: int) -> str:
-    """Rendered once: rich takes longer for a line than a worker needs to write one."""
+    """Return a worker's prefix. It is rendered once: rich takes longer for a line than a worker needs to write one."""
     from rich.text import Text
 
     with console.capture() as capture:

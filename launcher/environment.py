@@ -1,11 +1,11 @@
-"""What a worker finds in its environment, and the port at which its job meets."""
+"""Environment variables of a job's workers, and the port of their rendezvous."""
 
 import os
 import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..core import allocator, job_secrets
 
@@ -15,10 +15,11 @@ SECRET_VARIABLE = "TELEGRAD_SECRET"
 
 
 def reserve_port() -> socket.socket:
-    """Binds a free port of the loopback without listening on it; the port is the job's until the socket is closed.
+    """Bind a free port of the loopback without listening on it; the port is reserved until the socket is closed.
 
-    Nobody else is given the port meanwhile, and rank 0 can still listen on it: Linux lets a second socket bind where
-    the first does not listen and both set SO_REUSEADDR, which gRPC and ``socket.create_server`` do.
+    Linux gives it meanwhile to no other socket that binds port 0 of an IPv4, IPv4-mapped or dual-stack address, listening or
+    connecting. Rank 0 can still listen on it: Linux lets a second socket bind where the first does not listen and both set
+    SO_REUSEADDR, which gRPC and ``socket.create_server`` do.
     """
     reserved = socket.socket()
     try:
@@ -31,7 +32,7 @@ def reserve_port() -> socket.socket:
 
 
 def job_environment(world_size: int, port: int) -> dict[str, str]:
-    """What all workers of a job share: its size, where they meet, and the secret by which they know one another."""
+    """Return the variables that all workers of a job share: its size, its rendezvous, and a new secret."""
     return {
         "WORLD_SIZE": str(world_size),
         "MASTER_ADDR": LOOPBACK,
@@ -41,19 +42,19 @@ def job_environment(world_size: int, port: int) -> dict[str, str]:
 
 
 def rank_environment(rank: int, name: str) -> dict[str, str]:
-    """What tells a worker from the others."""
+    """Return the variables of one worker."""
     return {"RANK": str(rank), "LOCAL_RANK": str(rank), WORKER_VARIABLE: name}
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
-    """What a worker gets unless the user has set it: a stack on a crash, a fair share of the cores for BLAS, a quiet
-    gRPC, an allocator that keeps freed memory.
+    """Return variables that a worker gets unless the user has set them.
 
-    What gRPC would print about a worker that leaves, or a port that is taken, reaches the user as an error of ours.
+    They make it print a traceback when it crashes, give BLAS a fair share of the cores, let the allocator keep freed memory, and
+    keep gRPC quiet: its errors reach the user as Telegrad's.
     """
     threads = max(1, len(os.sched_getaffinity(0)) // world_size)
     settings = {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads), "GRPC_VERBOSITY": "NONE"}
-    if not any(name.startswith("MALLOC_") for name in os.environ):
+    if not any(name.startswith("MALLOC_") for name in own_environment()):
         settings.update(allocator.ENVIRONMENT)
     return settings
 
@@ -67,9 +68,21 @@ def own_environment() -> dict[str, str]:
         return dict(os.environ)
 
 
+def given_port() -> int | None:
+    """Return the port that the user has set with MASTER_PORT, if any.
+
+    Raises:
+        ValueError: it is not a number.
+    """
+    given = own_environment().get("MASTER_PORT")
+    if given and not given.isdecimal():
+        raise ValueError(f"the environment variable MASTER_PORT must be a port's number, you set {given!r}")
+    return int(given) if given else None
+
+
 @contextmanager
-def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """This process's environment has ``forced``, and ``defaults`` where it has nothing, for a child to inherit; yields these.
+def _set_environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Set variables of this process for a child to inherit, ``defaults`` only where it has none; yield those that were set.
 
     A child cannot set all of them for itself: by the time it runs a line of ours, NumPy has read its own. Where it does not
     inherit them (multiprocessing's fork server inherits those of the first child), it sets the others.
@@ -89,31 +102,27 @@ def _environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iter
 
 
 class SpawnEnvironment:
-    """The environment of a job's processes that inherit this one's. Where the job meets, and its secret, are left as the
-    user has set them."""
+    """Environment of a job whose processes inherit this one's; the user's own rendezvous and secret stay.
+
+    Args:
+        world_size: how many workers there are.
+        port: of the rendezvous, unless the user has set MASTER_PORT.
+
+    Raises:
+        ValueError: MASTER_PORT is not a number.
+    """
 
     def __init__(self, world_size: int, port: int) -> None:
         self._defaults = {**helpful_defaults(world_size), **job_environment(world_size, port)}
-        own = own_environment()
-        given = own.get("MASTER_PORT") or str(port)
-        if not given.isdecimal():
-            raise ValueError(f"the environment variable MASTER_PORT must be a port's number, you set {given!r}")
-        self._port = int(given)
-        self._secret = None if SECRET_VARIABLE in own else self._defaults[SECRET_VARIABLE]  # None: the user's own
+        self._port = given_port() or port
         self.init_method = f"tcp://{LOOPBACK}:{self._port}"
 
-    @contextmanager
-    def joinable_by_parent(self) -> Iterator[None]:
-        """This process can join the job, although it has not the job's secret in its environment."""
-        if self._secret is None:
-            yield
-            return
-        job_secrets.remember(self._port, self._secret)
-        try:
-            yield
-        finally:
-            job_secrets.forget(self._port, self._secret)
+    def joinable_by_parent(self) -> AbstractContextManager[None]:
+        """Let this process join the job, although the job's secret is not in its environment."""
+        if SECRET_VARIABLE in own_environment():
+            return nullcontext()
+        return job_secrets.remembered(self._port, self._defaults[SECRET_VARIABLE])
 
     def of(self, rank: int, name: str) -> AbstractContextManager[dict[str, str]]:
-        """This process's environment is that of a worker, as long as one is started; yields what it adds."""
-        return _environment(rank_environment(rank, name), self._defaults)
+        """Make this process's environment that of a worker, as long as one is started; yields what it adds."""
+        return _set_environment(rank_environment(rank, name), self._defaults)

@@ -1,4 +1,4 @@
-"""Runs a job from its spec to its result."""
+"""Running of a job from its spec to its result."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from .console import WorkerConsole
-from .engines.local import LocalEngine
+from .engines.scripts import ScriptEngine
 from .errors import LogDirError
 from .spec import JobSpec
 
@@ -19,18 +19,24 @@ RUNS = Path("telegrad_runs")
 
 @dataclass(frozen=True)
 class WorkerResult:
-    """How a worker ended.
+    """End of one worker.
 
-    ``code`` is its exit code, or minus the number of the signal that killed it, or ``None`` if not even KILL ended
-    it. ``ours`` says that the launcher sent that signal. ``after`` is in seconds from the job's start.
-    ``traceback`` is that of the exception that ended its program, if it reported one; ``lost`` names the workers whose
-    loss caused that; ``ended_early`` says that it joined the job and ended without ``rpc.shutdown``.
+    Args:
+        name: the worker's name.
+        rank: its rank.
+        code: its exit code; minus the number of the signal that killed it; None if it survived even KILL.
+        ended_by_launcher: the launcher sent that signal.
+        after: seconds from the job's start to the worker's end.
+        log: file with the worker's output.
+        traceback: of the exception that ended its program, if it reported one.
+        lost: names of the workers whose loss caused that exception.
+        ended_early: it joined the job and ended without ``rpc.shutdown``.
     """
 
     name: str
     rank: int
     code: int | None
-    ours: bool
+    ended_by_launcher: bool
     after: float
     log: Path
     traceback: str = ""
@@ -40,13 +46,17 @@ class WorkerResult:
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended.
+    """End of a job.
 
-    ``exit_code`` is the cause's exit code, 128 + the number if that was a signal, 1 if it has none of its own, and 0 if
-    all workers succeeded.
-    ``cause`` is the worker whose failure caused the others', ``interrupted_by`` the signal by which the user ended the job.
-    ``workers`` are in order of rank. ``left_running`` are the processes that workers had left behind; they have been
-    ended.
+    Args:
+        exit_code: 0 if all workers succeeded; else the cause's exit code, 128 + the number if that was a signal, 1 if it has
+            none of its own.
+        cause: the worker whose failure caused the others', if any failed.
+        interrupted_by: number of the signal by which the user ended the job.
+        workers: ends of all workers, in order of rank.
+        log_dir: folder of the logs.
+        seconds: from the job's start to its end.
+        left_running: process ids of what the workers had left running; they have been ended.
     """
 
     exit_code: int
@@ -59,16 +69,24 @@ class JobResult:
 
 
 def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
-    """Runs the job, showing its workers' output on ``stream`` (``None``: standard output); returns when all is over.
+    """Run a job and show its workers' output; return when all its processes have ended.
 
-    A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the
-    job runs, and ends the workers with it. Raises ``LogDirError`` if the logs have no place.
+    A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the job runs,
+    and ends the workers with it.
+
+    Args:
+        spec: the job.
+        stream: where output is shown; None means standard output.
+
+    Raises:
+        LogDirError: the logs cannot be written.
     """
     began = time.monotonic()
     log_dir = _make_log_dir(spec)
-    engine = LocalEngine(spec, log_dir, WorkerConsole(spec.workers, stream))
-    supervisor = engine.run()
-    workers = tuple(_result(engine, rank, log_dir / f"{name}.log", began) for rank, name in enumerate(spec.workers))
+    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream))
+    engine.run_to_the_end()
+    workers = tuple(_result(engine, rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
+    supervisor = engine.supervisor
     return JobResult(
         exit_code=supervisor.exit_code,
         cause=workers[supervisor.cause.rank] if supervisor.cause else None,
@@ -92,7 +110,7 @@ def _make_log_dir(spec: JobSpec) -> Path:
 
 
 def _make_new(folder: Path) -> Path:
-    """Makes the folder, or one with a number behind where jobs began in the same second."""
+    """Make the folder, or one with a number after its name where jobs began in the same second."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     for name in (folder.name, *(f"{folder.name}-{i}" for i in range(2, 1000))):
         with suppress(FileExistsError):
@@ -101,17 +119,17 @@ def _make_new(folder: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
-def _result(engine: LocalEngine, rank: int, log: Path, began: float) -> WorkerResult:
-    supervisor, names = engine.supervisor, engine.spec.workers
-    death = next((death for death in supervisor.deaths if death.rank == rank), None)
+def _result(engine: ScriptEngine, rank: int, name: str, log_dir: Path, began: float) -> WorkerResult:
+    failures = engine.supervisor.failures
+    end = next((end for end in failures.exits if end.rank == rank), None)
     return WorkerResult(
-        names[rank],
+        name,
         rank,
-        code=death.code if death else None,
-        ours=death.ours if death else False,
-        after=(death.at if death else time.monotonic()) - began,
-        log=log,
-        traceback=engine.reports.tracebacks.get(rank, "") if supervisor.blame.raised(rank) else "",
-        lost=tuple(names[other] for other in supervisor.blame.lost_by(rank)),
-        ended_early=supervisor.blame.ended_early(rank),
+        code=end.code if end else None,
+        ended_by_launcher=end.by_launcher if end else False,
+        after=(end.at if end else time.monotonic()) - began,
+        log=log_dir / f"{name}.log",
+        traceback=engine.reports.tracebacks.get(rank, "") if failures.has_raised(rank) else "",
+        lost=tuple(engine.spec.workers[other] for other in failures.lost_by(rank)),
+        ended_early=failures.ended_early(rank),
     )

@@ -44,7 +44,7 @@ class JobSpec:
         _check_interpreter(self.interpreter)
         check_seconds("the grace", self.grace)
         if self.module:
-            _check_module(self.program, ours=self.interpreter == sys.executable)
+            _check_module(self.program, own_interpreter=self.interpreter == sys.executable)
         else:
             _check_script(self.program)
 
@@ -154,14 +154,14 @@ def _module_hint(script: str) -> str:
     return f", or write -m {script} if it is a module" if looks_like_module else ""
 
 
-def _check_module(module: str, ours: bool) -> None:
+def _check_module(module: str, own_interpreter: bool) -> None:
     """Only the top-level name, because finding ``a.b`` imports ``a``; and only where we can look."""
     top = module.partition(".")[0]
     if module.endswith(".py") or "/" in module:
         raise ValueError(f"-m takes a module's name, and {module!r} is a path: leave -m out to run it as a script")
     if not top:
         raise ValueError(f"-m takes a module's name like package.module, you gave {module!r}")
-    if ours and PathFinder.find_spec(top, [os.getcwd()]) is None and importlib.util.find_spec(top) is None:
+    if own_interpreter and PathFinder.find_spec(top, [os.getcwd()]) is None and importlib.util.find_spec(top) is None:
         raise ModuleNotFoundError(
             f"there is no module {top!r} for {sys.executable}: install it, run from the folder that holds it, "
             "or name another interpreter with --python"

@@ -1,25 +1,25 @@
-"""The supervision of a job as a state machine: events and the clock in, instructions out, no process touched.
+"""Supervision of a job as a state machine: events and the time in, instructions out; it touches no process.
 
-    running --first failure--> settling --the cause has ended, or SETTLE over--> ending --grace over--> killing --> finished
+    new --begin--> running --first failure--> settling --its cause has ended, or time is over-->
+        ending --grace over--> killing --every worker has ended, or time is over--> finished
 
-*Settling* waits for the worker that caused the failure to end by itself: a worker that fails says goodbye to its peers
-first, and one of them may die of it sooner. *Ending* asks every live worker to end (TERM, or INT where the user pressed
-Ctrl-C: then it is the first step); *killing* is not a question. The job is finished when every worker is dead, or when
-one outlives even KILL (it is stuck in the kernel, and waiting would not help).
+*Settling* waits for the worker that caused the failure to end by itself: a worker that fails says goodbye to its peers first,
+and one of them may exit sooner because of it. *Ending* asks every running worker to end (TERM, or INT when the user pressed
+Ctrl-C); an interruption leads there at once. *Killing* sends KILL. The job is finished when every worker has ended, or when
+one survives KILL (it is stuck in the kernel, and waiting would not help).
 """
 
 import enum
 import signal
 from dataclasses import dataclass
 
-from .blame import Blame
-from .death import Death
+from .root_cause import FailureGraph, WorkerExit
 
-SETTLE = 5.0
-"""Seconds that the cause of a failure has to end by itself, once the failure is known."""
+SETTLE_SECONDS = 5.0
+"""Time that the cause of a failure has to end by itself, once the failure is known."""
 
-UNKILLABLE = 1.0
-"""Seconds after KILL at which a worker that still lives is given up."""
+UNKILLABLE_SECONDS = 1.0
+"""Time after KILL at which a worker that still runs is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """Nothing happened, but the clock reached ``Supervisor.wake_at``."""
+    """The clock reached ``Supervisor.wake_at``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,9 @@ Instruction = Start | Signal
 
 
 class Phase(enum.Enum):
-    """Where the job stands."""
+    """State of the job."""
 
+    NEW = "new"
     RUNNING = "running"
     SETTLING = "settling"
     ENDING = "ending"
@@ -102,77 +103,102 @@ class Phase(enum.Enum):
     FINISHED = "finished"
 
 
-class Supervisor:
-    """Supervises ``size`` workers that must all succeed; each gets ``grace`` seconds between TERM and KILL.
+class IllegalEventError(RuntimeError):
+    """An event that cannot happen in the job's state: the engine that supervises it has a bug."""
 
-    Reports of workers must be handed in before the deaths that follow from them.
+
+class Supervisor:
+    """Supervisor of workers that must all succeed.
+
+    Reports of workers must be handed in before the exits that follow from them.
+
+    Args:
+        size: how many workers there are.
+        grace: seconds between asking workers to end and killing them.
     """
 
     def __init__(self, size: int, grace: float) -> None:
         self.size = size
         self.grace = grace
-        self.phase = Phase.RUNNING
+        self.phase = Phase.NEW
         self.wake_at: float | None = None  # when to send TimePassed, at the latest
-        self.blame = Blame()
+        self.failures = FailureGraph()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
-        self._alive: set[int] = set()
+        self._running: set[int] = set()
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
-        """Takes in what happened at the time ``now`` (monotonic seconds), says what to do."""
+        """Return what to do about an event at the time ``now`` (monotonic seconds).
+
+        Raises:
+            IllegalEventError: the event cannot happen now: before ``Begin`` or a second one, after the end of the job, or of
+                a worker that is not running.
+        """
+        self._check(event)
         match event:
             case Begin():
-                self._alive = set(range(self.size))
+                self.phase, self._running = Phase.RUNNING, set(range(self.size))
                 return [Start(rank) for rank in range(self.size)]
             case Interrupted(signum):
                 return self._interrupted(signum, now)
             case TimePassed():
                 return self._time_passed(now)
-            case Exited(rank, code):
-                self._alive.discard(rank)
-                self.blame.died(Death(rank, code, now, ours=(rank, -code) in self._sent))
-            case Joined(rank, name):
-                self.blame.joined(rank, name)
-            case Left(rank, shut_down, agreed):
-                self.blame.left(rank, shut_down, agreed)
-            case Failed(rank, lost):
-                if not any(rank == asked for asked, _ in self._sent):  # else it fails of being ended
-                    self.blame.failed(rank, lost)
-        return self._go_on(now)
+            case _:
+                self._record(event, now)
+                return self._proceed(now)
 
     @property
-    def deaths(self) -> list[Death]:
-        """Ends of workers, in their order."""
-        return self.blame.deaths
+    def exits(self) -> list[WorkerExit]:
+        """Ends of workers, in the order in which they happened."""
+        return self.failures.exits
 
     @property
-    def cause(self) -> Death | None:
-        """The failure that ended the job; none if all went well or the user ended it."""
-        return None if self.interrupted_by is not None else self.blame.cause()
+    def cause(self) -> WorkerExit | None:
+        """Failure that ended the job; None if all went well or the user ended it."""
+        return None if self.interrupted_by is not None else self.failures.root_cause()
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the launcher: the cause's code, 128 + the number where it was a signal, else 1."""
+        """Exit code of the launcher: the cause's, 128 + the number if that was a signal, 1 if it has none of its own."""
         if self.interrupted_by is not None:
             return 128 + self.interrupted_by
         if (cause := self.cause) is None:
             return 0
-        if cause.by_foreign_signal:
-            return 128 - cause.code
-        return max(cause.code, 1)
+        return 128 - cause.code if cause.killed else max(cause.code, 1)
 
-    def _go_on(self, now: float) -> list[Instruction]:
-        """After a report or a death."""
-        if not self._alive:
+    def _check(self, event: Event) -> None:
+        rank = getattr(event, "rank", None)
+        begins = isinstance(event, Begin)
+        if begins != (self.phase is Phase.NEW) or self.phase is Phase.FINISHED:
+            raise IllegalEventError(f"{event} cannot happen to a job that is {self.phase.value}")
+        if rank is not None and rank not in self._running:
+            raise IllegalEventError(f"{event} cannot happen: of {self.size} workers only {self._running} are running")
+
+    def _record(self, event: Report | Exited, now: float) -> None:
+        match event:
+            case Exited(rank, code):
+                self._running.discard(rank)
+                self.failures.exited(WorkerExit(rank, code, now, by_launcher=(rank, -code) in self._sent))
+            case Joined(rank, name):
+                self.failures.joined(rank, name)
+            case Left(rank, shut_down, agreed):
+                self.failures.left(rank, shut_down, agreed)
+            case Failed(rank, lost):
+                if not any(rank == asked for asked, _ in self._sent):  # else it fails because it was asked to end
+                    self.failures.raised(rank, lost)
+
+    def _proceed(self, now: float) -> list[Instruction]:
+        """Go to the phase that follows from a report or an exit."""
+        if not self._running:
             self._finish()
-        elif self.phase is Phase.RUNNING and self.blame.failure():
-            self.phase, self.wake_at = Phase.SETTLING, now + SETTLE
+        elif self.phase is Phase.RUNNING and self.failures.has_failure():
+            self.phase, self.wake_at = Phase.SETTLING, now + SETTLE_SECONDS
         if self.phase is not Phase.SETTLING:
             return []
-        if not self.blame.failure():  # a worker that reported a failure has succeeded after all
+        if not self.failures.has_failure():  # a worker that reported a failure has succeeded after all
             self.phase, self.wake_at = Phase.RUNNING, None
             return []
-        return self._end(signal.SIGTERM, now) if self.blame.settled() else []
+        return self._end(signal.SIGTERM, now) if self.failures.settled() else []
 
     def _interrupted(self, signum: int, now: float) -> list[Instruction]:
         if self.phase in (Phase.RUNNING, Phase.SETTLING):
@@ -197,12 +223,12 @@ class Supervisor:
         return self._signal_all(signum)
 
     def _kill(self, now: float) -> list[Instruction]:
-        self.phase, self.wake_at = Phase.KILLING, now + UNKILLABLE
+        self.phase, self.wake_at = Phase.KILLING, now + UNKILLABLE_SECONDS
         return self._signal_all(signal.SIGKILL)
 
     def _finish(self) -> None:
         self.phase, self.wake_at = Phase.FINISHED, None
 
     def _signal_all(self, signum: int) -> list[Instruction]:
-        self._sent |= {(rank, signum) for rank in self._alive}
-        return [Signal(rank, signum) for rank in sorted(self._alive)]
+        self._sent |= {(rank, signum) for rank in self._running}
+        return [Signal(rank, signum) for rank in sorted(self._running)]

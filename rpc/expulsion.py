@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
+from ..core.worker_reports import reporter
+
 EXIT_CODE = 1
 _expelled: dict[str, str] = {}  # name of the worker, and why
 
@@ -12,6 +14,8 @@ def record(worker: str, reason: str) -> None:
     """This process is that worker's: even if user code ends normally, the exit code tells its launcher."""
     if not _expelled:
         _fail_at_exit()
+        if launcher := reporter():
+            launcher.expelled = True
     _expelled[worker] = reason
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...launcher.engines import leftovers
+from ...launcher.engines import job_processes
 from ...launcher.environment import helpful_defaults, job_environment, reserve_port
 from .checks import Excuses, Violation, check_calls, check_growth, check_remains
 from .faults import Blow, Fate, Fault, Pace
@@ -145,7 +145,7 @@ class Round:
             **helpful_defaults(self._count),
             **os.environ,
             **job_environment(self._count, ports[0]),
-            **leftovers.mark(self._job),
+            **job_processes.mark(self._job),
             "TMPDIR": str(temporary),
         }
         for rank, port in enumerate(ports):
@@ -177,9 +177,9 @@ class Round:
 
     def _end_children(self) -> None:
         sessions = [worker.pid for worker in self.workers]
-        found = set(leftovers.members(self._job, sessions)) - self._orphans
+        found = set(job_processes.find(self._job, sessions)) - self._orphans
         self._left = {pid: _command(pid) for pid in found}
-        leftovers.end(self._job, sessions)
+        job_processes.end(self._job, sessions)
 
     # -- one fault
 

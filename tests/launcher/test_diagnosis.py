@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from telegrad.launcher import JobResult, WorkerResult
-from telegrad.launcher.diagnosis import headline, how_it_ended, last_words
-from telegrad.launcher.report import summary
+from telegrad.launcher.diagnosis import describe_error, describe_exit, headline
+from telegrad.launcher.summary import summary
 
 FAILED = """epoch 1
 Traceback (most recent call last):
@@ -61,11 +61,11 @@ def log(tmp_path):
     ],
 )
 def test_codes_and_signals_are_put_in_words(code, words):
-    assert how_it_ended(code) == words
+    assert describe_exit(code) == words
 
 
 def test_the_last_traceback_is_told_from_its_innermost_frame(log):
-    assert last_words(log(FAILED), 1) == [
+    assert describe_error(log(FAILED), 1) == [
         '  File "/a/train.py", line 5, in main',
         '    raise ValueError("no data")',
         "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
@@ -76,23 +76,23 @@ def test_the_last_traceback_is_told_from_its_innermost_frame(log):
 
 
 def test_a_crash_is_told_by_the_fault_handler_and_an_old_traceback_is_not_blamed(log):
-    assert last_words(log(FAILED + CRASHED), -11)[0] == "Fatal Python error: Segmentation fault"
-    assert last_words(log(FAILED), -9) == ["last line: AttributeError: gone"]
+    assert describe_error(log(FAILED + CRASHED), -11)[0] == "Fatal Python error: Segmentation fault"
+    assert describe_error(log(FAILED), -9) == ["last line: AttributeError: gone"]
 
 
 def test_without_a_traceback_the_last_line_is_told(log):
-    assert last_words(log("loading\nno such option: --x\n\n"), 2) == ["last line: no such option: --x"]
-    assert last_words(log(""), 1) == []
-    assert last_words(Path("/nowhere/at.log"), 1) == []
+    assert describe_error(log("loading\nno such option: --x\n\n"), 2) == ["last line: no such option: --x"]
+    assert describe_error(log(""), 1) == []
+    assert describe_error(Path("/nowhere/at.log"), 1) == []
     assert headline(log("loading\n"), 1) == ""
 
 
 def test_garbage_in_a_log_does_not_reach_the_terminal(log):
-    assert last_words(log(b"\xff\x1b[2J\x00end\n"), 1) == ["last line: \ufffd [2J end"]
+    assert describe_error(log(b"\xff\x1b[2J\x00end\n"), 1) == ["last line: \ufffd [2J end"]
 
 
 def test_only_the_end_of_a_huge_log_is_read(log):
-    assert last_words(log("x" * 1_000_000 + "\n" + FAILED), 1)[-1] == "in two lines"
+    assert describe_error(log("x" * 1_000_000 + "\n" + FAILED), 1)[-1] == "in two lines"
 
 
 def test_the_summary_names_the_cause_first_and_groups_the_rest(log):

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from multiprocessing import forkserver
 
 import pytest
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
-from telegrad.launcher.supervisor import Signal
+from telegrad.launcher.engines.functions import FunctionEngine
+from telegrad.launcher.spawned_process import Work
 
 pytestmark = pytest.mark.processes
 
@@ -54,6 +56,11 @@ def ignore_term(i, ready):
         while True: signal.pause()
     ready.wait()
     raise ValueError("over")
+
+def expel_one(i):
+    from telegrad.rpc import expulsion
+    if i == 1:
+        expulsion.record("worker1", "a test says so")
 
 def wait_for(i, event):
     event.wait()
@@ -182,13 +189,21 @@ def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
 
 def test_a_process_that_somebody_else_reaped_is_not_signalled(functions):
     """multiprocessing reaps all ended children whenever any thread starts one."""
-    context = spawn(functions.exit_in_one, (3,), nprocs=2, join=False)
-    for process in context.processes:
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-    context._carry_out(Signal(0, signal.SIGTERM))
-    with pytest.raises(ProcessExitedException):
-        context.join()
+    work = Work(functions.exit_in_one, (3,))
+    with closing(FunctionEngine(multiprocessing.get_context("spawn"), work, 2, grace=3.0, daemon=False)) as engine:
+        engine.begin()
+        for process in engine.processes:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        engine.signal(0, signal.SIGTERM)
+        assert engine.run() and engine.supervisor.cause.code == -signal.SIGKILL
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("start_method", ["spawn", "fork", "forkserver"])
+def test_a_worker_that_its_job_has_expelled_fails_although_its_function_returns(functions, no_server, start_method):
+    with pytest.raises(ProcessExitedException, match=r"process 1 .* exited with code 1"):
+        spawn(functions.expel_one, nprocs=2, start_method=start_method)
 
 
 def test_join_waits_no_longer_than_it_is_told(functions):

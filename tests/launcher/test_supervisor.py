@@ -5,13 +5,14 @@ import random
 import signal
 
 import pytest
-from telegrad.launcher.blame import SAME_INSTANT
+from telegrad.launcher.root_cause import SAME_TIME_SECONDS
 from telegrad.launcher.supervisor import (
-    SETTLE,
-    UNKILLABLE,
+    SETTLE_SECONDS,
+    UNKILLABLE_SECONDS,
     Begin,
     Exited,
     Failed,
+    IllegalEventError,
     Interrupted,
     Joined,
     Left,
@@ -38,7 +39,7 @@ def test_a_job_whose_workers_succeed_finishes_with_the_last():
     assert supervisor.handle(Exited(0, 0), 2.0) == []
     assert supervisor.phase is Phase.FINISHED
     assert supervisor.cause is None and supervisor.exit_code == 0
-    assert [death.rank for death in supervisor.deaths] == [1, 0]
+    assert [end.rank for end in supervisor.exits] == [1, 0]
 
 
 def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
@@ -52,7 +53,7 @@ def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
     assert supervisor.handle(Exited(2, -KILL), 5.1) == []
     assert supervisor.phase is Phase.FINISHED
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 5
-    assert [death.ours for death in supervisor.deaths] == [False, False, True, True]
+    assert [end.by_launcher for end in supervisor.exits] == [False, False, True, True]
 
 
 def test_a_second_failure_asks_nobody_again():
@@ -72,14 +73,14 @@ def test_the_exit_code_is_the_culprits(code, exit_code):
 def test_a_death_by_a_foreign_signal_outranks_an_error_that_was_seen_first():
     supervisor = begun(3)
     supervisor.handle(Exited(0, 1), 1.0)  # it lost worker 2, and says so before that one's death is seen
-    supervisor.handle(Exited(2, -KILL), 1.0 + SAME_INSTANT)
+    supervisor.handle(Exited(2, -KILL), 1.0 + SAME_TIME_SECONDS)
     assert supervisor.cause.rank == 2 and supervisor.exit_code == 137
 
 
 def test_it_does_not_when_it_came_later():
     supervisor = begun(3)
     supervisor.handle(Exited(0, 1), 1.0)
-    supervisor.handle(Exited(2, -KILL), 1.01 + SAME_INSTANT)
+    supervisor.handle(Exited(2, -KILL), 1.01 + SAME_TIME_SECONDS)
     assert supervisor.cause.rank == 0 and supervisor.exit_code == 1
 
 
@@ -128,7 +129,7 @@ def test_a_worker_that_outlives_kill_is_given_up():
     supervisor = begun(2, grace=0.0)
     supervisor.handle(Exited(0, 1), 1.0)
     assert supervisor.handle(TimePassed(), 1.0) == [Signal(1, KILL)]
-    assert supervisor.wake_at == 1.0 + UNKILLABLE
+    assert supervisor.wake_at == 1.0 + UNKILLABLE_SECONDS
     assert supervisor.handle(TimePassed(), supervisor.wake_at) == []
     assert supervisor.phase is Phase.FINISHED and supervisor.wake_at is None and supervisor.exit_code == 1
 
@@ -140,6 +141,24 @@ def test_in_every_order_of_deaths_the_killed_worker_is_the_cause(order):
     for i, rank in enumerate(order):
         supervisor.handle(Exited(rank, codes[rank]), 1.0 + i / 10)
     assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
+
+
+@pytest.mark.parametrize("event", [Begin(), Exited(1, 0), Exited(2, 0), Joined(1, "late"), Failed(-1)], ids=repr)
+def test_an_event_that_cannot_happen_is_an_error(event):
+    supervisor = begun(2)
+    supervisor.handle(Exited(1, 0), 1.0)
+    with pytest.raises(IllegalEventError, match="cannot happen"):
+        supervisor.handle(event, 2.0)
+
+
+def test_nothing_happens_before_the_beginning_or_after_the_end():
+    supervisor = Supervisor(1, grace=3.0)
+    with pytest.raises(IllegalEventError, match="a job that is new"):
+        supervisor.handle(Exited(0, 0), 0.0)
+    supervisor.handle(Begin(), 0.0)
+    supervisor.handle(Exited(0, 0), 1.0)
+    with pytest.raises(IllegalEventError, match="a job that is finished"):
+        supervisor.handle(TimePassed(), 2.0)
 
 
 # What workers report.
@@ -169,7 +188,7 @@ def play(supervisor, events, now=1.0):
     for event in events:
         now += 0.01
         told += supervisor.handle(event, now)
-    for rank in {each.rank for each in told} - {death.rank for death in supervisor.deaths}:
+    for rank in {each.rank for each in told} - {end.rank for end in supervisor.exits}:
         supervisor.handle(Exited(rank, -TERM), now + 0.01)
     return supervisor
 
@@ -211,7 +230,7 @@ def test_workers_that_blame_each_other_are_no_endless_circle():
 def test_a_blamed_worker_has_time_to_end_by_itself():
     supervisor = joined("w0", "w1", "w2")
     assert supervisor.handle(Failed(0, ("w1",)), 1.0) == supervisor.handle(Exited(0, 1), 1.1) == []
-    assert supervisor.phase is Phase.SETTLING and supervisor.wake_at == 1.0 + SETTLE
+    assert supervisor.phase is Phase.SETTLING and supervisor.wake_at == 1.0 + SETTLE_SECONDS
     assert supervisor.handle(Exited(1, 3), 2.0) == [Signal(2, TERM)], "now the cause is known"
     supervisor.handle(Exited(2, -TERM), 2.1)
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 3
@@ -221,7 +240,7 @@ def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(0, ("w1",)), 1.0)
     supervisor.handle(Exited(0, 1), 1.1)
-    assert supervisor.handle(TimePassed(), 1.0 + SETTLE) == [Signal(1, TERM)]
+    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
     supervisor.handle(Exited(1, -TERM), 7.0)
     assert supervisor.cause.rank == 0
 
@@ -229,30 +248,30 @@ def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():
 def test_a_culprit_that_takes_too_long_to_end_is_ended_and_stays_the_cause():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(1), 1.0)
-    assert supervisor.handle(TimePassed(), 1.0 + SETTLE) == [Signal(0, TERM), Signal(1, TERM)]
+    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(0, TERM), Signal(1, TERM)]
     supervisor.handle(Failed(0), 7.0)  # of being ended
     supervisor.handle(Exited(0, 1), 7.1)
     supervisor.handle(Exited(1, -TERM), 7.1)
-    assert supervisor.cause.rank == 1 and supervisor.cause.ours and supervisor.exit_code == 1
+    assert supervisor.cause.rank == 1 and supervisor.cause.by_launcher and supervisor.exit_code == 1
 
 
 def test_a_worker_that_ends_without_shutdown_while_others_need_it_is_the_cause():
     supervisor = joined("w0", "w1")
     left = [Left(1, shut_down=False, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
     assert play(supervisor, left).cause.rank == 1 and supervisor.exit_code == 1
-    assert supervisor.blame.ended_early(1)
+    assert supervisor.failures.ended_early(1)
 
 
 def test_one_that_called_shutdown_is_not():
     supervisor = joined("w0", "w1")
     left = [Left(1, shut_down=True, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
-    assert play(supervisor, left).cause.rank == 0 and not supervisor.blame.ended_early(1)
+    assert play(supervisor, left).cause.rank == 0 and not supervisor.failures.ended_early(1)
 
 
 def test_ending_without_shutdown_alone_ends_no_job():
     supervisor = play(joined("w0", "w1"), [Left(1, shut_down=False, agreed=False), Exited(1, 0), Exited(0, 0)])
     assert supervisor.phase is Phase.FINISHED and supervisor.cause is None and supervisor.exit_code == 0
-    assert supervisor.blame.ended_early(0) and supervisor.blame.ended_early(1)
+    assert supervisor.failures.ended_early(0) and supervisor.failures.ended_early(1)
 
 
 def test_a_crash_that_follows_a_reported_error_is_not_the_cause():
@@ -318,12 +337,14 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
             if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
                 dying[told.rank] = -told.signum
         since.setdefault(supervisor.phase, now)
-    assert {death.rank for death in supervisor.deaths} == set(range(size)) - alive
+    assert {end.rank for end in supervisor.exits} == set(range(size)) - alive
     if alive:
-        assert now - since[Phase.KILLING] >= UNKILLABLE
+        assert now - since[Phase.KILLING] >= UNKILLABLE_SECONDS
     if Phase.ENDING in since:
-        assert now - since[Phase.ENDING] <= grace + UNKILLABLE + 2 * 0.7, "each deadline is late by at most a step"
-    failed = any(death.failed for death in supervisor.deaths)
+        assert now - since[Phase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
+            "each deadline is late by at most a step"
+        )
+    failed = any(end.failed for end in supervisor.exits)
     assert (supervisor.exit_code != 0) == (failed or supervisor.interrupted_by is not None)
 
 

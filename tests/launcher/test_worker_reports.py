@@ -5,14 +5,14 @@ import os
 import pytest
 from telegrad.core import worker_reports
 from telegrad.core.errors import WorkerLostError
-from telegrad.core.worker_reports import Reporter, lost_workers, reporter, variable
-from telegrad.launcher.reports import Reports
+from telegrad.core.worker_reports import Reporter, environment_variable, lost_workers, reporter
+from telegrad.launcher.report_file import ReportFile
 from telegrad.launcher.supervisor import Failed, Joined, Left
 
 
 @pytest.fixture
 def reports():
-    file = Reports()
+    file = ReportFile()
     yield file
     file.close()
 
@@ -96,7 +96,7 @@ def test_only_the_launchers_own_file_is_written_to(reports, monkeypatch, tmp_pat
     """A process that a worker started has the variable, and another file at that number, or none."""
     monkeypatch.setattr(worker_reports, "_reporter", None)
     with open(tmp_path / "other", "w") as other:
-        inherited = variable(reports.descriptor, 0)[worker_reports.VARIABLE]
+        inherited = environment_variable(reports.descriptor, 0)[worker_reports.VARIABLE]
         monkeypatch.setenv(
             worker_reports.VARIABLE, inherited.replace(f"{reports.descriptor}:", f"{other.fileno()}:", 1)
         )

@@ -1,12 +1,11 @@
-"""Finds and ends what the workers of a job left running. Also a program: the job's guardian.
+"""Search for the processes that the workers of a job left running, and their end. Also a program: the job's guardian.
 
-A process belongs to a job if it carries the job's mark in its environment, which children inherit, or sits in the
-session of one of its workers. Either alone can be shed (``env -i``, ``setsid``); together they find the grandchildren
-that a process group misses.
+A process belongs to a job if it carries the job's mark in its environment, which children inherit, or is in the session of one
+of its workers. A process can drop either (``env -i``, ``setsid``); together they find what a process group misses.
 
-As a program it reads sessions from its standard input and ends the job when that closes: the launcher holds the other
-end, so this happens also when the launcher is killed with ``kill -9``. Run by path (``python -I -S leftovers.py
-JOB``), hence no relative imports.
+As a program it reads sessions from its standard input and ends the job when that closes: the launcher holds the other end, so
+this happens also when the launcher is killed with ``kill -9``. It is run by path (``python -I -S job_processes.py JOB``), so
+it has no relative imports.
 """
 
 import os
@@ -19,35 +18,43 @@ from contextlib import suppress
 
 MARK = "TELEGRAD_JOB"
 HELPERS = (b"from multiprocessing.resource_tracker import main", b"from multiprocessing.forkserver import main")
-"""Processes that Python starts for itself and ends a moment after its worker."""
-PATIENCE = 0.5
-"""Seconds between TERM and KILL: enough for helpers that clean up when their worker is gone, like multiprocessing's."""
+"""First arguments of processes that Python starts for itself and that end a moment after their worker."""
+GRACE_SECONDS = 0.5
+"""Time between TERM and KILL: enough for helpers that clean up after their worker, like multiprocessing's."""
+MOST_ROUNDS = 10
 
 
 def mark(job: str) -> dict[str, str]:
-    """The environment variable that marks a job's processes; a job inside a job's worker carries both marks."""
+    """Return the environment variable that marks a job's processes; a job inside a job's worker carries both marks."""
     outer = os.environ.get(MARK)
     return {MARK: f"{outer}/{job}" if outer else job}
 
 
-def members(job: str, sessions: Collection[int]) -> list[int]:
-    """The process ids that belong to the job, this process excepted."""
+def find(job: str, sessions: Collection[int]) -> list[int]:
+    """Return the ids of the job's processes, without this process."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdecimal())
     return [pid for pid in pids if pid != os.getpid() and _belongs(pid, job, sessions)]
 
 
 def end(job: str, sessions: Collection[int]) -> list[int]:
-    """Ends every process of the job, with TERM and then KILL; returns the ids of those that it found, helpers of Python
-    excepted."""
-    found = members(job, sessions)
-    noteworthy = [pid for pid in found if not _is_helper(pid)]
-    _signal_and_wait(found, job, sessions, signal.SIGTERM, PATIENCE)
-    for _ in range(10):  # again, because a process may fork while we look
-        survivors = members(job, sessions)
+    """End every process of the job, with TERM and then KILL.
+
+    Args:
+        job: the job's mark.
+        sessions: sessions of its workers.
+
+    Returns:
+        The ids of the processes that were running, without Python's own helpers.
+    """
+    found = find(job, sessions)
+    to_tell = [pid for pid in found if not _is_helper(pid)]
+    _signal_and_wait(found, job, sessions, signal.SIGTERM, GRACE_SECONDS)
+    for _ in range(MOST_ROUNDS):  # again, because a process may fork during the search
+        survivors = find(job, sessions)
         if not survivors:
             break
-        _signal_and_wait(survivors, job, sessions, signal.SIGKILL, PATIENCE)
-    return noteworthy
+        _signal_and_wait(survivors, job, sessions, signal.SIGKILL, GRACE_SECONDS)
+    return to_tell
 
 
 def _is_helper(pid: int) -> bool:
@@ -83,29 +90,29 @@ def _signal_and_wait(pids: list[int], job: str, sessions: Collection[int], signu
     for pid in pids:
         with suppress(OSError):
             descriptors.append(os.pidfd_open(pid))
-            if _belongs(pid, job, sessions):  # asked again: the number could be another process's by now
+            if _belongs(pid, job, sessions):  # again: another process may have the number by now
                 signal.pidfd_send_signal(descriptors[-1], signum)
-    _wait_for_deaths(descriptors, seconds)
+    _wait_for_exits(descriptors, seconds)
 
 
-def _wait_for_deaths(descriptors: list[int], seconds: float) -> None:
-    """Waits until all have died, but no longer than that; closes the descriptors."""
+def _wait_for_exits(descriptors: list[int], seconds: float) -> None:
+    """Wait until all processes have ended, at most ``seconds``; close their pidfds."""
     until = time.monotonic() + seconds
     poll = select.poll()
-    alive = set(descriptors)
-    for descriptor in alive:
+    running = set(descriptors)
+    for descriptor in running:
         poll.register(descriptor, select.POLLIN)
-    while alive and (left := until - time.monotonic()) > 0:
+    while running and (left := until - time.monotonic()) > 0:
         for descriptor, _ in poll.poll(left * 1000):
             poll.unregister(descriptor)
-            alive.discard(descriptor)
+            running.discard(descriptor)
     for descriptor in descriptors:
         os.close(descriptor)
 
 
 def _guard(job: str) -> None:
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, signal.SIG_IGN)  # it must outlast the launcher
+        signal.signal(signum, signal.SIG_IGN)  # it must outlive the launcher
     sessions = {int(line) for line in sys.stdin}
     end(job, sessions)
 

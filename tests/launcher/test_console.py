@@ -5,7 +5,7 @@ import random
 
 import pytest
 from telegrad.launcher.console import COLOURS, WorkerConsole
-from telegrad.launcher.lines import LONGEST, PATIENCE, LineSplitter
+from telegrad.launcher.line_filters import MOST_LINE_BYTES, PARTIAL_SECONDS, LineSplitter
 
 
 def split(*chunks, colours=False):
@@ -42,9 +42,9 @@ def test_colours_are_kept_where_they_are_welcome_and_end_with_the_line():
 
 def test_an_incomplete_line_is_shown_when_it_has_waited():
     splitter = LineSplitter(colours=False)
-    assert splitter.feed(b"name? ", now=1.0) == [] and splitter.due == 1.0 + PATIENCE
-    assert splitter.overdue(1.0) == []
-    assert splitter.overdue(1.0 + PATIENCE) == ["name? "] and splitter.due is None
+    assert splitter.feed(b"name? ", now=1.0) == [] and splitter.due == 1.0 + PARTIAL_SECONDS
+    assert splitter.flush_due(1.0) == []
+    assert splitter.flush_due(1.0 + PARTIAL_SECONDS) == ["name? "] and splitter.due is None
     assert splitter.feed(b"\n", now=2.0) == [], "the line was shown, its end is no line of its own"
     assert splitter.feed(b"\n", now=2.0) == [""], "the next one is"
 
@@ -53,18 +53,18 @@ def test_a_progress_bar_that_never_pauses_is_seen():
     splitter = LineSplitter(colours=False)
     shown = []
     for step in range(100):
-        now = step * PATIENCE / 10
-        shown += splitter.feed(f"\r{step}%".encode(), now) + splitter.overdue(now)
+        now = step * PARTIAL_SECONDS / 10
+        shown += splitter.feed(f"\r{step}%".encode(), now) + splitter.flush_due(now)
     assert shown == [f"{step}%" for step in range(10, 100, 11)]
 
 
 def test_a_very_long_line_comes_in_pieces_and_whole():
-    text = "".join(random.Random(0).choices("aé€𝄞", k=LONGEST))
+    text = "".join(random.Random(0).choices("aé€𝄞", k=MOST_LINE_BYTES))
     data = text.encode()
     chunks = [data[i : i + 1000] for i in range(0, len(data), 1000)]
     pieces = split(*chunks, b"\n")
     assert "".join(pieces) == text and len(pieces) > 2
-    assert all(len(piece.encode()) <= LONGEST for piece in pieces)
+    assert all(len(piece.encode()) <= MOST_LINE_BYTES for piece in pieces)
 
 
 def console(monkeypatch, stream=None, **environment):
@@ -125,6 +125,6 @@ def test_an_incomplete_line_is_due_and_ticked(monkeypatch):
     assert shown.due is None
     shown.write(1, b"wait", 1.0)
     shown.write(0, b"later", 1.2)
-    assert shown.due == 1.0 + PATIENCE
+    assert shown.due == 1.0 + PARTIAL_SECONDS
     shown.tick(shown.due)
-    assert shown._stream.getvalue() == "trainer0 | wait\n" and shown.due == 1.2 + PATIENCE
+    assert shown._stream.getvalue() == "trainer0 | wait\n" and shown.due == 1.2 + PARTIAL_SECONDS

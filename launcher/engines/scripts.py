@@ -1,0 +1,185 @@
+"""Engine for ``telegrad run``: each worker is a script in a process of its own.
+
+Each worker leads a session, so that a terminal's Ctrl-C reaches the launcher only, which passes it on once. A guardian process
+outlives the launcher and ends the workers if the launcher is killed.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..console import WorkerConsole
+from ..environment import helpful_defaults, job_environment, own_environment, rank_environment
+from ..spec import JobSpec
+from ..supervisor import Event, Exited, Failed, Interrupted, Phase
+from . import job_processes
+from .engine import Engine
+from .output import WorkerOutput
+
+COULD_NOT_START = 127  # what a shell exits with
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class ScriptEngine(Engine):
+    """Engine of one job of scripts.
+
+    Args:
+        spec: the job.
+        log_dir: existing folder that receives ``<worker>.log`` of each worker.
+        console: shows the workers' output.
+    """
+
+    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole) -> None:
+        super().__init__(len(spec.workers), spec.grace)
+        self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
+        self.spec = spec
+        self._log_dir = log_dir
+        self._console = console
+        self._job = os.urandom(8).hex()
+        self._environment = self._shared_environment()
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._outputs: dict[int, WorkerOutput] = {}
+        console.on_closed = lambda: self.post(Interrupted(signal.SIGPIPE))  # end as other programs in a pipeline do
+
+    def run_to_the_end(self) -> None:
+        """Run the job, end what it leaves running, and free all resources.
+
+        Raises:
+            LogDirError: a log cannot be written.
+        """
+        with self.resources as stack:
+            stack.callback(self._close_outputs)
+            stack.enter_context(_signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
+            self._guardian = stack.enter_context(_guardian(self._job))
+            stack.callback(self._end_leftovers)
+            self.begin()
+            self.run()
+
+    def start(self, rank: int) -> int | None:
+        name = self.spec.workers[rank]
+        output = WorkerOutput(rank, self._log_dir / f"{name}.log", self._console, self.selector)
+        self._outputs[rank] = output
+        try:
+            process = self._processes[rank] = subprocess.Popen(
+                self.spec.command,
+                env={**self._environment, **rank_environment(rank, name), **self.reports.environment(rank)},
+                pass_fds=[self.reports.descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=output.writing_end,
+                stderr=output.writing_end,
+                start_new_session=True,
+            )
+        except OSError as error:
+            output.write(f"could not be started: {error}\n".encode())
+            self.post(Exited(rank, COULD_NOT_START))
+            return None
+        finally:
+            os.close(output.writing_end)
+        self._tell_guardian(process.pid)
+        return process.pid
+
+    def signal(self, rank: int, signum: int) -> None:
+        process = self._processes.get(rank)
+        if process is None or process.returncode is not None:  # never started, or reaped
+            return
+        # A request goes to the worker's whole group, as a terminal's would. KILL goes to the worker alone: what it leaves is
+        # ended afterwards and more gently, so that helpers that clean up after it (multiprocessing's resource tracker) can.
+        if signum == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, signum)
+
+    def reap(self, rank: int) -> int:
+        code = self._processes[rank].wait()
+        self._outputs[rank].drain()
+        return code
+
+    def handle(self, event: Event) -> None:
+        if isinstance(event, Failed):  # its traceback is shown, those that follow from it are only logged
+            self._outputs[event.rank].drain()
+        super().handle(event)
+        self._console.quiet = self.supervisor.phase is not Phase.RUNNING
+
+    def refresh(self) -> float | None:
+        self._console.tick(time.monotonic())
+        return self._console.due
+
+    def _shared_environment(self) -> dict[str, str]:
+        size = len(self.spec.workers)
+        return {
+            **helpful_defaults(size),
+            **own_environment(),
+            "PYTHONUNBUFFERED": "1",
+            "COLUMNS": str(self._console.columns),
+            **job_environment(size, self.port),
+            **job_processes.mark(self._job),
+        }
+
+    def _tell_guardian(self, session: int) -> None:
+        assert self._guardian.stdin is not None
+        with suppress(BrokenPipeError):  # somebody killed it; the job goes on without
+            self._guardian.stdin.write(f"{session}\n".encode())
+            self._guardian.stdin.flush()
+
+    def _end_leftovers(self) -> None:
+        for process in self._processes.values():
+            if process.returncode is None:  # only after an error of ours, or when it cannot be killed
+                process.kill()
+        self.left_running = job_processes.end(self._job, {process.pid for process in self._processes.values()})
+        for output in self._outputs.values():
+            output.drain()
+
+    def _close_outputs(self) -> None:
+        for output in self._outputs.values():
+            output.close()
+
+
+@contextmanager
+def _guardian(job: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process that ends the job's workers when this process is gone."""
+    command = [sys.executable, "-I", "-S", job_processes.__file__, job]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def _signals_to(selector: selectors.BaseSelector, tell: Callable[[int], None]) -> Iterator[None]:
+    """Call ``tell`` from the selector's loop for each signal that asks this process to end.
+
+    Ignored signals (``nohup``) stay ignored. Outside the main thread, which alone receives signals, nothing changes.
+    """
+    caught = [signum for signum in ENDING_SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        try:
+            handlers = {signum: signal.signal(signum, lambda *_: None) for signum in caught}
+            previous = signal.set_wakeup_fd(theirs.fileno())
+        except ValueError:  # not the main thread
+            yield
+            return
+
+        def pass_on() -> None:
+            for signum in ours.recv(64):
+                if signum in caught:
+                    tell(signum)
+
+        selector.register(ours, selectors.EVENT_READ, pass_on)
+        try:
+            yield
+        finally:
+            selector.unregister(ours)
+            signal.set_wakeup_fd(previous)
+            for signum, handler in handlers.items():
+                signal.signal(signum, handler)

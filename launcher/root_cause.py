@@ -1,0 +1,154 @@
+"""Search for the worker whose failure caused the others', in a graph of "this worker failed because it lost that one".
+
+Reports and exits are recorded in the order in which they happened, as far as a launcher can know it. The search begins at the
+first worker that failed, and follows what each failure says of lost workers as long as those failed or ended early themselves.
+A worker that reported nothing is outranked by a death by a signal shortly after its own exit (``SAME_TIME_SECONDS``).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+SAME_TIME_SECONDS = 1.0
+"""Time within which a killed worker outranks one that exited before it. Workers that lose a killed one fail at nearly the same
+time, and may be noticed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerExit:
+    """End of a worker's process.
+
+    Args:
+        rank: the worker's rank.
+        code: the exit code, or minus the number of the signal that killed it.
+        at: monotonic seconds.
+        by_launcher: the launcher sent that signal.
+    """
+
+    rank: int
+    code: int
+    at: float
+    by_launcher: bool
+
+    @property
+    def failed(self) -> bool:
+        """Return whether the worker failed by itself."""
+        return self.code != 0 and not self.by_launcher
+
+    @property
+    def killed(self) -> bool:
+        """Return whether a signal that the launcher did not send ended it."""
+        return self.code < 0 and not self.by_launcher
+
+
+@dataclass(slots=True)
+class _Worker:
+    rank: int
+    in_job: bool = False  # it joined, and has not called rpc.shutdown
+    raised: bool = False  # it reported an exception that ends its program
+    lost: tuple[str, ...] = ()  # names of the workers whose loss caused that
+    exit: WorkerExit | None = None
+
+    @property
+    def failed(self) -> bool:
+        if self.exit is None or self.exit.by_launcher:
+            return self.raised
+        return self.exit.code != 0
+
+    @property
+    def ended_early(self) -> bool:
+        return self.in_job and self.exit is not None and not self.exit.by_launcher
+
+    @property
+    def may_be_the_cause(self) -> bool:
+        return self.exit is None or self.failed or self.ended_early
+
+
+@dataclass
+class FailureGraph:
+    """Record of how the workers of a job ended, and of whose loss they report."""
+
+    exits: list[WorkerExit] = field(default_factory=list)
+    _workers: dict[int, _Worker] = field(default_factory=dict)
+    _ranks: dict[str, int] = field(default_factory=dict)  # by the name under which a worker joined
+    _suspects: dict[int, None] = field(default_factory=dict)  # ranks in the order in which their end began
+
+    def joined(self, rank: int, name: str) -> None:
+        """Record that a worker joined a job under this name."""
+        self._ranks[name] = rank
+        self._worker(rank).in_job = True
+
+    def left(self, rank: int, shut_down: bool, agreed: bool) -> None:
+        """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others."""
+        self._worker(rank).in_job = not shut_down
+        if not agreed:
+            self._suspect(rank)
+
+    def raised(self, rank: int, lost: tuple[str, ...]) -> None:
+        """Record that an exception ends a worker's program, because it lost the workers of these names."""
+        worker = self._worker(rank)
+        worker.raised, worker.lost = True, lost
+        self._suspect(rank)
+
+    def exited(self, end: WorkerExit) -> None:
+        """Record that a worker's process ended."""
+        self.exits.append(end)
+        self._worker(end.rank).exit = end
+        if self._worker(end.rank).failed:
+            self._suspect(end.rank)
+
+    def has_failure(self) -> bool:
+        """Return whether any worker has failed."""
+        return self._first() is not None
+
+    def settled(self) -> bool:
+        """Return whether the worker to which the first failure leads has ended."""
+        first = self._first()
+        return first is not None and self._path(first)[-1].exit is not None
+
+    def root_cause(self) -> WorkerExit | None:
+        """Return the end of the worker that caused the first failure, if there is one."""
+        first = self._first()
+        if first is None:
+            return None
+        ended = [worker.exit for worker in self._path(first) if worker.exit and (worker.failed or worker.ended_early)]
+        return ended[-1] if ended else None
+
+    def has_raised(self, rank: int) -> bool:
+        """Return whether the worker reported an exception that ended its program."""
+        return self._worker(rank).raised
+
+    def lost_by(self, rank: int) -> list[int]:
+        """Return the ranks of the workers of this job whose loss made this one fail."""
+        return [self._ranks[name] for name in self._worker(rank).lost if name in self._ranks]
+
+    def ended_early(self, rank: int) -> bool:
+        """Return whether the worker ended by itself without having called ``rpc.shutdown``."""
+        return self._worker(rank).ended_early
+
+    def _worker(self, rank: int) -> _Worker:
+        return self._workers.setdefault(rank, _Worker(rank))
+
+    def _suspect(self, rank: int) -> None:
+        self._suspects.setdefault(rank)
+
+    def _first(self) -> _Worker | None:
+        """Return the worker that failed first; if it reported nothing, one that was killed at the same time."""
+        first = next((worker for worker in self._in_order() if worker.failed), None)
+        if first is None or first.raised or first.exit is None:
+            return first
+        since = first.exit.at
+        killed = (end for end in self.exits if end.killed and end.at - since <= SAME_TIME_SECONDS)
+        return self._worker(next(killed, first.exit).rank)
+
+    def _in_order(self) -> Iterator[_Worker]:
+        return (self._workers[rank] for rank in self._suspects)
+
+    def _path(self, worker: _Worker) -> list[_Worker]:
+        """Return the workers from this one to the cause, each lost by the one before; no worker twice."""
+        path = [worker]
+        while True:
+            lost = [self._worker(rank) for rank in self.lost_by(path[-1].rank)]
+            next_ones = [each for each in lost if each not in path and each.may_be_the_cause]
+            if not next_ones:
+                return path
+            path.append(min(next_ones, key=lambda each: (not each.failed, not each.ended_early)))
