@@ -58,17 +58,19 @@ def end(job: str, sessions: Collection[int]) -> list[int]:
 
 
 def _is_helper(pid: int) -> bool:
+    """Return whether it is one of Python's helpers, or has ended by itself."""
+    until = time.monotonic() + GRACE_SECONDS
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as command:
-            return any(argument.startswith(HELPERS) for argument in command.read().split(b"\0"))
-    except OSError:  # it has ended by itself
+        while not (command := _read(pid, "cmdline")) and time.monotonic() < until:
+            time.sleep(0.01)  # it has none for a moment while it starts, and for good when it has ended
+    except OSError:
         return True
+    return not command or any(argument.startswith(HELPERS) for argument in command.split(b"\0"))
 
 
 def _belongs(pid: int, job: str, sessions: Collection[int]) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            state, _parent, _group, session = stat.read().rpartition(b")")[2].split()[:4]
+        state, _parent, _group, session = _read(pid, "stat").rpartition(b")")[2].split()[:4]
         if state in b"ZX":
             return False
         return int(session) in sessions or _is_marked(pid, job)
@@ -77,12 +79,16 @@ def _belongs(pid: int, job: str, sessions: Collection[int]) -> bool:
 
 
 def _is_marked(pid: int, job: str) -> bool:
-    with open(f"/proc/{pid}/environ", "rb") as environ:
-        for variable in environ.read().split(b"\0"):
-            name, _, value = variable.partition(b"=")
-            if name == MARK.encode():
-                return job.encode() in value.split(b"/")
+    for variable in _read(pid, "environ").split(b"\0"):
+        name, _, value = variable.partition(b"=")
+        if name == MARK.encode():
+            return job.encode() in value.split(b"/")
     return False
+
+
+def _read(pid: int, file: str) -> bytes:
+    with open(f"/proc/{pid}/{file}", "rb") as opened:
+        return opened.read()
 
 
 def _signal_and_wait(pids: list[int], job: str, sessions: Collection[int], signum: int, seconds: float) -> None:
