@@ -1,4 +1,4 @@
-"""Floor 4: starts a job's workers, supervises them, shows what they write, and tells why they failed."""
+"""Start of a job's workers, their supervision, and the summary that names the root cause of a failure."""
 
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch

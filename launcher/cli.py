@@ -1,4 +1,4 @@
-"""The command ``telegrad``: reads its arguments, runs a job, prints the summary, exits with the culprit's code."""
+"""Command ``telegrad``: reads its arguments, runs a job, prints the summary, exits with the code of the root cause."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ DEMO = "telegrad.examples.parameter_server"
 
 app = typer.Typer(
     no_args_is_help=True,
-    rich_markup_mode="markdown",  # flows paragraphs
+    rich_markup_mode="markdown",  # joins the lines of a paragraph
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -33,40 +33,51 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, metavar="", help="Print the version.")
     ] = False,
 ) -> None:
-    """Distributed training with RPC and remote references."""
+    """Distributed training with RPC and remote references.
+
+    `telegrad demo` shows a job, `telegrad run -n 2 script.py` runs yours.
+    """
 
 
 @app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
 def run(
-    program: Annotated[str, typer.Argument(metavar="SCRIPT", help="The script that every worker runs.")],
-    args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Its arguments, unchanged.")] = None,
-    count: Annotated[str | None, typer.Option("-n", metavar="N", help="How many workers; one, if not given.")] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The workers are called NAME0, NAME1, ...")] = "worker",
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="Script that every worker runs.")],
+    args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
+    count: Annotated[str | None, typer.Option("-n", metavar="N", help="Number of workers; 1 if not given.")] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the workers: NAME0, NAME1, ...")] = "worker",
     roles: Annotated[
         str | None, typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1.")
     ] = None,
-    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as after `python -m`.")] = False,
+    module: Annotated[
+        bool, typer.Option("-m", metavar="", help="SCRIPT is the name of a module, as in `python -m`.")
+    ] = False,
     python: Annotated[
-        str, typer.Option(metavar="PATH", help="The interpreter; this one, if not given.", show_default=False)
+        str, typer.Option(metavar="PATH", help="Python of the workers; this one if not given.", show_default=False)
     ] = sys.executable,
     log_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the logs go; telegrad_runs/TIME-SCRIPT, if not given.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the logs; telegrad_runs/TIME-SCRIPT if not given.")
     ] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="From asking workers to end (TERM) to killing them (KILL).")
+        float,
+        typer.Option(metavar="SECONDS", help="Time between asking workers to end (TERM) and killing them (KILL)."),
     ] = 3.0,
 ) -> None:
-    """Run SCRIPT in several worker processes of this machine.
+    """Run SCRIPT in several worker processes on this machine.
 
-    Each finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and TELEGRAD_SECRET
-    in its environment, so that init_rpc needs no more than a name. The first that fails ends the others. Options of
-    `telegrad run` stand before SCRIPT; everything after it goes to the script.
+    For example `telegrad run -n 4 train.py --epochs 10`: options of `telegrad run` come before SCRIPT, all that follows goes
+    to the script.
+
+    The output of each worker is shown behind its name, and written to its log. The first worker that fails ends the others;
+    the summary names it, and its exit code is that of `telegrad run`.
+
+    Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and TELEGRAD_SECRET
+    in its environment, so that `init_rpc` needs only a name.
     """
     try:
-        spec = JobSpec(program, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace)
+        spec = JobSpec(script, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace)
     except (ValueError, OSError, ImportError) as error:
         _refuse(str(error))
     _run(spec)
@@ -74,15 +85,15 @@ def run(
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def demo(context: typer.Context) -> None:
-    """Watch a parameter server and two trainers learn handwritten digits.
+    """Run a parameter server and two trainers that learn handwritten digits.
 
-    Further options go to the example: `telegrad demo --out DIR`.
+    Options go to the example: `telegrad demo --out DIR`.
     """
     _run(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
 
 
 def main() -> None:
-    """The console script's entry."""
+    """Run the command with the arguments of this process."""
     app(prog_name="telegrad")
 
 
@@ -118,7 +129,7 @@ def _say(text: str) -> None:
 
 
 def _silence_broken_output() -> None:
-    """Where the reader of our output is gone (``| head``), Python would complain at exit about what is not flushed."""
+    """Keep Python from an error at exit when the reader of standard output is gone (``| head``)."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,12 +1,18 @@
-"""What ``spawn`` raises when a process fails, with PyTorch's names and attributes; and what ``launch`` raises."""
+"""Errors of ``spawn``, with PyTorch's names and attributes, and of ``launch``."""
 
 
 class LogDirError(OSError):
-    """The logs of a job cannot be written where they should go."""
+    """The logs of a job cannot be written."""
 
 
 class ProcessException(Exception):
-    """A spawned process failed: ``error_index`` is its number, ``error_pid`` (also ``pid``) its process id."""
+    """A spawned process failed.
+
+    Attributes:
+        msg: the text.
+        error_index: the process's rank.
+        error_pid: its process id; also ``pid``.
+    """
 
     def __init__(self, msg: str, error_index: int, pid: int) -> None:
         super().__init__(msg, error_index, pid)
@@ -23,7 +29,12 @@ class ProcessRaisedException(ProcessException):
 
 
 class ProcessExitedException(ProcessException):
-    """The process ended with ``exit_code`` (minus the number, for a signal; then ``signal_name`` says which)."""
+    """The process was killed, or exited with a code other than 0.
+
+    Attributes:
+        exit_code: its exit code; minus the number, for a signal.
+        signal_name: name of the signal that killed it, if one did.
+    """
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None

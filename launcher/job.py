@@ -121,7 +121,8 @@ def _make_new(folder: Path) -> Path:
 
 def _result(engine: ScriptEngine, rank: int, name: str, log_dir: Path, began: float) -> WorkerResult:
     failures = engine.supervisor.failures
-    end = next((end for end in failures.exits if end.rank == rank), None)
+    worker = failures.worker(rank)
+    end = worker.exit
     return WorkerResult(
         name,
         rank,
@@ -129,7 +130,7 @@ def _result(engine: ScriptEngine, rank: int, name: str, log_dir: Path, began: fl
         ended_by_launcher=end.by_launcher if end else False,
         after=(end.at if end else time.monotonic()) - began,
         log=log_dir / f"{name}.log",
-        traceback=engine.reports.tracebacks.get(rank, "") if failures.has_raised(rank) else "",
+        traceback=engine.reports.tracebacks.get(rank, "") if worker.raised else "",
         lost=tuple(engine.spec.workers[other] for other in failures.lost_by(rank)),
-        ended_early=failures.ended_early(rank),
+        ended_early=worker.ended_early,
     )

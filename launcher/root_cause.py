@@ -41,59 +41,72 @@ class WorkerExit:
 
 
 @dataclass(slots=True)
-class _Worker:
+class WorkerRecord:
+    """Record of what is known of one worker.
+
+    Args:
+        rank: the worker's rank.
+        in_job: it joined, and has not called ``rpc.shutdown``.
+        raised: it reported an exception that ends its program.
+        lost: names of the workers whose loss caused that exception.
+        exit: the end of its process.
+    """
+
     rank: int
-    in_job: bool = False  # it joined, and has not called rpc.shutdown
-    raised: bool = False  # it reported an exception that ends its program
-    lost: tuple[str, ...] = ()  # names of the workers whose loss caused that
+    in_job: bool = False
+    raised: bool = False
+    lost: tuple[str, ...] = ()
     exit: WorkerExit | None = None
 
     @property
     def failed(self) -> bool:
+        """Return whether it failed by itself, as far as is known now."""
         if self.exit is None or self.exit.by_launcher:
             return self.raised
         return self.exit.code != 0
 
     @property
     def ended_early(self) -> bool:
+        """Return whether it ended by itself without having called ``rpc.shutdown``."""
         return self.in_job and self.exit is not None and not self.exit.by_launcher
 
     @property
-    def may_be_the_cause(self) -> bool:
+    def may_be_cause(self) -> bool:
+        """Return whether its failure may have caused others."""
         return self.exit is None or self.failed or self.ended_early
 
 
 @dataclass
 class FailureGraph:
-    """Record of how the workers of a job ended, and of whose loss they report."""
+    """Graph of the workers of a job: how each ended, and whose loss it reports."""
 
     exits: list[WorkerExit] = field(default_factory=list)
-    _workers: dict[int, _Worker] = field(default_factory=dict)
+    _workers: dict[int, WorkerRecord] = field(default_factory=dict)
     _ranks: dict[str, int] = field(default_factory=dict)  # by the name under which a worker joined
     _suspects: dict[int, None] = field(default_factory=dict)  # ranks in the order in which their end began
 
     def joined(self, rank: int, name: str) -> None:
         """Record that a worker joined a job under this name."""
         self._ranks[name] = rank
-        self._worker(rank).in_job = True
+        self.worker(rank).in_job = True
 
     def left(self, rank: int, shut_down: bool, agreed: bool) -> None:
         """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others."""
-        self._worker(rank).in_job = not shut_down
+        self.worker(rank).in_job = not shut_down
         if not agreed:
             self._suspect(rank)
 
     def raised(self, rank: int, lost: tuple[str, ...]) -> None:
         """Record that an exception ends a worker's program, because it lost the workers of these names."""
-        worker = self._worker(rank)
+        worker = self.worker(rank)
         worker.raised, worker.lost = True, lost
         self._suspect(rank)
 
     def exited(self, end: WorkerExit) -> None:
         """Record that a worker's process ended."""
         self.exits.append(end)
-        self._worker(end.rank).exit = end
-        if self._worker(end.rank).failed:
+        self.worker(end.rank).exit = end
+        if self.worker(end.rank).failed:
             self._suspect(end.rank)
 
     def has_failure(self) -> bool:
@@ -113,42 +126,35 @@ class FailureGraph:
         ended = [worker.exit for worker in self._path(first) if worker.exit and (worker.failed or worker.ended_early)]
         return ended[-1] if ended else None
 
-    def has_raised(self, rank: int) -> bool:
-        """Return whether the worker reported an exception that ended its program."""
-        return self._worker(rank).raised
-
     def lost_by(self, rank: int) -> list[int]:
         """Return the ranks of the workers of this job whose loss made this one fail."""
-        return [self._ranks[name] for name in self._worker(rank).lost if name in self._ranks]
+        return [self._ranks[name] for name in self.worker(rank).lost if name in self._ranks]
 
-    def ended_early(self, rank: int) -> bool:
-        """Return whether the worker ended by itself without having called ``rpc.shutdown``."""
-        return self._worker(rank).ended_early
-
-    def _worker(self, rank: int) -> _Worker:
-        return self._workers.setdefault(rank, _Worker(rank))
+    def worker(self, rank: int) -> WorkerRecord:
+        """Return the record of a worker."""
+        return self._workers.setdefault(rank, WorkerRecord(rank))
 
     def _suspect(self, rank: int) -> None:
         self._suspects.setdefault(rank)
 
-    def _first(self) -> _Worker | None:
+    def _first(self) -> WorkerRecord | None:
         """Return the worker that failed first; if it reported nothing, one that was killed at the same time."""
         first = next((worker for worker in self._in_order() if worker.failed), None)
         if first is None or first.raised or first.exit is None:
             return first
         since = first.exit.at
         killed = (end for end in self.exits if end.killed and end.at - since <= SAME_TIME_SECONDS)
-        return self._worker(next(killed, first.exit).rank)
+        return self.worker(next(killed, first.exit).rank)
 
-    def _in_order(self) -> Iterator[_Worker]:
+    def _in_order(self) -> Iterator[WorkerRecord]:
         return (self._workers[rank] for rank in self._suspects)
 
-    def _path(self, worker: _Worker) -> list[_Worker]:
+    def _path(self, worker: WorkerRecord) -> list[WorkerRecord]:
         """Return the workers from this one to the cause, each lost by the one before; no worker twice."""
         path = [worker]
         while True:
-            lost = [self._worker(rank) for rank in self.lost_by(path[-1].rank)]
-            next_ones = [each for each in lost if each not in path and each.may_be_the_cause]
+            lost = [self.worker(rank) for rank in self.lost_by(path[-1].rank)]
+            next_ones = [each for each in lost if each not in path and each.may_be_cause]
             if not next_ones:
                 return path
             path.append(min(next_ones, key=lambda each: (not each.failed, not each.ended_early)))

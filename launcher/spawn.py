@@ -9,13 +9,13 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from .diagnosis import describe_exit, signal_name
 from .engines.functions import FunctionEngine
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
 from .root_cause import WorkerExit
 from .spawned_process import Work
 from .spec import check_count, check_seconds
+from .summary import describe_exit, signal_name
 from .supervisor import Interrupted
 
 GRACE_SECONDS = 3.0
@@ -91,7 +91,7 @@ class ProcessContext:
     def _raise_failure(self, cause: WorkerExit) -> None:
         pid, consequences = self._engine.pid(cause.rank), self._consequences(cause.rank)
         who = f"process {cause.rank} (pid {pid})"
-        if self._engine.supervisor.failures.has_raised(cause.rank):
+        if self._engine.supervisor.failures.worker(cause.rank).raised:
             traceback = self._engine.reports.tracebacks[cause.rank]
             text = f"{who} raised an exception; there it was:\n\n{traceback}{consequences}"
             raise ProcessRaisedException(text, cause.rank, pid)

@@ -1,4 +1,4 @@
-"""What a job is: which program, how many workers, what they are called, where their logs go."""
+"""Spec of a job: its program, its workers, its logs; and checks of the values that a user gives."""
 
 import importlib.util
 import os
@@ -13,22 +13,30 @@ from pathlib import Path
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 MOST_WORKERS = 4096
-FILES_FOR_A_WORKER = 4  # its output, its log, its death, and one for a moment when it is started
-FILES_FOR_THE_LAUNCHER = 64
-LONGEST_WAIT = 20 * 86400  # seconds; beyond 24 days a selector's timeout overflows
+FILES_PER_WORKER = 4  # its output, its log, its pidfd, and one more while it is started
+FILES_OF_LAUNCHER = 64
+MOST_SECONDS = 20 * 86400  # beyond 24 days a selector's timeout overflows
 _EXAMPLE = "for example `telegrad run -n 4 train.py`"
 
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A job on this machine: one process per name in ``workers``, all running the same program.
+    """Job on this machine: one process for each worker, all with the same program.
 
-    ``program`` is a script's path, or a module's name if ``module`` is true; ``args`` are its arguments. A worker's
-    rank is its place in ``workers``. ``interpreter`` is the Python that runs the workers. ``log_dir`` receives one
-    ``<worker>.log`` each (``None``: a new folder under ``telegrad_runs/``). ``grace`` is how many seconds workers
-    have between being asked to end and being killed.
+    Args:
+        program: a script's path, or a module's name.
+        args: the program's arguments.
+        workers: the workers' names, in order of rank.
+        module: ``program`` is a module's name.
+        interpreter: the Python that runs the workers.
+        log_dir: folder that receives ``<worker>.log`` of each worker; None makes a new one under ``telegrad_runs/``.
+        grace: seconds between asking workers to end and killing them.
 
-    Raises ``ValueError`` or an ``OSError`` (``FileNotFoundError``, ...) that names what cannot be run and why.
+    Raises:
+        ValueError: a name, a number or a time is not possible.
+        TypeError: ``grace`` is not a number.
+        OSError: the script or the interpreter cannot be used (``FileNotFoundError``, ``PermissionError``, ...).
+        ModuleNotFoundError: there is no such module.
     """
 
     program: str
@@ -50,41 +58,50 @@ class JobSpec:
 
     @property
     def command(self) -> list[str]:
-        """What a worker's process executes."""
+        """Command line of a worker's process."""
         return [self.interpreter, *(["-m"] if self.module else []), self.program, *self.args]
 
     @property
     def title(self) -> str:
-        """The program's short name, for folders and messages."""
+        """Short name of the program, for folders and messages."""
         return self.program.rpartition(".")[2] if self.module else Path(self.program).stem
 
 
 def numbered(name: str, count: int) -> tuple[str, ...]:
-    """``name0``, ``name1``, ...: the names of ``count`` like workers."""
+    """Return ``count`` names of workers: ``name0``, ``name1``, ..."""
     return tuple(f"{name}{i}" for i in range(count))
 
 
 def parse_count(text: str) -> int:
-    """The number after ``-n``."""
+    """Return the number of workers that the user gave after ``-n``.
+
+    Raises:
+        ValueError: it is not a number, or not possible.
+    """
     try:
         count = int(text)
     except ValueError:
         raise ValueError(f"-n takes a whole number of workers, you gave {text[:80]!r}: write {_EXAMPLE}") from None
     if count < 1:
-        raise ValueError(f"-n {count} starts no worker at all: a job has at least one, {_EXAMPLE}")
+        raise ValueError(f"-n {count} starts no worker: a job has at least one, {_EXAMPLE}")
     check_count(count, "-n")
     return count
 
 
 def check_count(count: int, argument: str) -> None:
-    """Raise ``ValueError`` if this machine cannot run so many workers, before a list of them is made.
+    """Check that this machine can run so many workers, before a list of them is made.
 
-    Each is a process, and costs the launcher four file descriptors.
+    Args:
+        count: how many there are; each costs the launcher four file descriptors.
+        argument: name of the argument that gave them, for the error.
+
+    Raises:
+        ValueError: there are too many.
     """
     if count > MOST_WORKERS:
         raise ValueError(f"{argument} {count} is too many: a job on one machine has at most {MOST_WORKERS} workers")
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = count * FILES_FOR_A_WORKER + FILES_FOR_THE_LAUNCHER
+    needed = count * FILES_PER_WORKER + FILES_OF_LAUNCHER
     if files != resource.RLIM_INFINITY and needed > files:
         raise ValueError(
             f"{argument} {count} needs {needed} open files, and this process may have {files}: start fewer workers, or allow "
@@ -93,15 +110,24 @@ def check_count(count: int, argument: str) -> None:
 
 
 def check_seconds(argument: str, seconds: object) -> None:
-    """Raise ``ValueError`` or ``TypeError`` if this is no time to wait."""
+    """Check a time to wait.
+
+    Raises:
+        TypeError: it is not a number.
+        ValueError: it is negative, not a number, or longer than 20 days.
+    """
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
         raise TypeError(f"{argument} must be a number of seconds, you gave {seconds!r}")
-    if not 0 <= seconds <= LONGEST_WAIT:  # also false for nan
-        raise ValueError(f"{argument} must be a number of seconds from 0 to {LONGEST_WAIT}, you gave {seconds}")
+    if not 0 <= seconds <= MOST_SECONDS:  # also false for nan
+        raise ValueError(f"{argument} must be a number of seconds from 0 to {MOST_SECONDS}, you gave {seconds}")
 
 
 def parse_roles(text: str) -> tuple[str, ...]:
-    """The workers that ``"ps,trainer=2"`` describes, in order of rank: ``ps``, ``trainer0``, ``trainer1``."""
+    """Return the workers' names for roles, in order of rank: ``ps``, ``trainer0``, ``trainer1`` for ``"ps,trainer=2"``.
+
+    Raises:
+        ValueError: the text cannot be read, or gives too many workers.
+    """
     workers: list[str] = []
     for role in text.split(","):
         name, equals, count = (part.strip() for part in role.partition("="))
@@ -122,11 +148,11 @@ def _check_workers(workers: tuple[str, ...]) -> None:
     for name, times in Counter(workers).items():
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} cannot be a worker's name, because its log file is called so: "
+                f"{name!r} cannot be a worker's name, because its log file has the same name: "
                 "use letters, digits, `_`, `-` and `.`, and begin with a letter, a digit or `_`"
             )
         if times > 1:
-            raise ValueError(f"{times} workers would be called {name!r}: give each a name of its own")
+            raise ValueError(f"{times} workers have the name {name!r}: give each its own")
 
 
 def _check_interpreter(interpreter: str) -> None:
@@ -142,7 +168,7 @@ def _check_script(script: str) -> None:
     if path.is_dir():
         if (path / "__main__.py").is_file():
             return
-        raise IsADirectoryError(f"{script!r} is a directory and not a script: name the file in it that is to run")
+        raise IsADirectoryError(f"{script!r} is a directory and not a script: give the path of a file in it")
     if not path.exists():
         raise FileNotFoundError(f"there is no script {script!r} in {os.getcwd()}: check the path{_module_hint(script)}")
     if not os.access(path, os.R_OK):
@@ -155,7 +181,7 @@ def _module_hint(script: str) -> str:
 
 
 def _check_module(module: str, own_interpreter: bool) -> None:
-    """Only the top-level name, because finding ``a.b`` imports ``a``; and only where we can look."""
+    # Only the top-level name, because finding ``a.b`` imports ``a``; and only in this interpreter.
     top = module.partition(".")[0]
     if module.endswith(".py") or "/" in module:
         raise ValueError(f"-m takes a module's name, and {module!r} is a path: leave -m out to run it as a script")

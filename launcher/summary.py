@@ -1,14 +1,40 @@
-"""Summary of a job that is over: the root cause first, then what followed from it."""
+"""Summary of a job that is over: the root cause first, then what followed from it; and words on how a worker ended."""
 
+import signal
 from collections.abc import Iterable
 
-from .diagnosis import describe_error, describe_exit, headline, signal_name
 from .job import JobResult, WorkerResult
+from .tracebacks import describe_error, headline
+
+_MEANINGS = {
+    signal.SIGKILL: "killed, perhaps by the out-of-memory killer or kill -9",
+    signal.SIGSEGV: "a crash in native code",
+    signal.SIGABRT: "native code aborted, its last message is in the log",
+    signal.SIGBUS: "a crash in native code, or shared memory (/dev/shm) is full",
+    signal.SIGTERM: "somebody other than the launcher asked it to end",
+    signal.SIGPIPE: "the reader of its output went away",
+}
 
 
 def summary(result: JobResult) -> str:
     """Return the text that a user reads when the job is over."""
     return "\n".join([*_outcome(result), *_left_running(result), f"logs: {result.log_dir}/"])
+
+
+def signal_name(signum: int) -> str:
+    """Return a signal's name and number: ``SIGKILL (9)``."""
+    try:
+        return f"{signal.Signals(signum).name} ({signum})"
+    except ValueError:  # real-time signals have no names of their own
+        return f"signal {signum}"
+
+
+def describe_exit(code: int) -> str:
+    """Return an exit code (minus the number, for a signal) in words."""
+    if code >= 0:
+        return f"exited with code {code}"
+    meaning = _MEANINGS.get(signal.Signals(-code)) if -code in signal.valid_signals() and -code < 32 else None
+    return f"died of {signal_name(-code)}" + (f": {meaning}" if meaning else "")
 
 
 def _outcome(result: JobResult) -> Iterable[str]:

@@ -148,11 +148,6 @@ class Supervisor:
                 return self._proceed(now)
 
     @property
-    def exits(self) -> list[WorkerExit]:
-        """Ends of workers, in the order in which they happened."""
-        return self.failures.exits
-
-    @property
     def cause(self) -> WorkerExit | None:
         """Failure that ended the job; None if all went well or the user ended it."""
         return None if self.interrupted_by is not None else self.failures.root_cause()

@@ -4,8 +4,7 @@ import io
 import random
 
 import pytest
-from telegrad.launcher.console import COLOURS, WorkerConsole
-from telegrad.launcher.line_filters import MOST_LINE_BYTES, PARTIAL_SECONDS, LineSplitter
+from telegrad.launcher.console import COLOURS, MOST_LINE_BYTES, PARTIAL_SECONDS, LineSplitter, WorkerConsole
 
 
 def split(*chunks, colours=False):

@@ -68,8 +68,8 @@ def test_the_version_is_the_installed_one(telegrad):
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["-n", "0", "train.py"], "-n 0 starts no worker at all"),
-        (["-n", "-3", "train.py"], "-n -3 starts no worker at all"),
+        (["-n", "0", "train.py"], "-n 0 starts no worker"),
+        (["-n", "-3", "train.py"], "-n -3 starts no worker"),
         (["-n", "four", "train.py"], "-n takes a whole number of workers, you gave 'four'"),
         (["-n", "2.5", "train.py"], "-n takes a whole number of workers, you gave '2.5'"),
         (["trian.py"], "there is no script 'trian.py' in "),
@@ -92,7 +92,7 @@ def test_the_version_is_the_installed_one(telegrad):
         (["-m", "train.py"], "'train.py' is a path: leave -m out"),
         (["-m", ".x"], "you gave '.x'"),
         (["--name", "a/b", "train.py"], "'a/b0' cannot be a worker's name"),
-        (["--roles", "ps,ps", "train.py"], "2 workers would be called 'ps'"),
+        (["--roles", "ps,ps", "train.py"], "2 workers have the name 'ps'"),
         (["--roles", "ps=0", "train.py"], "cannot read the role 'ps=0'"),
         (["--roles", "ps,,x", "train.py"], "cannot read the role ''"),
         (["--roles", "ps,x=2", "-n", "2", "train.py"], "the roles make 3 workers: leave -n out"),

@@ -39,7 +39,7 @@ def test_a_job_whose_workers_succeed_finishes_with_the_last():
     assert supervisor.handle(Exited(0, 0), 2.0) == []
     assert supervisor.phase is Phase.FINISHED
     assert supervisor.cause is None and supervisor.exit_code == 0
-    assert [end.rank for end in supervisor.exits] == [1, 0]
+    assert [end.rank for end in supervisor.failures.exits] == [1, 0]
 
 
 def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
@@ -53,7 +53,7 @@ def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
     assert supervisor.handle(Exited(2, -KILL), 5.1) == []
     assert supervisor.phase is Phase.FINISHED
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 5
-    assert [end.by_launcher for end in supervisor.exits] == [False, False, True, True]
+    assert [end.by_launcher for end in supervisor.failures.exits] == [False, False, True, True]
 
 
 def test_a_second_failure_asks_nobody_again():
@@ -188,7 +188,7 @@ def play(supervisor, events, now=1.0):
     for event in events:
         now += 0.01
         told += supervisor.handle(event, now)
-    for rank in {each.rank for each in told} - {end.rank for end in supervisor.exits}:
+    for rank in {each.rank for each in told} - {end.rank for end in supervisor.failures.exits}:
         supervisor.handle(Exited(rank, -TERM), now + 0.01)
     return supervisor
 
@@ -259,19 +259,19 @@ def test_a_worker_that_ends_without_shutdown_while_others_need_it_is_the_cause()
     supervisor = joined("w0", "w1")
     left = [Left(1, shut_down=False, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
     assert play(supervisor, left).cause.rank == 1 and supervisor.exit_code == 1
-    assert supervisor.failures.ended_early(1)
+    assert supervisor.failures.worker(1).ended_early
 
 
 def test_one_that_called_shutdown_is_not():
     supervisor = joined("w0", "w1")
     left = [Left(1, shut_down=True, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
-    assert play(supervisor, left).cause.rank == 0 and not supervisor.failures.ended_early(1)
+    assert play(supervisor, left).cause.rank == 0 and not supervisor.failures.worker(1).ended_early
 
 
 def test_ending_without_shutdown_alone_ends_no_job():
     supervisor = play(joined("w0", "w1"), [Left(1, shut_down=False, agreed=False), Exited(1, 0), Exited(0, 0)])
     assert supervisor.phase is Phase.FINISHED and supervisor.cause is None and supervisor.exit_code == 0
-    assert supervisor.failures.ended_early(0) and supervisor.failures.ended_early(1)
+    assert supervisor.failures.worker(0).ended_early and supervisor.failures.worker(1).ended_early
 
 
 def test_a_crash_that_follows_a_reported_error_is_not_the_cause():
@@ -337,14 +337,14 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
             if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
                 dying[told.rank] = -told.signum
         since.setdefault(supervisor.phase, now)
-    assert {end.rank for end in supervisor.exits} == set(range(size)) - alive
+    assert {end.rank for end in supervisor.failures.exits} == set(range(size)) - alive
     if alive:
         assert now - since[Phase.KILLING] >= UNKILLABLE_SECONDS
     if Phase.ENDING in since:
         assert now - since[Phase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
             "each deadline is late by at most a step"
         )
-    failed = any(end.failed for end in supervisor.exits)
+    failed = any(end.failed for end in supervisor.failures.exits)
     assert (supervisor.exit_code != 0) == (failed or supervisor.interrupted_by is not None)
 
 

@@ -5,7 +5,7 @@ import random
 import traceback
 
 import pytest
-from telegrad.launcher.line_filters import TracebackFilter
+from telegrad.launcher.tracebacks import TracebackFilter
 
 
 def formatted(error):

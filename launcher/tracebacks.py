@@ -1,40 +1,46 @@
-"""Words on how a worker ended, from its exit code, its report and the end of its log."""
+"""Tracebacks in what a worker writes: left out of the lines that are shown, found at the end of a log."""
 
 import re
-import signal
 from pathlib import Path
-
-from .line_filters import TRACEBACK_BEGIN
 
 TAIL_BYTES = 1 << 16  # of a log
 MOST_LINES = 12
 
+_BEGIN = re.compile(r"^\s*(\+ Exception Group )?Traceback \(most recent call last\):")
+_AROUND = re.compile(
+    r"^(During handling of the above exception, another exception occurred:"
+    r"|The above exception was the direct cause of the following exception:"
+    r"|Exception ignored in: .*|Task exception was never retrieved|future: <.*)$"
+)
 _CANCELLED = re.compile(r"^(asyncio\.exceptions\.|concurrent\.futures\._base\.)?CancelledError")
 _FATAL = re.compile(r"^Fatal Python error: ")
-_MEANINGS = {
-    signal.SIGKILL: "killed, perhaps by the out-of-memory killer or kill -9",
-    signal.SIGSEGV: "a crash in native code",
-    signal.SIGABRT: "native code aborted, its last message is in the log",
-    signal.SIGBUS: "a crash in native code, or shared memory (/dev/shm) is full",
-    signal.SIGTERM: "somebody other than the launcher asked it to end",
-    signal.SIGPIPE: "the reader of its output went away",
-}
 
 
-def signal_name(signum: int) -> str:
-    """Return a signal's name and number: ``SIGKILL (9)``."""
-    try:
-        return f"{signal.Signals(signum).name} ({signum})"
-    except ValueError:  # real-time signals have no names of their own
-        return f"signal {signum}"
+class TracebackFilter:
+    """Filter for one worker's lines: drops tracebacks, with the line of the exception and what Python writes around them."""
 
+    def __init__(self) -> None:
+        self._inside = False
+        self._group = False  # all lines of an exception group's traceback are indented, also the last one
+        self._after = False  # blank lines that follow belong to it
 
-def describe_exit(code: int) -> str:
-    """Return an exit code (minus the number, for a signal) in words."""
-    if code >= 0:
-        return f"exited with code {code}"
-    meaning = _MEANINGS.get(signal.Signals(-code)) if -code in signal.valid_signals() and -code < 32 else None
-    return f"died of {signal_name(-code)}" + (f": {meaning}" if meaning else "")
+    def keep(self, lines: list[str]) -> list[str]:
+        """Return the lines that are to be shown."""
+        return [line for line in lines if not self._drops(line)]
+
+    def _drops(self, line: str) -> bool:
+        if _BEGIN.match(line):
+            self._inside, self._group, self._after = True, line.startswith(" "), True
+            return True
+        if self._inside and line.startswith((" ", "\t")):
+            return True
+        exception = self._inside and not self._group
+        self._inside = False
+        if exception or _AROUND.match(line):
+            self._after = True
+            return True
+        self._after = self._after and not line.strip()
+        return self._after
 
 
 def describe_error(log: Path, code: int, traceback: str = "") -> list[str]:
@@ -81,7 +87,7 @@ def _fatal_error(lines: list[str]) -> int | None:
 
 def _last_traceback(lines: list[str]) -> int | None:
     """Return where the last one begins that is not a consequence of the end (ignored by Python, cancelled by gRPC)."""
-    begins = [i for i, line in enumerate(lines) if TRACEBACK_BEGIN.match(line)]
+    begins = [i for i, line in enumerate(lines) if _BEGIN.match(line)]
     reasons = [i for i in begins if i == 0 or not lines[i - 1].startswith("Exception ignored")]
     reasons = [i for i in reasons if not _CANCELLED.match(_exception(lines[i:]))] or reasons
     return max(reasons or begins, default=None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from telegrad.launcher import JobResult, WorkerResult
-from telegrad.launcher.diagnosis import describe_error, describe_exit, headline
-from telegrad.launcher.summary import summary
+from telegrad.launcher.summary import describe_exit, summary
+from telegrad.launcher.tracebacks import describe_error, headline
 
 FAILED = """epoch 1
 Traceback (most recent call last):
