@@ -49,8 +49,8 @@ def rank_environment(rank: int, name: str) -> dict[str, str]:
 def helpful_defaults(world_size: int) -> dict[str, str]:
     """Return variables that a worker gets unless the user has set them.
 
-    They make it print a traceback when it crashes, give BLAS a fair share of the cores, let the allocator keep freed memory, and
-    keep gRPC quiet: its errors reach the user as Telegrad's.
+    They make it print a traceback when it crashes, give BLAS a fair share of the cores, let the allocator keep freed memory,
+    and keep gRPC quiet: its errors reach the user as Telegrad's.
     """
     threads = max(1, len(os.sched_getaffinity(0)) // world_size)
     settings = {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": str(threads), "GRPC_VERBOSITY": "NONE"}
