@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
+from helpers import threads
 from telegrad.agents import make_agent
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
@@ -43,16 +45,33 @@ def python_helpers():
 
 @pytest.fixture
 def until():
-    """``until(condition)`` polls until it holds; for what ends in the background, where no event can be waited for."""
+    """``until(condition)`` polls until it holds."""
+    return threads.until
 
-    def wait(condition, seconds=10.0):
-        deadline = time.monotonic() + seconds
-        while not (result := condition()) and time.monotonic() < deadline:
-            time.sleep(0.002)
-        assert result, "it did not come about in time"
-        return result
 
-    return wait
+@pytest.fixture
+def thread():
+    """``thread(function, *args)`` runs it in another thread, which is joined in the end."""
+    started = []
+
+    def start(function, *args):
+        started.append(threading.Thread(target=function, args=args))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.join(10)
+        assert not each.is_alive(), "a thread of this test did not end"
+
+
+@pytest.fixture
+def no_collector():
+    """Only reference counts free things: what is in a cycle stays."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

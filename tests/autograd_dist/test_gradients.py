@@ -5,29 +5,17 @@ import threading
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.remote import Gate, same, there_and_back, wait_at_gate, weights
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import AutogradError, RpcError, WorkerLostError
 from telegrad.core.futures import wait_all
 
 TOLERANCE = 1e-12
-
-
-def same(value):
-    return value
-
-
-def mul(x, y):
-    return x * y
+pytestmark = pytest.mark.usefixtures("contexts_end")
 
 
 def sin_matmul(x, w):
     return tg.sin(x @ w)
-
-
-def there_and_back(x, route):
-    """A step on every worker of a route."""
-    y = tg.tanh(x) * (1.0 + len(route))
-    return y if not route else rpc.rpc_sync(route[0], there_and_back, (y, route[1:])) + x
 
 
 class Layer:
@@ -53,22 +41,6 @@ class Layer:
 
     def value(self):
         return self.weight.detach().numpy().copy()
-
-
-def weights(seed, *shape):
-    return tg.tensor(np.random.default_rng(seed).standard_normal(shape), requires_grad=True)
-
-
-def contexts(workers):
-    return [agent.debug_info()["contexts"] for agent in workers]
-
-
-@pytest.fixture(autouse=True)
-def contexts_end(workers, until):
-    yield
-    for agent in workers:
-        if not agent.closed:
-            until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
 
 
 def assert_same_gradients(build, *leaves):
@@ -99,15 +71,15 @@ def test_one_call(workers, worker):
     ("build", "leaves"),
     [
         (lambda call, x: call("b", there_and_back, x, []).sum(), 1),
-        (lambda call, x, y: call("b", mul, x, y).sum(), 2),
-        (lambda call, x: call("b", mul, x, x).sum(), 1),
-        (lambda call, x: (call("b", mul, x, x) * call("b", mul, x, 2.0)).sum(), 1),
-        (lambda call, x: call("b", mul, call("c", mul, x, 3.0), x).sum(), 1),
-        (lambda call, x: sum(call("bca"[i % 3], mul, x, float(i)).sum() for i in range(7)), 1),
+        (lambda call, x, y: call("b", tg.mul, x, y).sum(), 2),
+        (lambda call, x: call("b", tg.mul, x, x).sum(), 1),
+        (lambda call, x: (call("b", tg.mul, x, x) * call("b", tg.mul, x, 2.0)).sum(), 1),
+        (lambda call, x: call("b", tg.mul, call("c", tg.mul, x, 3.0), x).sum(), 1),
+        (lambda call, x: sum(call("bca"[i % 3], tg.mul, x, float(i)).sum() for i in range(7)), 1),
         (lambda call, x, y: call("b", same, [x, {"y": y}])[1]["y"].sum() + (x * y).sum(), 2),
         (lambda call, x, y: call("b", same, x).sum() + call("c", same, y).sum(), 2),
         (lambda call, x: call("b", same, x[1:3].reshape(2, -1)).sum(), 1),
-        (lambda call, x: call("c", same, tg.sin(x)).mean() * call("b", mul, x, x).sum(), 1),
+        (lambda call, x: call("c", same, tg.sin(x)).mean() * call("b", tg.mul, x, x).sum(), 1),
     ],
 )
 def test_graphs(workers, build, leaves):
@@ -133,7 +105,7 @@ def test_a_graph_that_goes_from_worker_to_worker_and_back(workers, route):
 def test_fan_out(workers):
     x = weights(3, 4)
     with autograd_dist.context() as context:
-        futures = [rpc.rpc_async("bc"[number % 2], mul, (x, float(number))) for number in range(40)]
+        futures = [rpc.rpc_async("bc"[number % 2], tg.mul, (x, float(number))) for number in range(40)]
         loss = sum(future.sum() for future in wait_all(futures))
         autograd_dist.backward(context, [loss])
         gradient = autograd_dist.get_gradients(context)[x].numpy()
@@ -143,7 +115,7 @@ def test_fan_out(workers):
 def test_through_remote_and_to_here(workers):
     x = weights(3, 4)
     with autograd_dist.context() as context:
-        with rpc.remote("b", mul, (x, 3.0)) as reference:
+        with rpc.remote("b", tg.mul, (x, 3.0)) as reference:
             loss = (reference.to_here() * rpc.rpc_sync("c", squared, (reference,))).sum()
             autograd_dist.backward(context, [loss])
         gradient = autograd_dist.get_gradients(context)[x].numpy()
@@ -158,19 +130,19 @@ def squared(reference):
 def test_in_callbacks_and_coroutines(workers):
     x = weights(3, 4)
     with autograd_dist.context() as context:
-        future = rpc.rpc_async("b", mul, (x, 2.0)).then(lambda done: rpc.rpc_sync("c", mul, (done.value(), 5.0)))
+        future = rpc.rpc_async("b", tg.mul, (x, 2.0)).then(lambda done: rpc.rpc_sync("c", tg.mul, (done.value(), 5.0)))
         loss = future.wait().sum() + rpc.rpc_sync("b", slowly, (x,)).sum() + rpc.rpc_sync("b", later, (x,)).sum()
         autograd_dist.backward(context, [loss])
         assert autograd_dist.get_gradients(context)[x].tolist() == [10 + 3 + 4] * 4
 
 
 async def slowly(x):
-    return await rpc.rpc_async("c", mul, (x, 3.0))
+    return await rpc.rpc_async("c", tg.mul, (x, 3.0))
 
 
 @rpc.functions.async_execution
 def later(x):
-    return rpc.rpc_async("c", mul, (x, 2.0)).then(lambda done: done.value() * 2)
+    return rpc.rpc_async("c", tg.mul, (x, 2.0)).then(lambda done: done.value() * 2)
 
 
 # -- parameters elsewhere
@@ -222,7 +194,7 @@ def test_a_parameter_shared_by_trainers(workers):
 def test_several_backwards_add_up_in_the_context(workers):
     x = weights(3, 4)
     with autograd_dist.context() as context:
-        loss = rpc.rpc_sync("b", mul, (x, 3.0)).sum()
+        loss = rpc.rpc_sync("b", tg.mul, (x, 3.0)).sum()
         for _ in range(2):
             autograd_dist.backward(context, [loss], retain_graph=True)
         autograd_dist.backward(context, [loss])
@@ -234,7 +206,7 @@ def test_several_backwards_add_up_in_the_context(workers):
 def test_several_roots(workers):
     x, y = weights(3, 4), weights(4, 4)
     with autograd_dist.context() as context:
-        first, second = rpc.rpc_sync("b", mul, (x, 3.0)).sum(), rpc.rpc_sync("c", mul, (x, y)).sum()
+        first, second = rpc.rpc_sync("b", tg.mul, (x, 3.0)).sum(), rpc.rpc_sync("c", tg.mul, (x, y)).sum()
         autograd_dist.backward(context, [first, second, y.sum(), first])
         gradients = autograd_dist.get_gradients(context)
     np.testing.assert_allclose(gradients[x].numpy(), 6 + y.detach().numpy(), rtol=0, atol=TOLERANCE)
@@ -275,75 +247,10 @@ def test_under_no_grad_nothing_is_recorded(workers):
     x = weights(1, 3)
     with autograd_dist.context() as context:
         with tg.no_grad():
-            constant = rpc.rpc_sync("b", mul, (x, 2.0))
-        loss = (rpc.rpc_sync("b", mul, (x, 3.0)) * constant.detach()).sum()
+            constant = rpc.rpc_sync("b", tg.mul, (x, 2.0))
+        loss = (rpc.rpc_sync("b", tg.mul, (x, 3.0)) * constant.detach()).sum()
         autograd_dist.backward(context, [loss])
         np.testing.assert_allclose(autograd_dist.get_gradients(context)[x].numpy(), 6 * x.detach().numpy())
-
-
-# -- contexts
-
-
-def test_contexts_end_everywhere(workers, until):
-    x = weights(1, 3)
-    with autograd_dist.context() as context:
-        there_and_back(x, ["b", "c"])
-        assert contexts(workers) == [1, 1, 1]
-        assert rpc.rpc_sync("b", there_is, (context,))
-    until(lambda: contexts(workers) == [0, 0, 0])
-    assert not rpc.rpc_sync("b", there_is, (context,))
-    with pytest.raises(RpcError, match=f"there is no autograd context {context} on worker 'a'"):
-        autograd_dist.get_gradients(context)
-
-
-def there_is(context):
-    try:
-        autograd_dist.get_gradients(context)
-    except RpcError:
-        return False
-    return True
-
-
-def test_contexts_end_after_an_exception(workers, until):
-    with pytest.raises(ZeroDivisionError), autograd_dist.context():
-        rpc.rpc_sync("b", mul, (weights(1, 3), 2.0))
-        raise ZeroDivisionError
-    until(lambda: contexts(workers) == [0, 0, 0])
-
-
-def test_a_context_in_a_context(workers):
-    with autograd_dist.context(), pytest.raises(RpcError, match=r"you are in autograd context .* already"):
-        autograd_dist.context().__enter__()
-    with autograd_dist.context():
-        pass
-
-
-def test_a_late_message_does_not_bring_an_ended_context_back(workers, until):
-    gate = threading.Event()
-    Gate.event = gate
-    with autograd_dist.context():
-        future = rpc.rpc_async("b", call_on_when_open, (weights(1, 2),))
-    gate.set()
-    future.wait()
-    until(lambda: contexts(workers) == [0, 0, 0])
-
-
-class Gate:
-    event = None
-
-
-def call_on_when_open(x):
-    assert Gate.event.wait(20)
-    return rpc.rpc_sync("c", mul, (x, 2.0))
-
-
-def test_ids_of_different_workers_differ(workers):
-    seen = set()
-    for agent in workers:
-        for _ in range(3):
-            with agent.use(), autograd_dist.context() as context:
-                seen.add(context)
-    assert len(seen) == 9
 
 
 # -- what goes wrong
@@ -375,8 +282,8 @@ def test_roots_that_cannot_be(workers, roots, error, words):
 def test_a_remote_result_that_does_not_contribute_is_named(workers):
     x = weights(1, 2)
     with autograd_dist.context() as context:
-        loss = rpc.rpc_sync("b", mul, (x, 2.0)).sum()
-        rpc.rpc_sync("c", mul, (x, 3.0))
+        loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
+        rpc.rpc_sync("c", tg.mul, (x, 3.0))
         with pytest.raises(AutogradError, match="no gradient came for 1 tensor sent to worker 'c' from worker 'a'"):
             autograd_dist.backward(context, [loss])
 
@@ -384,7 +291,7 @@ def test_a_remote_result_that_does_not_contribute_is_named(workers):
 def test_a_local_backward_cannot_leave_its_worker(workers):
     x = weights(1, 2)
     with autograd_dist.context():
-        loss = rpc.rpc_sync("b", mul, (x, 2.0)).sum()
+        loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
         with pytest.raises(AutogradError, match=r"continues on another worker; call autograd_dist.backward"):
             loss.backward()
 
@@ -392,7 +299,7 @@ def test_a_local_backward_cannot_leave_its_worker(workers):
 def test_contexts_do_not_mix(workers):
     x = weights(1, 2)
     with autograd_dist.context():
-        loss = rpc.rpc_sync("b", mul, (x, 2.0)).sum()
+        loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
     with autograd_dist.context() as second, pytest.raises(AutogradError, match="the graph mixes contexts"):
         autograd_dist.backward(second, [loss])
 
@@ -427,7 +334,7 @@ class Slow(tg.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        assert Gate.event.wait(20)
+        wait_at_gate()
         return gradient
 
 
@@ -475,7 +382,7 @@ def test_a_worker_lost_before_the_backward(cluster, until):
 
 
 def through_z(x):
-    return rpc.rpc_sync("z", mul, (x, 2.0))
+    return rpc.rpc_sync("z", tg.mul, (x, 2.0))
 
 
 def test_the_creator_of_a_context_is_lost(cluster, until):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from functools import partial
 
@@ -10,6 +9,8 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn, optim, rpc
+
+pytestmark = pytest.mark.usefixtures("no_collector")
 
 
 class Tagged(tg.Tensor):
@@ -21,14 +22,6 @@ class Tagged(tg.Tensor):
         super().__init__(np.array(values, np.float64), requires_grad)
         self.tag = tag
         Tagged.made += 1
-
-
-@pytest.fixture(autouse=True)
-def by_reference_count():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def tagged(requires_grad=True):

@@ -1,4 +1,4 @@
-"""No graph makes a reference cycle, and finalizers may do what they like."""
+"""Graphs without reference cycles: they and their memory are gone when the last reference is, in every way to end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ from telegrad.core.allocator import ENVIRONMENT
 from telegrad.core.autograd import grad
 from telegrad.core.extend import attach, gradient_edge
 
-
-@pytest.fixture(autouse=True)
-def no_collector():
-    """Whatever dies in these tests dies by its reference count."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collector")
 
 
 class SavesBoth(tg.Function):

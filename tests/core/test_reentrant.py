@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import threading
 import weakref
@@ -226,14 +225,6 @@ LINKS = {
     "views": viewed,
     "in place": changed,
 }
-
-
-@pytest.fixture
-def no_collector():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.parametrize("name", LINKS)

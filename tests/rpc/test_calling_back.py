@@ -9,19 +9,10 @@ import threading
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.remote import same
+from helpers.threads import elsewhere
 from telegrad import rpc
 from telegrad.core.futures import Future
-
-
-def elsewhere(function, *args):
-    """``function(*args)`` in a thread of its own, as this agent; it must come back."""
-    results = []
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=lambda: results.append(context.run(function, *args)))
-    thread.start()
-    thread.join(20)
-    assert not thread.is_alive(), "deadlock"
-    return results[0]
 
 
 def call_all():
@@ -70,10 +61,6 @@ class Fails(Exception):
     def __reduce__(self):
         assert elsewhere(call_all) == CALLED
         return Fails, self.args
-
-
-def same(value):
-    return value
 
 
 def work():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from helpers.remote import Gate, wait_at_gate
 from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
@@ -368,14 +369,6 @@ def test_a_connection_that_is_cut_comes_back(until):
             agent.close("its test ended")
         if relay is not None:
             relay.close()
-
-
-class Gate:
-    event = threading.Event()
-
-
-def wait_at_gate():
-    assert Gate.event.wait(20)
 
 
 class Relay:

@@ -1,26 +1,14 @@
 """What travels: every kind of value comes out as it went in, captured when it was sent, and the receiver's alone."""
 
-import functools
-import inspect
-import operator
-import os
-import pickle
-import struct
-import sys
 import threading
-import types
 
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc import caller, serving
-from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.messages import Kind, Outgoing
-from telegrad.rpc.wire.frames import HEAD, TABLES, decode, encode
-from telegrad.rpc.wire.functions import main_module_name, main_script, reference, resolve
-from telegrad.rpc.wire.payload import pack
+from telegrad.rpc.lanes.outbox import CHUNK_BYTES
 
 ARRAYS = {
     "0-d": np.array(3.5),
@@ -76,36 +64,9 @@ class Locked:
         self.lock = threading.Lock()
 
 
-class Adder:
-    def __init__(self, amount):
-        self.amount = amount
-
-    def add(self, number):
-        return self.amount + number
-
-    @classmethod
-    def kind(cls):
-        return cls.__name__
-
-    @staticmethod
-    def double(number):
-        return 2 * number
-
-    def __call__(self, number):
-        return number - self.amount
-
-
 class Refusing:
     def __reduce__(self):
         raise ValueError("I stay here")
-
-
-def same(value):
-    return value
-
-
-def apply(function, *args):
-    return function(*args)
 
 
 def send(value):
@@ -259,124 +220,6 @@ def test_a_result_is_captured_before_set_result_returns(workers):
     assert result[0] == result[-1] == 1
 
 
-# -- functions
-
-
-def test_functions_go_by_reference():
-    assert reference(operator.add, False) == "_operator:add"
-    assert reference(Adder, False) == f"{__name__}:Adder"
-    assert reference(Adder.double, False) == f"{__name__}:Adder.double"
-    assert reference(Adder.kind, False) == f"{__name__}:Adder.kind"
-    assert resolve(f"{__name__}:Adder.kind")() == "Adder"
-    for by_value in (
-        lambda: 1,
-        Adder(1).add,
-        Adder(1),
-        functools.partial(same, 1),
-        types.FunctionType(same.__code__, {}),
-    ):
-        assert reference(by_value, False) is None
-
-
-STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
-
-
-@pytest.mark.parametrize("space", [tg, tg.nn.functional, tg.Tensor], ids=["tg", "nn.functional", "Tensor"])
-def test_the_package_s_own_functions_go_by_reference(space):
-    functions = {name: getattr(space, name) for name in dir(space) if not name.startswith("_") and name not in STATE}
-    for name, function in functions.items():
-        if inspect.isroutine(function):
-            assert reference(function, False), name
-            assert pickle.loads(pickle.dumps(function)) is function
-
-
-def test_the_canonical_example(workers):
-    assert rpc.rpc_sync("b", tg.add, (tg.ones(2), 3)).tolist() == [4, 4]
-    assert rpc.rpc_sync("b", tg.Tensor.add_, (tg.ones(2), 3)).tolist() == [4, 4]
-    with rpc.remote("b", tg.mul, (tg.ones(2), 3)) as product:
-        assert product.rpc_sync().add(1).tolist() == [4, 4]
-
-
-def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkeypatch):
-    main = types.ModuleType("__main__")
-    exec("def f(): return 1\nclass C:\n  def g(self): pass", main.__dict__)
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    assert reference(main.f, True) == "__main__:f"
-    assert reference(main.f, False) is None
-    assert reference(main.C.g, True) == "__main__:C.g"
-    main.f.__module__ = "__mp_main__"
-    assert reference(main.f, True) == "__main__:f"
-    assert resolve("__mp_main__:f") is main.f
-    assert main_script() == ""
-    main.__file__ = "x.py"
-    assert main_script().endswith("/x.py")
-    main.__file__ = os.fsdecode(b"\xff.py")
-    assert main_script().encode().endswith(rb"/\udcff.py")  # a message can carry it
-    main.__spec__ = types.SimpleNamespace(name="package.__main__")
-    assert main_module_name() == "package"
-    assert resolve("package:f") is main.f
-
-
-@pytest.mark.parametrize(
-    ("function", "args", "result"),
-    [
-        (operator.add, (1, 2), 3),
-        (len, ([1, 2],), 2),
-        (str.upper, ("a",), "A"),
-        ("abc".upper, (), "ABC"),
-        (np.add, (1, 2), 3),
-        (np.linalg.norm, ([3.0, 4.0],), 5.0),
-        (lambda number: number + 1, (1,), 2),
-        (functools.partial(same, value=4), (), 4),
-        (functools.partial(apply, lambda: 5), (), 5),
-        (Adder(10).add, (1,), 11),
-        (Adder.double, (4,), 8),
-        (Adder.kind, (), "Adder"),
-        (Adder(1), (4,), 3),
-        (dict, (), {}),
-    ],
-)
-def test_whatever_can_be_called_can_be_called_there(workers, function, args, result):
-    assert rpc.rpc_sync("b", function, args) == result
-    assert rpc.rpc_sync("b", apply, (function, *args)) == result
-
-
-def test_closures_bring_their_variables(workers):
-    amount, array = 3, np.arange(3)
-
-    def add(number):
-        return array + amount + number
-
-    class Local:
-        def __init__(self, number):
-            self.number = number
-
-        def get(self):
-            return self.number + amount
-
-    assert rpc.rpc_sync("b", add, (1,)).tolist() == [4, 5, 6]
-    assert rpc.rpc_sync("b", Local(1).get) == 4
-    assert rpc.rpc_sync("b", apply, (lambda: add(0).sum(),)) == 12
-
-
-def test_a_reference_in_a_closure(workers):
-    with tg.RRef(5) as own:
-        assert rpc.rpc_sync("b", lambda: own.to_here() + 1) == 6
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("no_such_module_xyz:f", "cannot find 'f' in module 'no_such_module_xyz'"),
-        (f"{__name__}:gone", "cannot find 'gone'.*define it at module level"),
-        (f"{__name__}:ARRAYS", "is not callable on the callee; it is a dict there"),
-    ],
-)
-def test_a_function_that_the_callee_has_not(name, words):
-    with pytest.raises(SerializationError, match=words):
-        resolve(name)
-
-
 # -- what cannot travel
 
 
@@ -421,88 +264,3 @@ def test_a_reference_beside_what_cannot_travel_is_not_forked(workers, until):
             rpc.rpc_sync("b", same, ([own, threading.Lock()],))
         assert rpc.debug_info()["references"]["pending_children"] == 0
         assert rpc.debug_info()["references"]["open_transfers"] == 0
-
-
-# -- frames
-
-
-def frame_of(*parts):
-    return b"".join(bytes(part) for part in parts)
-
-
-def message(**fields):
-    made = Outgoing(Kind.REQUEST, 1, 7, 2.5, 1)
-    for name, value in fields.items():
-        setattr(made, name, value)
-    return made
-
-
-def test_a_frame_is_read_as_it_was_written():
-    tensors = [tg.tensor(ARRAYS[name]) for name in ("0-d", "empty", "big-endian", "float16")]
-    out = message(
-        pickled=[b"pick", b"le"], tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2
-    )
-    for owned in (True, False):
-        read = decode(bytearray(frame_of(*encode(out))), owned, 3)
-        assert (read.kind, read.method, read.call_id, read.timeout, read.sender) == (Kind.REQUEST, 1, 7, 2.5, 3)
-        assert bytes(read.pickled) == b"pickle"
-        assert read.extras == {1: b"one", 2: b""}
-        assert [bytes(buffer) for buffer in read.buffers] == [b"raw"]
-        for array, tensor in zip(read.arrays, tensors):
-            assert array.flags.writeable
-            assert array.flags.aligned
-            np.testing.assert_array_equal(array, tensor.numpy())
-
-
-def test_chunks_of_several_transfers_may_be_interleaved():
-    payloads = [bytes([number]) * size for number, size in enumerate((1, CHUNK_BYTES, 3 * CHUNK_BYTES + 5))]
-    queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]
-    assembly, received = Assembly(), []
-    while any(queues):
-        for queue in queues:
-            frame = assembly.add(queue.pop(0)) if queue else None
-            received += [] if frame is None else [bytes(frame)]
-    assert sorted(received) == sorted(payloads)
-
-
-REQUEST = frame_of(*encode(message(pickled=[b"p"], tensors=[tg.ones(2)])))
-CORRUPT = {
-    "empty": b"",
-    "one byte": b"\x01",
-    "half a header": REQUEST[:11],
-    "half a table": REQUEST[: HEAD.size + 5],
-    "half an array": REQUEST[:-5],
-    "a kind that there is not": b"\xee" + REQUEST[1:],
-    "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
-    "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
-    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 0, 0.0) + b"abc",
-    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
-    "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=[b"p"], extras={1: b"cut"}))),
-}
-
-
-@pytest.mark.parametrize("name", CORRUPT)
-def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers, name, caplog, until):
-    a, b, _ = workers
-    assert send(1) == 1
-    connection = a.peers.find("b").dialed
-    connection.send([CORRUPT[name]])
-    until(lambda: a.peers.find("b").dialed is not connection or "a method that" in name)
-    assert send(2) == 2  # over a new connection
-    assert not b.closed
-    if name != "a method that there is not":
-        assert "worker 'b' closes a connection to worker 'a'" in caplog.text
-
-
-@pytest.mark.parametrize("where", ["request", "reply"])
-def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
-    def cut_off(message, *args):
-        pack(message, *args)
-        message.pickled = [b"".join(message.pickled)[:-3]]
-
-    monkeypatch.setattr(caller if where == "request" else serving, "pack", cut_off)
-    future = rpc.rpc_async("b", same, ("x" * 100,))
-    with pytest.raises((EOFError, pickle.UnpicklingError)):
-        future.wait()
-    monkeypatch.undo()
-    assert send(3) == 3

@@ -6,6 +6,7 @@ import resource
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
@@ -14,10 +15,6 @@ from telegrad.rpc.wire import frames
 ml_dtypes = pytest.importorskip("ml_dtypes")
 GIB = 1 << 30
 OUTSIDE = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "int4", "uint4")
-
-
-def same(value):
-    return value
 
 
 def describe(array):

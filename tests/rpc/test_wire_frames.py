@@ -1,0 +1,103 @@
+"""Frames: read as they were written, interleaved in chunks, and what a corrupt one does."""
+
+import pickle
+import struct
+
+import numpy as np
+import pytest
+import telegrad as tg
+from helpers.remote import same
+from telegrad import rpc
+from telegrad.rpc import caller, serving
+from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
+from telegrad.rpc.messages import Kind, Outgoing
+from telegrad.rpc.wire.frames import HEAD, TABLES, decode, encode
+from telegrad.rpc.wire.payload import pack
+
+ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
+
+
+def send(value):
+    return rpc.rpc_sync("b", abs, (value,))
+
+
+def frame_of(*parts):
+    return b"".join(bytes(part) for part in parts)
+
+
+def message(**fields):
+    made = Outgoing(Kind.REQUEST, 1, 7, 2.5, 1)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_a_frame_is_read_as_it_was_written():
+    tensors = [tg.tensor(array) for array in ARRAYS]
+    out = message(
+        pickled=[b"pick", b"le"], tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2
+    )
+    for owned in (True, False):
+        read = decode(bytearray(frame_of(*encode(out))), owned, 3)
+        assert (read.kind, read.method, read.call_id, read.timeout, read.sender) == (Kind.REQUEST, 1, 7, 2.5, 3)
+        assert bytes(read.pickled) == b"pickle"
+        assert read.extras == {1: b"one", 2: b""}
+        assert [bytes(buffer) for buffer in read.buffers] == [b"raw"]
+        for array, tensor in zip(read.arrays, tensors):
+            assert array.flags.writeable
+            assert array.flags.aligned
+            np.testing.assert_array_equal(array, tensor.numpy())
+
+
+def test_chunks_of_several_transfers_may_be_interleaved():
+    payloads = [bytes([number]) * size for number, size in enumerate((1, CHUNK_BYTES, 3 * CHUNK_BYTES + 5))]
+    queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]
+    assembly, received = Assembly(), []
+    while any(queues):
+        for queue in queues:
+            frame = assembly.add(queue.pop(0)) if queue else None
+            received += [] if frame is None else [bytes(frame)]
+    assert sorted(received) == sorted(payloads)
+
+
+REQUEST = frame_of(*encode(message(pickled=[b"p"], tensors=[tg.ones(2)])))
+CORRUPT = {
+    "empty": b"",
+    "one byte": b"\x01",
+    "half a header": REQUEST[:11],
+    "half a table": REQUEST[: HEAD.size + 5],
+    "half an array": REQUEST[:-5],
+    "a kind that there is not": b"\xee" + REQUEST[1:],
+    "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
+    "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
+    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 0, 0.0) + b"abc",
+    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
+    "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=[b"p"], extras={1: b"cut"}))),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPT)
+def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers, name, caplog, until):
+    a, b, _ = workers
+    assert send(1) == 1
+    connection = a.peers.find("b").dialed
+    connection.send([CORRUPT[name]])
+    until(lambda: a.peers.find("b").dialed is not connection or "a method that" in name)
+    assert send(2) == 2  # over a new connection
+    assert not b.closed
+    if name != "a method that there is not":
+        assert "worker 'b' closes a connection to worker 'a'" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["request", "reply"])
+def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
+    def cut_off(message, *args):
+        pack(message, *args)
+        message.pickled = [b"".join(message.pickled)[:-3]]
+
+    monkeypatch.setattr(caller if where == "request" else serving, "pack", cut_off)
+    future = rpc.rpc_async("b", same, ("x" * 100,))
+    with pytest.raises((EOFError, pickle.UnpicklingError)):
+        future.wait()
+    monkeypatch.undo()
+    assert send(3) == 3

@@ -1,0 +1,155 @@
+"""Functions that travel: by reference where both workers have them, by value otherwise."""
+
+import functools
+import inspect
+import operator
+import os
+import pickle
+import sys
+import types
+
+import numpy as np
+import pytest
+import telegrad as tg
+from helpers.remote import same
+from telegrad import rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.wire.functions import main_module_name, main_script, reference, resolve
+
+
+class Adder:
+    def __init__(self, amount):
+        self.amount = amount
+
+    def add(self, number):
+        return self.amount + number
+
+    @classmethod
+    def kind(cls):
+        return cls.__name__
+
+    @staticmethod
+    def double(number):
+        return 2 * number
+
+    def __call__(self, number):
+        return number - self.amount
+
+
+def apply(function, *args):
+    return function(*args)
+
+
+def test_functions_go_by_reference():
+    assert reference(operator.add, False) == "_operator:add"
+    assert reference(Adder, False) == f"{__name__}:Adder"
+    assert reference(Adder.double, False) == f"{__name__}:Adder.double"
+    assert reference(Adder.kind, False) == f"{__name__}:Adder.kind"
+    assert resolve(f"{__name__}:Adder.kind")() == "Adder"
+    for by_value in (
+        lambda: 1,
+        Adder(1).add,
+        Adder(1),
+        functools.partial(same, 1),
+        types.FunctionType(same.__code__, {}),
+    ):
+        assert reference(by_value, False) is None
+
+
+STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
+
+
+@pytest.mark.parametrize("space", [tg, tg.nn.functional, tg.Tensor], ids=["tg", "nn.functional", "Tensor"])
+def test_the_package_s_own_functions_go_by_reference(space):
+    functions = {name: getattr(space, name) for name in dir(space) if not name.startswith("_") and name not in STATE}
+    for name, function in functions.items():
+        if inspect.isroutine(function):
+            assert reference(function, False), name
+            assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_the_canonical_example(workers):
+    assert rpc.rpc_sync("b", tg.add, (tg.ones(2), 3)).tolist() == [4, 4]
+    assert rpc.rpc_sync("b", tg.Tensor.add_, (tg.ones(2), 3)).tolist() == [4, 4]
+    with rpc.remote("b", tg.mul, (tg.ones(2), 3)) as product:
+        assert product.rpc_sync().add(1).tolist() == [4, 4]
+
+
+def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkeypatch):
+    main = types.ModuleType("__main__")
+    exec("def f(): return 1\nclass C:\n  def g(self): pass", main.__dict__)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert reference(main.f, True) == "__main__:f"
+    assert reference(main.f, False) is None
+    assert reference(main.C.g, True) == "__main__:C.g"
+    main.f.__module__ = "__mp_main__"
+    assert reference(main.f, True) == "__main__:f"
+    assert resolve("__mp_main__:f") is main.f
+    assert main_script() == ""
+    main.__file__ = "x.py"
+    assert main_script().endswith("/x.py")
+    main.__file__ = os.fsdecode(b"\xff.py")
+    assert main_script().encode().endswith(rb"/\udcff.py")  # a message can carry it
+    main.__spec__ = types.SimpleNamespace(name="package.__main__")
+    assert main_module_name() == "package"
+    assert resolve("package:f") is main.f
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "result"),
+    [
+        (operator.add, (1, 2), 3),
+        (len, ([1, 2],), 2),
+        (str.upper, ("a",), "A"),
+        ("abc".upper, (), "ABC"),
+        (np.add, (1, 2), 3),
+        (np.linalg.norm, ([3.0, 4.0],), 5.0),
+        (lambda number: number + 1, (1,), 2),
+        (functools.partial(same, value=4), (), 4),
+        (functools.partial(apply, lambda: 5), (), 5),
+        (Adder(10).add, (1,), 11),
+        (Adder.double, (4,), 8),
+        (Adder.kind, (), "Adder"),
+        (Adder(1), (4,), 3),
+        (dict, (), {}),
+    ],
+)
+def test_whatever_can_be_called_can_be_called_there(workers, function, args, result):
+    assert rpc.rpc_sync("b", function, args) == result
+    assert rpc.rpc_sync("b", apply, (function, *args)) == result
+
+
+def test_closures_bring_their_variables(workers):
+    amount, array = 3, np.arange(3)
+
+    def add(number):
+        return array + amount + number
+
+    class Local:
+        def __init__(self, number):
+            self.number = number
+
+        def get(self):
+            return self.number + amount
+
+    assert rpc.rpc_sync("b", add, (1,)).tolist() == [4, 5, 6]
+    assert rpc.rpc_sync("b", Local(1).get) == 4
+    assert rpc.rpc_sync("b", apply, (lambda: add(0).sum(),)) == 12
+
+
+def test_a_reference_in_a_closure(workers):
+    with tg.RRef(5) as own:
+        assert rpc.rpc_sync("b", lambda: own.to_here() + 1) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_such_module_xyz:f", "cannot find 'f' in module 'no_such_module_xyz'"),
+        (f"{__name__}:gone", "cannot find 'gone'.*define it at module level"),
+        (f"{__name__}:STATE", "is not callable on the callee; it is a set there"),
+    ],
+)
+def test_a_function_that_the_callee_has_not(name, words):
+    with pytest.raises(SerializationError, match=words):
+        resolve(name)
