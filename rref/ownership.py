@@ -49,9 +49,26 @@ class Ownership:
             IllegalEventError: a message came that the state of its fork does not allow.
             ValueError: a reference is sent that was released.
         """
-        if self.closed and not isinstance(event, p.Sending):
-            return []
-        _HANDLERS[type(event)](self, event)
+        match event:
+            case p.Sending(transfer):
+                self._sending(transfer)
+            case _ if self.closed:
+                pass
+            case p.Arrived(transfer):
+                self._arrived(transfer)
+            case p.Delivered(transfer):
+                self._delivered(transfer)
+            case p.Dropped(fork):
+                self._dropped(fork)
+            case p.Received(sender, message):
+                self._received(sender, message)
+            case p.NotDelivered(transfer):
+                self._not_delivered(transfer)
+            case p.ConnectionBroke(peer):
+                for transfer in self.transfers.open_to(peer):
+                    self._not_delivered(transfer)
+            case p.WorkerLost(worker):
+                self._worker_lost(worker)
         instructions = self._instructions[:]
         self._instructions.clear()
         return instructions
@@ -74,8 +91,7 @@ class Ownership:
         self.forks[fork.fork_id] = fork
         return fork
 
-    def _sending(self, event: p.Sending) -> None:
-        transfer = event.transfer
+    def _sending(self, transfer: Transfer) -> None:
         self._check_open()
         for fork in transfer.forks:  # before anything is changed: a message that fails here has no effect
             if fork.dropped:
@@ -116,14 +132,13 @@ class Ownership:
 
     # -- references that arrive
 
-    def _arrived(self, event: p.Arrived) -> None:
-        transfer = event.transfer
+    def _arrived(self, transfer: Transfer) -> None:
         sender = transfer.peer
         if sender in self.lost or not self.transfers.see(sender, transfer.number):
             return
         transfer.adopted = True
         if sender == self.me:
-            self._was_delivered(self.transfers.close(sender, transfer.number))
+            self._delivered(transfer)
         for entry in transfer.entries:
             if entry.kind is Kind.CREATED:
                 self._was_created(sender, entry)
@@ -150,24 +165,18 @@ class Ownership:
 
     # -- transfers that arrived or did not
 
-    def _delivered(self, event: p.Delivered) -> None:
-        self._was_delivered(self.transfers.close(event.transfer.peer, event.transfer.number))
+    def _delivered(self, transfer: Transfer | None) -> None:
+        # None, or not open any more: that was known before.
+        sent = transfer and self.transfers.close(transfer.peer, transfer.number)
+        if sent is not None and sent.created is not None and sent.peer != self.me:
+            self._change(sent.created, ForkEvent.ACCEPT)
 
-    def _was_delivered(self, transfer: Transfer | None) -> None:
-        # None: that was known before.
-        if transfer is not None and transfer.created is not None and transfer.peer != self.me:
-            self._change(transfer.created, ForkEvent.ACCEPT)
-
-    def _connection_broke(self, event: p.ConnectionBroke) -> None:
-        for transfer in self.transfers.open_to(event.peer):
-            self._not_delivered(p.NotDelivered(transfer))
-
-    def _not_delivered(self, event: p.NotDelivered) -> None:
-        transfer = self.transfers.find(event.transfer.peer, event.transfer.number)
-        if transfer is not None and not transfer.cancelling:
-            transfer.cancelling = True
-            creates = None if transfer.created is None else transfer.created.rref_id
-            self._send(transfer.peer, p.Cancel(transfer.number, creates))
+    def _not_delivered(self, transfer: Transfer) -> None:
+        sent = self.transfers.find(transfer.peer, transfer.number)
+        if sent is not None and not sent.cancelling:
+            sent.cancelling = True
+            creates = None if sent.created is None else sent.created.rref_id
+            self._send(sent.peer, p.Cancel(sent.number, creates))
 
     def _take_back(self, entry: Entry) -> None:
         if entry.kind is Kind.REGISTERED:
@@ -202,10 +211,10 @@ class Ownership:
         reason = f"the owner of this RRef, {name}, was lost, and its value with it: create it elsewhere"
         self._change(fork, ForkEvent.OWNER_LOST, reason, fork.owner)
 
-    def _dropped(self, event: p.Dropped) -> None:
-        if not event.fork.dropped:
-            event.fork.dropped = True
-            self._release_if_unused(event.fork)
+    def _dropped(self, fork: Fork) -> None:
+        if not fork.dropped:
+            fork.dropped = True
+            self._release_if_unused(fork)
 
     def _release_if_unused(self, fork: Fork) -> None:
         if fork.dropped and not fork.children:
@@ -222,54 +231,54 @@ class Ownership:
 
     def _unregister(self, rref_id: RRefId, fork_id: ForkId) -> None:
         # Who deletes a fork has received it, and the whole transfer with it.
-        self._close(self.owned.unregister(rref_id, fork_id))
-
-    def _close(self, transfer: Transfer | None) -> None:
-        if transfer is not None:
-            self._was_delivered(self.transfers.close(transfer.peer, transfer.number))
+        self._delivered(self.owned.unregister(rref_id, fork_id))
 
     # -- control messages
 
-    def _received(self, event: p.Received) -> None:
-        if event.sender not in self.lost:
-            _RECEIVERS[type(event.message)](self, event.sender, event.message)
+    def _received(self, sender: WorkerKey, message: p.Message) -> None:
+        if sender in self.lost:
+            return
+        match message:
+            case p.Register():
+                self._register(sender, message)
+            case p.Accept(fork_id):
+                self._change(self._fork(fork_id, message), ForkEvent.ACCEPT)
+            case p.Reject(fork_id, reason):
+                self._change(self._fork(fork_id, message), ForkEvent.REJECT, reason)
+            case p.Acknowledge(fork_id):
+                self._delivered(self._child_answered(fork_id))
+            case p.Delete(rref_id, fork_id):
+                self._unregister(rref_id, fork_id)
+            case p.Cancel(number, creates):
+                self._cancel(sender, number, creates)
+            case p.CancelResult(number, received):
+                self._cancelled(sender, number, received)
 
-    def _on_register(self, holder: WorkerKey, message: p.Register) -> None:
+    def _register(self, holder: WorkerKey, message: p.Register) -> None:
         answer = self.owned.request(message.rref_id, message.fork_id, holder)
         if answer is Answer.ACCEPTED:
             self._send(holder, p.Accept(message.fork_id))
         elif answer is Answer.REJECTED:
             self._send(holder, p.Reject(message.fork_id, self._why_gone(message)))
 
-    def _on_accept(self, _owner: WorkerKey, message: p.Accept) -> None:
-        self._change(self._fork(message), ForkEvent.ACCEPT)
-
-    def _on_reject(self, _owner: WorkerKey, message: p.Reject) -> None:
-        self._change(self._fork(message), ForkEvent.REJECT, message.reason)
-
-    def _fork(self, message: p.Accept | p.Reject) -> Fork:
-        fork = self.forks.get(message.fork_id)
+    def _fork(self, fork_id: ForkId, message: p.Message) -> Fork:
+        fork = self.forks.get(fork_id)
         if fork is None:
             raise IllegalEventError(f"worker {self.me} holds no fork that this message can be about: {message}")
         return fork
 
-    def _on_acknowledge(self, _holder: WorkerKey, message: p.Acknowledge) -> None:
-        self._close(self._child_answered(message.fork_id))
+    def _cancel(self, sender: WorkerKey, number: int, creates: RRefId | None) -> None:
+        refused = self.transfers.see(sender, number)
+        if refused and creates is not None and sender != self.me:
+            self._reject_early(creates, f"its creating call from {self._name_of(sender)} did not arrive")
+        self._send(sender, p.CancelResult(number, not refused))
 
-    def _on_delete(self, _holder: WorkerKey, message: p.Delete) -> None:
-        self._unregister(message.rref_id, message.fork_id)
-
-    def _on_cancel(self, sender: WorkerKey, message: p.Cancel) -> None:
-        refused = self.transfers.see(sender, message.transfer)
-        if refused and message.rref_id is not None and sender != self.me:
-            self._reject_early(message.rref_id, f"its creating call from {self._name_of(sender)} did not arrive")
-        self._send(sender, p.CancelResult(message.transfer, not refused))
-
-    def _on_cancel_result(self, receiver: WorkerKey, message: p.CancelResult) -> None:
-        transfer = self.transfers.close(receiver, message.transfer)
-        if message.received:
-            self._was_delivered(transfer)
+    def _cancelled(self, receiver: WorkerKey, number: int, received: bool) -> None:
+        transfer = self.transfers.find(receiver, number)
+        if received:
+            self._delivered(transfer)
         elif transfer is not None:
+            self.transfers.close(receiver, number)
             for entry in transfer.entries:
                 self._take_back(entry)
 
@@ -279,7 +288,7 @@ class Ownership:
 
     def _send(self, to: WorkerKey, message: p.Message) -> None:
         if to == self.me:
-            self._received(p.Received(to, message))
+            self._received(to, message)
         elif to not in self.lost:
             self._instructions.append(p.Send(to, message))
 
@@ -295,8 +304,7 @@ class Ownership:
 
     # -- losses and the end
 
-    def _worker_lost(self, event: p.WorkerLost) -> None:
-        key = event.worker
+    def _worker_lost(self, key: WorkerKey) -> None:
         if key in self.lost or key == self.me:
             return
         self.lost.add(key)
@@ -355,25 +363,3 @@ class Ownership:
             "pending_children": len(self._children),
             **self.transfers.counts(),
         }
-
-
-_HANDLERS: dict[type[Any], Callable[[Ownership, Any], None]] = {
-    p.Sending: Ownership._sending,
-    p.Arrived: Ownership._arrived,
-    p.Delivered: Ownership._delivered,
-    p.NotDelivered: Ownership._not_delivered,
-    p.ConnectionBroke: Ownership._connection_broke,
-    p.Received: Ownership._received,
-    p.Dropped: Ownership._dropped,
-    p.WorkerLost: Ownership._worker_lost,
-}
-
-_RECEIVERS: dict[type[Any], Callable[[Ownership, WorkerKey, Any], None]] = {
-    p.Register: Ownership._on_register,
-    p.Accept: Ownership._on_accept,
-    p.Reject: Ownership._on_reject,
-    p.Acknowledge: Ownership._on_acknowledge,
-    p.Delete: Ownership._on_delete,
-    p.Cancel: Ownership._on_cancel,
-    p.CancelResult: Ownership._on_cancel_result,
-}

@@ -84,7 +84,7 @@ class Transfers:
             self._open[transfer.peer, transfer.number] = transfer
 
     def close(self, to: WorkerKey, number: int) -> Transfer | None:
-        """Forget a sent transfer whose fate is known; returns it unless that was known before."""
+        """Forget a sent transfer: it is known whether it arrived. Returns it, or ``None`` if that was known before."""
         return self._open.pop((to, number), None)
 
     def find(self, to: WorkerKey, number: int) -> Transfer | None:
