@@ -14,13 +14,27 @@ from .contexts import contexts_of, current_context
 
 @contextmanager
 def context() -> Iterator[int]:
-    """A context in which remote calls stay differentiable (``torch.distributed.autograd.context``).
+    """Context in which remote calls are recorded for a backward (``torch.distributed.autograd.context``).
 
-    Gives its id, for ``backward``, ``get_gradients`` and ``DistributedOptimizer.step``. When the block ends, what the context
-    holds on all workers is let go, also after an exception.
+    Use it in a ``with`` block. When the block ends, also by an exception, all workers forget the context: its graph and its
+    gradients.
+
+    Yields:
+        The id of the context, for ``backward``, ``get_gradients`` and ``DistributedOptimizer.step``.
 
     Raises:
-        RpcError: there is a context here already.
+        RpcError: the ``with`` block is inside another context.
+
+    Example:
+        >>> import telegrad as tg
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     weight = tg.ones(3, requires_grad=True)
+        ...     with tg.autograd_dist.context() as context_id:
+        ...         loss = tg.rpc.rpc_sync("server", tg.mul, (weight, 2.0)).sum()
+        ...         tg.autograd_dist.backward(context_id, [loss])
+        ...         print(tg.autograd_dist.get_gradients(context_id)[weight])
+        tensor([2., 2., 2.])
     """
     present = current_context.get()
     if present is not None:
@@ -36,7 +50,14 @@ def context() -> Iterator[int]:
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
-    """The gradients that a context has accumulated on this worker, by leaf tensor.
+    """Return the gradients that a context has accumulated on this worker, by leaf tensor.
+
+    Args:
+        context_id: the id that ``autograd_dist.context()`` gave.
+
+    Returns:
+        For each leaf that a backward of the context reached, its gradient: of the leaf's shape and dtype. The leaves' ``.grad``
+        is not touched.
 
     Raises:
         RpcError: there is no such context.
@@ -46,4 +67,4 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
 
 
 def _as_tensor(gradient: Any) -> Tensor:
-    return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse one is a tensor already
+    return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse gradient is a tensor already

@@ -1,4 +1,4 @@
-"""``DistributedOptimizer``: steps parameters where they live, with the gradients of a context."""
+"""``DistributedOptimizer``: update parameters on the workers that own them, with the gradients of a context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .contexts import contexts_of
 
 
 class StepQueue:
-    """Runs optimizer steps of one agent one at a time. Not a lock: a step that must wait holds no thread meanwhile."""
+    """Queue that runs the optimizer steps of one agent one at a time. It is not a lock: a step that waits holds no thread."""
 
     def __init__(self, agent: Agent) -> None:
         self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
@@ -25,13 +25,13 @@ class StepQueue:
         self._agent = agent
 
     def submit(self, step: Callable[[], None]) -> Future[None]:
-        """Run ``step`` after those before it: in this thread, or in the one that is at it."""
+        """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future."""
         done: Future[None] = Future()
         self._steps.append((step, done))
         while not done.done() and (job := self._claim()) is not None:
             self._run(*job)
         if self._steps and not self._running:
-            # Others came meanwhile, and more may come for ever: whoever submitted this step must be answered first.
+            # Others came meanwhile, and more may come for ever: return first, so that the caller of this step gets its answer.
             self._agent.run_later(self._run_rest)
         return done
 
@@ -61,7 +61,7 @@ class StepQueue:
 
 
 class LocalOptimizer:
-    """The optimizer of the parameters of one worker."""
+    """Optimizer of the parameters of one worker."""
 
     def __init__(
         self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
@@ -72,7 +72,7 @@ class LocalOptimizer:
 
     @functions.async_execution
     def step(self, context_id: int) -> Future[None]:
-        """One step with the gradients of a context; others of this worker come before or after it, not between."""
+        """Do one step with the gradients of a context; no other step of this worker runs meanwhile."""
         return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
 
     def _step(self, context_id: int) -> None:
@@ -89,18 +89,34 @@ def _parameter(reference: RRef) -> Tensor:
 
 
 class DistributedOptimizer:
-    """One optimizer for parameters on many workers (``torch.distributed.optim.DistributedOptimizer``).
+    """Optimizer of parameters on many workers (``torch.distributed.optim.DistributedOptimizer``).
 
     Args:
         optimizer_class: ``optim.SGD``, ``optim.Adam``, ... One is made on every worker that owns a parameter.
         params_rref: references to the parameters.
-        args: for ``optimizer_class``.
-        hogwild: update the parameters' memory in place, so that whoever shares it sees every step at once. Otherwise a step
-            replaces a parameter's array, and a backward that is under way sees the values that its forward saw.
-        kwargs: for ``optimizer_class``.
+        args: positional arguments for ``optimizer_class``.
+        hogwild: update the parameters' memory in place, so that all who share it see every step at once (Hogwild, Niu et al.
+            2011). Otherwise a step replaces a parameter's array, and a backward that is under way sees the values that its
+            forward saw.
+        kwargs: keyword arguments for ``optimizer_class``.
 
     Raises:
-        Exception: whatever the optimizer's constructor raised on a worker.
+        TypeError: an element of ``params_rref`` is not an ``RRef``, or its value is not a tensor.
+        ValueError: ``params_rref`` is empty.
+        Exception: the error of the optimizer's constructor on a worker.
+
+    Example:
+        >>> import telegrad as tg
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     weight = tg.ones(3, requires_grad=True)
+        ...     optimizer = tg.DistributedOptimizer(tg.optim.SGD, [tg.RRef(weight)], lr=0.1)
+        ...     with tg.autograd_dist.context() as context_id:
+        ...         loss = tg.rpc.rpc_sync("server", tg.mul, (weight, 2.0)).sum()
+        ...         tg.autograd_dist.backward(context_id, [loss])
+        ...         optimizer.step(context_id)
+        ...     print(weight.detach())
+        tensor([0.8000, 0.8000, 0.8000])
     """
 
     def __init__(
@@ -126,10 +142,14 @@ class DistributedOptimizer:
             optimizer._get_type()  # waits for the constructor, and raises what it raised
 
     def step(self, context_id: int) -> None:
-        """Step every parameter that has a gradient in the context, on all workers side by side.
+        """Update every parameter that has a gradient in the context, on all workers at the same time.
+
+        Args:
+            context_id: the id that ``autograd_dist.context()`` gave, after ``backward``.
 
         Raises:
             RpcError: there is no such context on a worker.
+            WorkerLostError: a worker that owns parameters is lost.
         """
         steps = collect_all([optimizer.rpc_async().step(context_id) for optimizer in self.remote_optimizers]).wait()
         errors = [error for step in steps if (error := step.exception()) is not None]

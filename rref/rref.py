@@ -9,25 +9,46 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
-from ..rpc.extend import WorkerInfo, call_function, current_agent, label_parts, request_body, resolve_timeout
+from ..rpc.extend import (
+    UNSET_RPC_TIMEOUT,
+    WorkerInfo,
+    call_function,
+    current_agent,
+    label_parts,
+    request_body,
+    resolve_timeout,
+)
 from .context import NUMBER, RRefContext
 from .forks import Fork, State
 from .numbers import Method
 from .proxy import Proxy
 from .transfers import Transfer
 
-UNSET = -1.0
-
 
 class RRef:
-    """A reference to ``value``, owned by this worker (``torch.distributed.rpc.RRef``).
+    """Reference to ``value``, which this worker owns (``torch.distributed.rpc.RRef``).
 
-    Send it to others in arguments and results, as deep inside other objects as you like; the value stays here until the last
-    of them is gone. ``rpc.remote`` makes one whose owner is another worker.
+    Send it to other workers in arguments and results, at any depth inside other objects. The owner keeps the value until the
+    last reference is gone. ``rpc.remote`` makes references whose owner is another worker.
+
+    A reference can be used in a ``with`` block, which releases it at its end.
 
     Args:
-        value: what it refers to; ``local_value()`` on this worker returns the same object.
+        value: any object; ``local_value()`` on this worker returns the same object.
         type_hint: accepted for compatibility, and ignored.
+
+    Raises:
+        AgentClosedError: this worker's agent is closed.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> def total(reference):
+        ...     return sum(reference.to_here())
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     with rpc.RRef([1, 2, 3]) as reference:
+        ...         print(reference.owner_name(), rpc.rpc_sync("server", total, (reference,)))
+        trainer 6
     """
 
     __slots__ = ("__weakref__", "_call_soon", "_context", "_drop", "_fork", "_released")
@@ -61,49 +82,50 @@ class RRef:
     # -- who and where
 
     def owner(self) -> WorkerInfo:
-        """The worker where the value lives."""
+        """Return the worker that owns the value."""
         return self._context.agent.peers.at(self._fork.owner.rank).info
 
     def owner_name(self) -> str:
-        """Its name."""
+        """Return the name of the worker that owns the value."""
         return self.owner().name
 
     def is_owner(self) -> bool:
-        """Whether the value lives on this worker."""
+        """Return whether this worker owns the value."""
         return self._fork.owner == self._context.me
 
     def confirmed_by_owner(self) -> bool:
-        """Whether the owner knows of this reference: true at the owner; a user hears of it soon after creation."""
+        """Return whether the owner has registered this reference: always at the owner, on other workers soon after creation."""
         return self.is_owner() or (self._fork.state is State.CONFIRMED and self._fork.error is None)
 
     # -- the value
 
-    def to_here(self, timeout: float = UNSET) -> Any:
-        """A copy of the value, fetched from its owner; the value itself at the owner. Blocks until it exists.
+    def to_here(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
+        """Return a copy of the value, fetched from its owner; at the owner, the value itself. Blocks until it exists.
 
         Args:
-            timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
+            timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is no limit.
 
         Raises:
-            RpcTimeoutError: it took longer.
+            RpcTimeoutError: it took longer than ``timeout``.
             WorkerLostError: the owner is lost, and the value with it.
-
-        If the call that should make the value raised, so does this.
+            RpcError: the reference was released, or its creating call did not arrive.
+            Exception: the error of the function that should make the value.
         """
         value = self._fetch(timeout)
         try:
             return value.wait()
         except RpcError:
-            self._fork.check()  # the creating call never arrived, and this fetch was faster than the news of that
+            self._fork.check()  # the creating call never arrived, and this fetch was faster than that report
             raise
         finally:
             del value  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
     def local_value(self) -> Any:
-        """The value itself, at its owner. Blocks until it exists.
+        """Return the value itself, at its owner. Blocks until it exists.
 
         Raises:
-            RpcError: this worker is not the owner.
+            RpcError: this worker is not the owner, or the reference was released.
+            Exception: the error of the function that should make the value.
         """
         self._check()
         if not self.is_owner():
@@ -114,16 +136,15 @@ class RRef:
         return self._own_value().wait()
 
     def _own_value(self) -> Future[Any]:
-        """The future of the value at its owner. An error is a copy: the owner keeps the original, which must not get hold of
-        the frames of those who ask, and of their references."""
+        # An error is copied: the owner keeps the original, and raising that would add the frames of each user to its traceback.
         value = self._context.value(self._fork.rref_id, self._context.me)
         if value.done() and value.exception() is None:
             return value
         result: Future[Any] = Future()
-        value.add_done_callback(lambda done: _complete_like(done, result))
+        value.add_done_callback(lambda done: _copy_outcome(done, result))
         return result
 
-    def _fetch(self, timeout: float = UNSET) -> Future[Any]:
+    def _fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Any]:
         self._check()
         agent, fork = self._context.agent, self._fork
         seconds = resolve_timeout(agent, timeout)
@@ -141,48 +162,69 @@ class RRef:
         return agent.caller.request(peer, Method.FETCH, tuple(self._fork.rref_id), seconds, what, lambda body: [])
 
     def _get_future(self) -> Future[Any]:
-        """The future of the value at its owner; elsewhere the future of its creation."""
+        """Return the future of the value at its owner; on other workers, the future of its creation."""
         self._check()
         if self.is_owner():
             return self._own_value()
         return self._fork.settled.then(lambda _: self._fork.check())
 
-    def _get_type(self, timeout: float = UNSET, blocking: bool = True) -> Any:
-        """The type of the value, or a future of it if not ``blocking``."""
+    def _get_type(self, timeout: float = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
+        """Return the type of the value, or a future of it if not ``blocking``."""
         self._check()
         future = self._call(_type_of, (self,), {}, timeout)
         return future.wait() if blocking else future
 
     # -- running methods of the value where it lives
 
-    def rpc_sync(self, timeout: float = UNSET) -> Proxy:
-        """``rref.rpc_sync().method(...)`` runs the value's method at its owner and returns the result."""
+    def rpc_sync(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
+        """Return a proxy: ``rref.rpc_sync().method(...)`` runs the value's method at its owner and returns the result.
+
+        Args:
+            timeout: seconds for the call, as in ``rpc.rpc_sync``.
+        """
         return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout).wait())
 
-    def rpc_async(self, timeout: float = UNSET) -> Proxy:
-        """``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future of the result."""
+    def rpc_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
+        """Return a proxy: ``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future.
+
+        Args:
+            timeout: seconds for the call, as in ``rpc.rpc_async``.
+        """
         return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout))
 
-    def remote(self, timeout: float = UNSET) -> Proxy:
-        """``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef`` to the result."""
+    def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
+        """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
+
+        Args:
+            timeout: seconds for the creating call, as in ``rpc.remote``.
+        """
         owner = self._fork.owner.rank
         return Proxy(self, lambda method, args, kwargs: create(self._context, owner, method, args, kwargs, timeout))
 
     def _call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float
     ) -> Future[Any]:
-        """Run ``function`` at the owner."""
         return call_function(self._context.agent, self._fork.owner.rank, function, args, kwargs, timeout)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Differentiate from the value, a scalar tensor: in a distributed autograd context, or locally at the owner."""
+        """Compute gradients of the value, a scalar tensor that requires grad, from its owner.
+
+        Args:
+            dist_autograd_ctx_id: the id of a distributed autograd context, which accumulates the gradients; -1 accumulates
+                them in the ``.grad`` of the owner's leaves, as ``Tensor.backward`` does.
+            retain_graph: keep the arrays that the graph saved, so that another backward can use it.
+
+        Raises:
+            RpcError: the value is not a tensor, or there is no such context.
+            AutogradError: the value is not a scalar or does not require grad.
+        """
         self._check()
         self._context.backward(self, dist_autograd_ctx_id, retain_graph)
 
     # -- the end
 
     def release(self) -> None:
-        """Give the reference up now, not when it is collected; using it afterwards raises. Again does nothing."""
+        """Release the reference now, not when it is collected; using it afterwards raises. Repeating this does nothing."""
         if not self._released:
             self._released = True
             self._call_soon(self._drop)
@@ -194,11 +236,11 @@ class RRef:
         self.release()
 
     def sendable_fork(self, context: RRefContext) -> Fork:
-        """The fork that this is, for a message of the agent that ``context`` belongs to.
+        """Return the fork of this reference, for a message of the agent that ``context`` belongs to.
 
         Raises:
-            AgentClosedError: it belongs to another agent.
-            RpcError: it was never created, its owner is lost, ...
+            AgentClosedError: the reference belongs to another agent.
+            RpcError: the reference has no value: it was never created, its owner is lost, ...
         """
         self._check()
         self._fork.check()
@@ -225,7 +267,7 @@ class RRef:
         return f"{kind}({self._fork.rref_id} on {self.owner_name()!r})"
 
 
-def _complete_like(source: Future[Any], target: Future[Any]) -> None:
+def _copy_outcome(source: Future[Any], target: Future[Any]) -> None:
     error = source.exception()
     complete_once(target, source.value() if error is None else None, error and copy_error(error))
 
@@ -239,28 +281,43 @@ def remote(
     func: Callable[..., Any],
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
-    timeout: float = -1.0,
+    timeout: float = UNSET_RPC_TIMEOUT,
 ) -> RRef:
     """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
 
-    What ``func`` raises is raised by ``to_here()``. The value lives on ``to`` until every reference to it is gone.
+    The worker ``to`` owns the result, and keeps it until every reference to it is gone. If ``func`` raises, the uses of the
+    reference raise the same.
 
     Args:
-        to: name, rank or ``WorkerInfo``; this worker itself is allowed.
+        to: name, rank or ``WorkerInfo`` of a worker; it may be this one.
         func: as in ``rpc_async``.
         args: positional arguments.
         kwargs: keyword arguments.
-        timeout: seconds within which the owner must have taken the call on; 0 is for ever.
+        timeout: seconds within which the owner must have accepted the call; the default is the agent's ``rpc_timeout``, 0 is
+            no limit. After it, uses of the reference raise ``RpcTimeoutError``.
+
+    Returns:
+        A reference to the result, which may not exist yet.
 
     Raises:
         UnknownWorkerError: there is no worker ``to``.
+        WorkerLostError: the worker is lost.
         SerializationError: an argument cannot be sent; the message names it.
+        ValueError: ``timeout`` is negative.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     reference = rpc.remote("server", divmod, (7, 2))
+        ...     print(reference.owner_name(), reference.to_here())
+        server (3, 1)
     """
     return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
 
 
 def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
-    """``remote`` through a given agent."""
+    """Run ``remote`` through the agent of ``context``."""
     agent = context.agent
     peer = agent.peers.find(to)
     peer.check_present()
@@ -270,7 +327,7 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     seconds = resolve_timeout(agent, timeout)
     answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer})
     fork = transfer.created
-    if fork is None:  # the worker was lost this instant
+    if fork is None:  # the worker was lost after it was found
         answer.wait()
         raise RpcError(f"{what} was not sent")
     answer.add_done_callback(lambda future: context.creation_answered(fork, future.exception()))
