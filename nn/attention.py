@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..core import cat, chunk, empty, linear, zeros
 from ..core.extend import Tensor
 from . import init
-from .functional.attention import added, attention, causal_mask
+from .functional.attention import additive_mask, attention, causal_mask
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -130,8 +130,8 @@ class MultiheadAttention(Module):
         mask = self._mask(attn_mask, padding, (*q.shape[:2], k.shape[1]), extra, q)
         scale, dropout = self.head_dim**-0.5, self.dropout if self.training else 0.0
         # Who may look nowhere gets nan beside weights, and 0 without: as in PyTorch, which computes them in two ways.
-        blind = math.nan if need_weights else 0.0
-        out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, blind)
+        masked_weight = math.nan if need_weights else 0.0
+        out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, masked_weight)
         out = self.out_proj(out.transpose(1, 2).reshape(*q.shape))
         out = out.squeeze(0) if not batched else out if self.batch_first else out.transpose(0, 1)
         if not need_weights:
@@ -179,7 +179,7 @@ class MultiheadAttention(Module):
     def _mask(
         self, attn: Tensor | None, padding: Tensor | None, shape: tuple[int, ...], extra: int, like: Tensor
     ) -> Tensor | None:
-        """Both masks as one that is added to the scores (N, heads, L, S); what was appended is always looked at."""
+        """Both masks as one that is added to the scores (N, heads, L, S); what was appended is always dropped at."""
         count, queries, keys = shape
         total: Tensor | None = None
         if attn is not None:
@@ -188,7 +188,7 @@ class MultiheadAttention(Module):
                     f"MultiheadAttention: attn_mask must have shape {(queries, keys - extra)} or "
                     f"{(count * self.num_heads, queries, keys - extra)}, and you gave {attn.shape}"
                 )
-            total = added(attn, like, False)
+            total = additive_mask(attn, like, False)
             total = total if attn.ndim == 2 else total.reshape(count, self.num_heads, queries, keys - extra)
         if padding is not None:
             if padding.shape != (count, keys - extra):
@@ -196,7 +196,7 @@ class MultiheadAttention(Module):
                     f"MultiheadAttention: key_padding_mask must have shape {(count, keys - extra)}, and you gave "
                     f"{padding.shape}"
                 )
-            hidden = added(padding, like, False).reshape(count, 1, 1, -1)
+            hidden = additive_mask(padding, like, False).reshape(count, 1, 1, -1)
             total = hidden if total is None else total + hidden
         if total is not None and extra:
             total = cat([total, zeros(*total.shape[:-1], extra, dtype=total.dtype)], -1)

@@ -45,7 +45,7 @@ __all__ = [
     "threshold_",
 ]
 
-# Klambauer et al. 2017: with these, mean 0 and variance 1 reproduce themselves from layer to layer.
+# Klambauer et al. 2017: with these, mean 0 and variance 1 stay the same from layer to layer.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -55,7 +55,7 @@ def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
 
 
 def _exponential_rule(xp: Any, g: Any, a: Any, out: Any, alpha: float, scale: float, rate: float) -> Any:
-    # By the result: exp(a) would overflow where it does not count.
+    # From the result: exp(a) would overflow where a is positive and it is not used.
     below = (xp.minimum(out, 0.0) + alpha * scale) * rate
     return g * (below + xp.cast(a > 0, g.dtype) * (scale - alpha * scale * rate))
 
@@ -93,18 +93,32 @@ def _as(input: Tensor, values: Any) -> Tensor:
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(input, 0)``; its gradient at 0 is 0."""
+    """Return ``max(input, 0)``; the gradient at 0 is 0.
+
+    Args:
+        input: any shape, any real dtype.
+        inplace: whether to write into ``input``.
+    """
     return input.relu_() if inplace else core.relu(input)
 
 
 def relu_(input: Tensor) -> Tensor:
-    """``relu`` in place."""
+    """Write ``max(input, 0)`` into ``input``."""
     return input.relu_()
 
 
 @operation
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
+    """Return ``input`` where it is positive, ``negative_slope * input`` elsewhere.
+
+    Args:
+        input: any shape, floating-point.
+        negative_slope: slope below 0.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     if inplace:
         return leaky_relu_(input, negative_slope)
     x = _floats(input)
@@ -115,7 +129,11 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @operation
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``leaky_relu`` with a learned slope: one for all, or one for each channel (dimension 1).
+    """Return ``input`` where it is positive, ``weight * input`` elsewhere, with a learned slope (He et al. 2015).
+
+    Args:
+        input: shape (N, C, ...), or any other for one slope; floating-point.
+        weight: slope below 0: one element, or shape (C,), one for each channel (dimension 1).
 
     Raises:
         ValueError: there are not as many slopes as channels.
@@ -128,7 +146,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _with_slope(input: Tensor, slope: Tensor) -> Tensor:
-    # Clamped, so that an infinite input does not make the slope's gradient nan where it does not count.
+    # Clamped, so that an infinite positive input does not make the slope's gradient nan.
     return core.where(input > 0, input, slope * input.clamp(max=0))
 
 
@@ -136,9 +154,16 @@ def _with_slope(input: Tensor, slope: Tensor) -> Tensor:
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """``leaky_relu`` with slopes drawn from [``lower``, ``upper``) while training, and their mean otherwise.
+    """Return ``leaky_relu`` with random slopes while training, and with their mean otherwise (Xu et al. 2015).
+
+    Args:
+        input: any shape, floating-point.
+        lower, upper: bounds of the uniform distribution of the slopes, one for each element.
+        training: whether slopes are drawn.
+        inplace: whether to write into ``input``.
 
     Raises:
+        TypeError: the input is not floating-point.
         ValueError: ``lower`` is above ``upper``.
     """
     if lower > upper:
@@ -153,21 +178,48 @@ def rrelu(
 
 @operation
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input`` where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    """Return ``input`` where it is positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al. 2016).
+
+    Args:
+        input: any shape, floating-point.
+        alpha: minus the limit at -inf.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     return elu_(input, alpha) if inplace else _exponential(input, alpha, 1.0, 1.0)
 
 
 @operation
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``elu`` with the two constants that keep mean 0 and variance 1."""
+    """Return ``scale * elu(input, alpha)``, with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    The constants are ``alpha = 1.6733`` and ``scale = 1.0507``, in more digits.
+
+    Args:
+        input: any shape, floating-point.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     return selu_(input) if inplace else _exponential(input, SELU_ALPHA, SELU_SCALE, 1.0)
 
 
 @operation
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input`` where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere: smooth for every ``alpha``.
+    """Return ``input`` where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere (Barron 2017).
+
+    Its derivative is continuous for every ``alpha``.
+
+    Args:
+        input: any shape, floating-point.
+        alpha: minus the limit at -inf, not 0.
+        inplace: whether to write into ``input``.
 
     Raises:
+        TypeError: the input is not floating-point.
         ValueError: ``alpha`` is 0.
     """
     if not alpha:
@@ -186,7 +238,16 @@ def _exponential(input: Tensor, alpha: float, scale: float, rate: float) -> Tens
 
 @operation
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` itself where ``beta * input > threshold``."""
+    """Return ``log(1 + exp(beta * input)) / beta``, without overflow.
+
+    Args:
+        input: any shape, floating-point.
+        beta: sharpness of the bend at 0.
+        threshold: where ``beta * input`` is above it, the result is ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     x = _floats(input)
     scaled = x * beta
     # As np.logaddexp(0, scaled), which takes ten times as long.
@@ -198,13 +259,28 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 @operation
 def logsigmoid(input: Tensor) -> Tensor:
-    """``log(sigmoid(input))``, precise where that is tiny."""
+    """Return ``log(sigmoid(input))``, precise where the sigmoid is tiny.
+
+    Args:
+        input: any shape, floating-point.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     return -softplus(-input, threshold=math.inf)
 
 
 @operation
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * sigmoid(input)``."""
+    """Return ``input * sigmoid(input)`` (Hendrycks and Gimpel 2016; also called swish).
+
+    Args:
+        input: any shape, floating-point.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     if inplace:
         return _silu_(input)
     x = _floats(input)
@@ -215,13 +291,31 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @operation
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * tanh(softplus(input))``."""
+    """Return ``input * tanh(softplus(input))`` (Misra 2019).
+
+    Args:
+        input: any shape, floating-point.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     return _mish_(input) if inplace else input * tanh(softplus(input))
 
 
 @operation
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input``, but not below ``min_val`` nor above ``max_val``; the gradient flows strictly between them."""
+    """Return ``min(max(input, min_val), max_val)``; the gradient is 1 strictly between the bounds, and 0 elsewhere.
+
+    Args:
+        input: any shape, of integers or floating-point.
+        min_val, max_val: the bounds.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is of booleans or complex numbers.
+        ValueError: ``min_val`` is above ``max_val``.
+    """
     if min_val > max_val:
         raise ValueError(f"min_val must not be above max_val, and you gave {min_val} and {max_val}")
     if inplace:
@@ -238,19 +332,40 @@ def _bound(x: Array, bound: float) -> float:
 
 @operation
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """``relu``, but not above 6."""
+    """Return ``min(max(input, 0), 6)``.
+
+    Args:
+        input: any shape, of integers or floating-point.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is of booleans or complex numbers.
+    """
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @operation
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``relu6(input + 3) / 6``."""
+    """Return ``relu6(input + 3) / 6``.
+
+    Args:
+        input: any shape, floating-point.
+        inplace: whether to write into ``input``.
+    """
     return _hardsigmoid_(input) if inplace else relu6(input + 3) / 6
 
 
 @operation
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * relu6(input + 3) / 6``."""
+    """Return ``input * relu6(input + 3) / 6`` (Howard et al. 2019).
+
+    Args:
+        input: any shape, floating-point.
+        inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
+    """
     if inplace:
         return _hardswish_(input)
     x = _floats(input)
@@ -260,13 +375,22 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @operation
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """0 within ``lambd`` of 0, ``input`` elsewhere."""
+    """Return 0 where ``abs(input) <= lambd``, ``input`` elsewhere.
+
+    Args:
+        input: any shape, any real dtype.
+        lambd: the bound.
+    """
     return core.where(core.abs(input) <= lambd, Tensor(np.zeros((), input.dtype)), input)
 
 
 @operation
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """``input`` moved towards 0 by ``lambd``, and 0 within that.
+    """Return ``sign(input) * max(abs(input) - lambd, 0)``.
+
+    Args:
+        input: any shape, any real dtype.
+        lambd: the bound, not negative.
 
     Raises:
         ValueError: ``lambd`` is negative.
@@ -278,19 +402,34 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @operation
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """Return ``input - tanh(input)``.
+
+    Args:
+        input: any shape; integers become floating-point.
+    """
     return input - tanh(input)
 
 
 @operation
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + abs(input))``."""
+    """Return ``input / (1 + abs(input))``.
+
+    Args:
+        input: any shape; integers become floating-point.
+    """
     return input / (core.abs(input) + 1)
 
 
 @operation
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
+    """Return ``input`` where it is above ``threshold``, ``value`` elsewhere.
+
+    Args:
+        input: any shape, any real dtype.
+        threshold: the bound.
+        value: number for the other elements, converted to the input's dtype.
+        inplace: whether to write into ``input``.
+    """
     if inplace:
         return threshold_(input, threshold, value)
     return core.where(input <= threshold, Tensor(np.asarray(value).astype(input.dtype)), input)

@@ -24,24 +24,24 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``softmax(query @ key.mT * scale + mask) @ value``.
+    """Return ``softmax(query @ key.mT * scale + mask) @ value`` (Vaswani et al. 2017).
 
     Args:
-        query: shape (N, ..., L, E).
-        key: shape (N, ..., S, E).
-        value: shape (N, ..., S, V).
-        attn_mask: added to the scores, or, of booleans, false where not to look; broadcast to (N, ..., L, S). The result of
-            a query that may look nowhere is 0.
-        dropout_p: the share of weights that is zeroed.
-        is_causal: let each query look only at keys up to its own place; instead of ``attn_mask``.
-        scale: at first ``1 / sqrt(E)``.
-        enable_gqa: let several heads of queries (dimension -3) share one of keys and values.
+        query: shape (N, ..., L, E), floating-point.
+        key: shape (N, ..., S, E), of the query's dtype.
+        value: shape (N, ..., S, V), of the query's dtype.
+        attn_mask: broadcast to (N, ..., L, S): floating-point, added to the scores; or booleans, true where a query
+            attends to a key. The result of a query that attends to no key is 0.
+        dropout_p: probability with which each weight is zeroed.
+        is_causal: whether each query attends only to keys up to its own position; instead of ``attn_mask``.
+        scale: factor of the scores; ``1 / sqrt(E)`` if ``None``.
+        enable_gqa: whether several heads of queries (dimension -3) share one of keys and values.
 
     Returns:
-        Shape (N, ..., L, V).
+        Shape (N, ..., L, V), of the query's dtype.
 
     Raises:
-        TypeError: the inputs are not all of one real floating-point type, or the mask is of integers.
+        TypeError: the inputs are not all of one real floating-point dtype, or the mask is of integers.
         ValueError: the shapes do not fit, or there are two masks.
     """
     if is_causal and attn_mask is not None:
@@ -56,7 +56,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     if is_causal:
         attn_mask = causal_mask(query.shape[-2], key.shape[-2], query)
-    mask = None if attn_mask is None else added(attn_mask, query)
+    mask = None if attn_mask is None else additive_mask(attn_mask, query)
     return attention(query, key, value, mask, dropout_p, factor)[0]
 
 
@@ -68,24 +68,35 @@ def attention(
     mask: Tensor | None,
     dropout_p: float,
     scale: float,
-    blind: float = 0.0,
+    masked_weight: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The result, and the weights after dropout.
+    """Return the result of attention, and the weights after dropout.
 
-    ``mask`` is added to the scores; a query that it lets look nowhere has weights of ``blind``.
+    Args:
+        query, key, value: as for ``scaled_dot_product_attention``.
+        mask: added to the scores.
+        dropout_p: probability with which each weight is zeroed.
+        scale: factor of the scores.
+        masked_weight: weights of a query that the mask lets attend to no key.
+
+    Returns:
+        Shapes (N, ..., L, V) and (N, ..., L, S).
+
+    Raises:
+        ValueError: the shapes do not fit.
     """
     query, key, value = _broadcast(query, key, value, mask)
     q, k, v = (_wide(each) for each in (query, key, value))
     q = q * q.dtype.type(scale)
-    weights, hidden = _weights(q, k, None if mask is None else _wide(mask), blind)
+    weights, hidden = _weights(q, k, None if mask is None else _wide(mask), masked_weight)
     drops = dropout(ones(weights.shape, dtype=weights.dtype), dropout_p) if dropout_p else None
-    looked = weights if drops is None else weights * drops._array
-    outputs = [_narrow(each, query) for each in (np.matmul(looked, v), looked)]
+    dropped = weights if drops is None else weights * drops._array
+    outputs = [_narrow(each, query) for each in (np.matmul(dropped, v), dropped)]
     if not records(query, key, value, *(() if mask is None else (mask,))):
         return Tensor(outputs[0]), Tensor(outputs[1])
 
     def backward(grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
-        change, of_value = _backward(v, weights, looked, None if drops is None else drops._array, grads)
+        change, of_value = _backward(v, weights, dropped, None if drops is None else drops._array, grads)
         of_mask = ARRAYS.fit(change, mask.shape, mask.dtype) if mask is not None and wanted[3] else None
         of_query = np.matmul(change, k) if wanted[0] else None
         if of_query is not None:
@@ -97,18 +108,18 @@ def attention(
     def replay(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         scores = (query * scale) @ key.mT
         scores = scores if mask is None else scores + mask
-        # What nobody looks at owes nothing to the scores, which are all -inf.
-        likely = softmax(scores if hidden is None else masked_fill(scores, hidden, 0), -1)
-        likely = likely if hidden is None else masked_fill(likely, hidden, blind)
-        likely = likely if drops is None else likely * drops.to(likely.dtype)
-        return likely @ value, likely
+        # A query that attends to no key has scores of -inf only, which get no gradient.
+        weights = softmax(scores if hidden is None else masked_fill(scores, hidden, 0), -1)
+        weights = weights if hidden is None else masked_fill(weights, hidden, masked_weight)
+        weights = weights if drops is None else weights * drops.to(weights.dtype)
+        return weights @ value, weights
 
     result, given = fused("ScaledDotProductAttention", (query, key, value, mask), outputs, backward, replay)
     return result, given
 
 
-def _weights(query: Array, key: Array, mask: Array | None, blind: float) -> tuple[Array, Tensor | None]:
-    """The weights, and which queries (..., L, 1) may look nowhere (``None``: none)."""
+def _weights(query: Array, key: Array, mask: Array | None, masked_weight: float) -> tuple[Array, Tensor | None]:
+    """Return the weights, and which queries (..., L, 1) attend to no key (``None``: none of them)."""
     weights: Array = np.matmul(query, key.swapaxes(-1, -2))
     if mask is not None:
         weights += mask
@@ -122,8 +133,8 @@ def _weights(query: Array, key: Array, mask: Array | None, blind: float) -> tupl
     weights -= np.where(hidden, 0, top)
     np.exp(weights, out=weights)
     weights /= np.where(hidden, 1, _row_sums(weights))
-    if blind:
-        weights += np.where(hidden, weights.dtype.type(blind), weights.dtype.type(0))
+    if masked_weight:
+        weights += np.where(hidden, weights.dtype.type(masked_weight), weights.dtype.type(0))
     return weights, Tensor(hidden)
 
 
@@ -133,14 +144,14 @@ def _row_sums(x: Array) -> Array:
 
 
 def _backward(
-    value: Array, weights: Array, looked: Array, drops: Array | None, grads: Sequence[Array | None]
+    value: Array, weights: Array, dropped: Array, drops: Array | None, grads: Sequence[Array | None]
 ) -> tuple[Array, Array]:
-    """The gradients of the scores and of the values."""
+    """Return the gradients of the scores and of the values."""
     grad, of_weights = (None if each is None else each.astype(weights.dtype, copy=False) for each in grads)
     change = np.zeros_like(weights) if grad is None else np.matmul(grad, value.swapaxes(-1, -2))
     if of_weights is not None:
         change += of_weights
-    of_value = np.zeros_like(value) if grad is None else np.matmul(looked.swapaxes(-1, -2), grad)
+    of_value = np.zeros_like(value) if grad is None else np.matmul(dropped.swapaxes(-1, -2), grad)
     if drops is not None:
         change *= drops
     # Of softmax: p * (g - sum(g * p)).
@@ -150,7 +161,7 @@ def _backward(
 
 
 def _broadcast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The inputs with the same dimensions in front.
+    """Return the inputs, broadcast to the same leading dimensions.
 
     Raises:
         ValueError: they do not fit each other or the mask.
@@ -166,13 +177,13 @@ def _broadcast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -
         if fits[-2:] != scores:
             raise ValueError(f"a mask of shape {mask.shape} does not fit scores of shape {(*front, *scores)}")
         front = fits[:-2]
-    spread = (x if x.shape[:-2] == front else broadcast_to(x, (*front, *x.shape[-2:])) for x in (query, key, value))
-    query, key, value = spread
+    broadcast = (x if x.shape[:-2] == front else broadcast_to(x, (*front, *x.shape[-2:])) for x in (query, key, value))
+    query, key, value = broadcast
     return query, key, value
 
 
 def _shared(query: Tensor, x: Tensor) -> Tensor:
-    """``x`` with each head repeated for the queries' heads that share it."""
+    """Return ``x`` with each head repeated for the queries' heads that share it."""
     if min(query.ndim, x.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
         raise ValueError("enable_gqa=True needs heads of key and value (dimension -3) that divide the query's evenly")
     return repeat_interleave(x, query.shape[-3] // x.shape[-3], -3)
@@ -187,21 +198,21 @@ def _narrow(x: Array, like: Tensor) -> Array:
     return x if x.dtype == like.dtype else x.astype(like.dtype)
 
 
-def added(mask: Tensor, like: Tensor, looks: bool = True) -> Tensor:
-    """A mask that is added to scores; one of booleans becomes 0 where it is ``looks`` and -inf elsewhere.
+def additive_mask(mask: Tensor, like: Tensor, attend_if: bool = True) -> Tensor:
+    """Return a mask to add to scores; one of booleans becomes 0 where it equals ``attend_if``, and -inf elsewhere.
 
     Raises:
-        TypeError: a mask of integers or complex numbers.
+        TypeError: the mask is of integers or complex numbers.
     """
     if mask.dtype.kind == "b":
-        return Tensor(np.where(mask.numpy() == looks, 0, -np.inf).astype(like.dtype))
+        return Tensor(np.where(mask.numpy() == attend_if, 0, -np.inf).astype(like.dtype))
     if not mask.is_floating_point():
         raise TypeError(f"a mask must be of booleans or of floating point, not {mask.dtype}; convert it with to(bool)")
     return mask.to(like.dtype)
 
 
 def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
-    """-inf above the diagonal, (queries, keys): nobody looks ahead."""
+    """Return a mask of shape (queries, keys): -inf above the diagonal, so that no query attends to a later key."""
     return Tensor(np.triu(np.full((queries, keys), -np.inf, like.dtype), 1))
 
 

@@ -1,4 +1,4 @@
-"""``batch_norm``: while training one row, which goes over a few samples at a time, so that what it needs stays in the cache.
+"""``batch_norm``: while training, one operation that goes over a few samples at a time, so that they stay in the cache.
 
 New memory of the whole input's size costs more than the arithmetic on it, so there is none but for results.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.extend import Array, Row, Tensor, keep, operation, record, records
-from .normalization import all_at_once, by_running, check_channels, updated
+from .normalization import by_running_statistics, check_channels, shared_pull, update_running
 
 __all__ = ["batch_norm"]
 
@@ -31,35 +31,41 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Shift and scale each channel to mean 0 and variance 1 over all samples (Ioffe and Szegedy 2015).
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` for each channel (Ioffe and Szegedy 2015).
+
+    While training, ``mean`` and the biased ``var`` are those of all samples, otherwise ``running_mean`` and
+    ``running_var``.
 
     Args:
-        input: shape (N, C) or (N, C, ...).
-        running_mean, running_var: shape (C,); used instead of the samples' unless ``training``, and then updated in
-            place: ``new = (1 - momentum) * old + momentum * samples'``, with the unbiased variance.
-        weight, bias: shape (C,), applied after.
+        input: shape (N, C) or (N, C, ...), floating-point.
+        running_mean, running_var: shape (C,). While training they are updated in place: ``new = (1 - momentum) * old +
+            momentum * value``, with the unbiased variance.
+        weight, bias: shape (C,).
         training: whether the samples' mean and variance are used.
-        momentum: see above.
+        momentum: share of the new value in the running ones.
         eps: added to the variance.
 
+    Returns:
+        The input's shape and dtype.
+
     Raises:
-        TypeError: not floating point.
+        TypeError: the input is not floating-point.
         ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel.
     """
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("without training=True, running_mean and running_var are needed")
-        return by_running(input, running_mean, running_var, weight, bias, eps)
+        return by_running_statistics(input, running_mean, running_var, weight, bias, eps)
     count = input.numel() // max(input.shape[1], 1)
     if count == 1:
         raise ValueError(f"training needs more than one value for each channel, and the input has shape {input.shape}")
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {input.dtype}")
     result, mean, var = _standardized(input, weight, bias, count, eps)
-    if count:  # of no samples there are no statistics to follow
-        updated(running_mean, mean, momentum)
-        updated(running_var, var * (count / max(count - 1, 1)), momentum)
+    if count:  # without samples there are no statistics
+        update_running(running_mean, mean, momentum)
+        update_running(running_var, var * (count / max(count - 1, 1)), momentum)
     return result
 
 
@@ -96,7 +102,7 @@ def _parts(x: Array) -> Iterator[slice]:
 
 
 def _sums(parts: Iterator[Array], like: Array, others: Iterator[Array] | None = None) -> Array:
-    """Of each channel, the sum of the squares of all parts, or of their products with ``others``."""
+    """Return for each channel the sum of the squares of all parts, or of their products with ``others``."""
     result = np.zeros_like(like)
     for part in parts:
         result += np.einsum("ncl,ncl->nc", part, part if others is None else next(others)).sum(axis=0)
@@ -108,23 +114,23 @@ def _gradients(
 ) -> list[Any]:
     x, planes = _planes(a), _planes(grad)
     total = planes.sum(axis=2, dtype=mean.dtype).sum(axis=0)
-    along = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
+    projection = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
         scale = rate if weight is None else rate * weight
-        result = _input_gradient(x, planes, mean, along * rate * rate / count, total / count, scale)
+        result = _input_gradient(x, planes, mean, projection * rate * rate / count, total / count, scale)
         results[0] = result.reshape(a.shape)
     if weight is not None and edges[1] is not None:
-        results[1] = (along * rate).astype(weight.dtype, copy=False)
+        results[1] = (projection * rate).astype(weight.dtype, copy=False)
     if edges[2] is not None:
         results[2] = total.astype(a.dtype, copy=False)
     return results
 
 
-def _input_gradient(x: Array, grad: Array, mean: Array, along: Array, total: Array, scale: Array) -> Array:
+def _input_gradient(x: Array, grad: Array, mean: Array, projection: Array, total: Array, scale: Array) -> Array:
     result = np.empty_like(x)
     for part in _parts(x):
-        values = (mean[:, None] - x[part]) * along[:, None]
+        values = (mean[:, None] - x[part]) * projection[:, None]
         values += grad[part]
         values -= total[:, None]
         result[part] = np.multiply(values, scale[:, None], out=values)
@@ -142,8 +148,8 @@ def _input_rule(xp: Any, g: Any, a: Any, weight: Any, count: int, eps: float, *_
     normal, rate, dims = _normal(xp, a, count, eps)
     if weight is not None:
         g = g * xp.reshape(weight, (-1, *(1,) * (a.ndim - 2)))
-    along = xp.sum_dims(g * normal, dims, True) / count
-    return (g - xp.sum_dims(g, dims, True) / count - normal * along) * rate
+    projection = xp.sum_dims(g * normal, dims, True) / count
+    return (g - xp.sum_dims(g, dims, True) / count - normal * projection) * rate
 
 
 def _weight_rule(xp: Any, g: Any, a: Any, weight: Any, count: int, eps: float, *_: Any) -> Any:
@@ -155,4 +161,4 @@ def _bias_rule(xp: Any, g: Any, *_: Any) -> Any:
     return xp.sum_dims(g, (0, *range(2, g.ndim)), False)
 
 
-_BATCH_NORM = Row("batch_norm", pull=all_at_once(_gradients, _input_rule, _weight_rule, _bias_rule))
+_BATCH_NORM = Row("batch_norm", pull=shared_pull(_gradients, _input_rule, _weight_rule, _bias_rule))

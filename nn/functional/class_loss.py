@@ -1,4 +1,4 @@
-"""Losses of classes: one of several, each or not, and margins between them."""
+"""Losses of classification: of one class among several, of several independent classes, and of margins between scores."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "soft_margin_loss",
 ]
 
-# As PyTorch has it, so that a certain mistake costs much, but not infinitely much.
+# As in PyTorch: a mistake made with certainty costs much, but not infinitely much.
 LOWEST_LOG, SMALLEST = -100.0, 1e-12
 
 
@@ -37,15 +37,21 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of ``softmax(input)`` and ``target``.
+    """Return the cross entropy of ``softmax(input)`` and ``target``.
+
+    For class indices: ``-weight[target] * log_softmax(input)[target]``, averaged with these weights for "mean".
 
     Args:
-        input: scores, shape (N, C), (C,) or (N, C, d1, ...).
+        input: scores, shape (N, C), (C,) or (N, C, d1, ...), floating-point.
         target: class indices, shape (N,), () or (N, d1, ...); or probabilities, of the input's shape.
-        weight: of each class, shape (C,); the mean over class indices is a weighted one.
+        weight: weight of each class, shape (C,).
+        size_average, reduce: deprecated; use ``reduction``.
         ignore_index: targets of this value count nothing.
         reduction: "mean", "sum" or "none".
-        label_smoothing: how much of the target is replaced by the uniform distribution, 0 to 1.
+        label_smoothing: share of the target that is replaced by the uniform distribution, 0 to 1 (Szegedy et al. 2016).
+
+    Returns:
+        A scalar, or for "none" the shape of the class indices.
 
     Raises:
         IndexError: a class is out of range.
@@ -64,7 +70,23 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood of class indices under log-probabilities; arguments as those of ``cross_entropy``."""
+    """Return the negative log-likelihood of class indices: ``-weight[target] * input[target]``.
+
+    Args:
+        input: log-probabilities, shape (N, C), (C,) or (N, C, d1, ...), floating-point.
+        target: class indices, shape (N,), () or (N, d1, ...).
+        weight: weight of each class, shape (C,); the mean is divided by the sum of the targets' weights.
+        size_average, reduce: deprecated; use ``reduction``.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the shape of the target.
+
+    Raises:
+        IndexError: a class is out of range.
+        ValueError: the shapes do not fit, or an unknown reduction.
+    """
     return core.nll_loss(input, target, weight, ignore_index, chosen_reduction(size_average, reduce, reduction))
 
 
@@ -73,8 +95,8 @@ def _log(x: Any) -> Any:
 
 
 def _bce_input(xp: Any, g: Any, a: Any, target: Any) -> Any:
-    spread = a * (1 - a)
-    return g * (a - target) / xp.where(spread < SMALLEST, spread * 0 + SMALLEST, spread)
+    variance = a * (1 - a)
+    return g * (a - target) / xp.where(variance < SMALLEST, variance * 0 + SMALLEST, variance)
 
 
 def _bce_target(xp: Any, g: Any, a: Any, target: Any) -> Any:
@@ -96,13 +118,19 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of probabilities ``input`` and ``target``; logarithms count as at least -100.
+    """Return the binary cross entropy ``-target * log(input) - (1 - target) * log(1 - input)``.
+
+    As in PyTorch, logarithms below -100 count as -100.
 
     Args:
-        input: probabilities, of any shape.
+        input: probabilities, of any shape, floating-point.
         target: probabilities, of the same shape.
         weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the input's shape.
 
     Raises:
         ValueError: the shapes differ, a probability is not within 0 and 1, or an unknown reduction.
@@ -129,14 +157,18 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The binary cross entropy of ``sigmoid(input)`` and ``target``, computed without overflow.
+    """Return the binary cross entropy of ``sigmoid(input)`` and ``target``, computed without overflow.
 
     Args:
-        input: scores, of any shape.
+        input: scores, of any shape, floating-point.
         target: probabilities, of the same shape.
         weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
-        pos_weight: factors of the losses of positive targets, broadcast.
+        pos_weight: factors of the term ``-target * log(sigmoid(input))``, broadcast.
+
+    Returns:
+        A scalar, or for "none" the input's shape.
 
     Raises:
         ValueError: the shapes differ, or an unknown reduction.
@@ -157,7 +189,16 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``log(1 + exp(-target * input))``, for targets 1 and -1.
+    """Return ``log(1 + exp(-target * input))``.
+
+    Args:
+        input: scores, of any shape, floating-point.
+        target: 1 or -1, of the same shape.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the input's shape.
 
     Raises:
         ValueError: the shapes differ, or an unknown reduction.
@@ -176,7 +217,17 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``binary_cross_entropy_with_logits``, averaged over the classes (the last dimension) and then reduced.
+    """Return ``binary_cross_entropy_with_logits``, averaged over the classes and then reduced.
+
+    Args:
+        input: scores, shape (..., C), floating-point.
+        target: 0 or 1 for each class, of the same shape.
+        weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" shape (...).
 
     Raises:
         ValueError: the shapes differ, or an unknown reduction.
@@ -198,31 +249,35 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far the scores of other classes come within ``margin`` of the target's, averaged over the classes.
+    """Return ``sum over c != target of max(0, margin - input[target] + input[c]) ** p / C``.
 
     Args:
-        input: scores, shape (N, C) or (C,).
+        input: scores, shape (N, C) or (C,), floating-point.
         target: class indices, shape (N,) or ().
-        p: 1, or 2 for the square.
-        margin: see above.
-        weight: of each target class, shape (C,).
+        p: 1 or 2.
+        margin: by how much the target's score is to exceed the others.
+        weight: weight of each target class, shape (C,).
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
 
+    Returns:
+        A scalar, or for "none" the target's shape.
+
     Raises:
-        ValueError: the shapes do not fit, ``p`` is not 1 or 2, or an unknown reduction.
+        ValueError: the shapes do not fit, a class is out of range, ``p`` is not 1 or 2, or an unknown reduction.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(f"p must be 1 or 2, and you gave {p}")
     scores, classes = _scores_and_classes(input, target)
     rows = np.arange(len(scores))
-    short = core.relu(scores - scores[rows, classes].unsqueeze(1) + margin)
-    short = short * short if p == 2 else short
+    shortfall = core.relu(scores - scores[rows, classes].unsqueeze(1) + margin)
+    shortfall = shortfall * shortfall if p == 2 else shortfall
     others = np.ones(scores.shape, scores.dtype) / max(scores.shape[1], 1)
     others[rows, classes] = 0
     if weight is not None:
         others *= weight.numpy(force=True)[classes][:, None]
-    losses = core.where(Tensor(others != 0), short * Tensor(others), 0).sum(1)
+    losses = core.where(Tensor(others != 0), shortfall * Tensor(others), 0).sum(1)
     return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
 
 
@@ -234,12 +289,16 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far the score of each other class comes within 1 of that of each target class, divided by C.
+    """Return ``sum over targets t and other classes c of max(0, 1 - input[t] + input[c]) / C``.
 
     Args:
-        input: scores, shape (N, C) or (C,).
+        input: scores, shape (N, C) or (C,), floating-point.
         target: class indices, of the same shape; those from the first -1 on do not count.
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" shape (N,).
 
     Raises:
         ValueError: the shapes differ, a class is out of range, or an unknown reduction.
@@ -256,8 +315,8 @@ def multilabel_margin_loss(
     is_target = np.zeros(scores.shape, bool)
     np.logical_or.at(is_target, (rows, chosen), counted)
     pairs = counted[:, :, None] & ~is_target[:, None, :]
-    short = core.relu(scores.unsqueeze(1) - scores[rows, chosen].unsqueeze(2) + 1)
-    losses = core.where(Tensor(pairs), short, 0).sum((1, 2)) / scores.shape[1]
+    shortfall = core.relu(scores.unsqueeze(1) - scores[rows, chosen].unsqueeze(2) + 1)
+    losses = core.where(Tensor(pairs), shortfall, 0).sum((1, 2)) / scores.shape[1]
     return reduced(losses if input.ndim > 1 else losses.reshape(()), reduction)
 
 

@@ -54,19 +54,24 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The negative log-likelihood of the labels ``targets``, in all their alignments with the input.
+    """Return the negative log-likelihood of the labels ``targets``, summed over all their alignments with the input.
+
+    It cannot be differentiated twice.
 
     Args:
-        log_probs: shape (T, N, C) or (T, C): of each time, the logarithms of the classes' probabilities.
+        log_probs: shape (T, N, C) or (T, C), floating-point: the logarithms of the classes' probabilities at each time.
         targets: labels, shape (N, S), or all sequences one after the other as a vector.
-        input_lengths: how much of T each sequence has, shape (N,) or ().
-        target_lengths: how many labels each sequence has, shape (N,) or ().
+        input_lengths: number of times of each sequence, shape (N,) or ().
+        target_lengths: number of labels of each sequence, shape (N,) or ().
         blank: the class that means no label.
         reduction: "mean" (each loss is divided by its number of labels first), "sum" or "none".
         zero_infinity: whether the loss of more labels than fit, and its gradient, are 0 instead of infinite.
 
+    Returns:
+        A scalar, or for "none" shape (N,).
+
     Raises:
-        ValueError: the shapes or lengths do not fit.
+        ValueError: the shapes or lengths do not fit, or an unknown reduction.
     """
     reduction = chosen_reduction(None, None, reduction)
     batched = log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
@@ -92,7 +97,7 @@ def ctc_loss(
 
 
 def _forward(emitted: Array, labels: Array, starts: Sequence[Array | None]) -> Array:
-    """The logarithms of the probabilities of all beginnings, shape (T, N, L); a sequence begins at its ``starts``."""
+    """Return the logarithms of the probabilities of all prefixes, shape (T, N, L); sequences begin at their ``starts``."""
     alpha = np.full(emitted.shape, -np.inf, emitted.dtype)
     # A label may follow the one before it without a blank between them, unless they are equal.
     skips = np.zeros(labels.shape, bool)
@@ -109,7 +114,7 @@ def _forward(emitted: Array, labels: Array, starts: Sequence[Array | None]) -> A
 
 
 def _last_first(total: int, size: int, steps: Array, ends: Array) -> list[Array | None]:
-    """Where the sequences begin when all is read backwards: at their last step, with their last label or blank."""
+    """Return where the sequences begin when they are read backwards: at their last step, with their last label or blank."""
     numbers = size - 1 - np.arange(size)
     last = (numbers == ends[:, None]) | (numbers == ends[:, None] - 1)
     return [last & (steps == total - time)[:, None] for time in range(total)]
@@ -126,7 +131,7 @@ def _at_end(alpha: Array, steps: Array, ends: Array) -> Array:
 
 
 def _extended(targets: Array, sizes: Array, blank: int, classes: int) -> Array:
-    """The labels with blanks around each, shape (N, 2 * longest + 1); what is beyond a sequence is blank."""
+    """Return the labels with blanks around each, shape (N, 2 * longest + 1), filled with blanks behind each sequence."""
     longest = int(sizes.max(initial=0))
     if targets.ndim == 2 and len(targets) == len(sizes) and longest <= targets.shape[1]:
         rows = [row[:size] for row, size in zip(targets, sizes)]

@@ -1,4 +1,4 @@
-"""Dropout: of elements, of whole channels, and the kind that keeps mean and variance of ``selu``."""
+"""Dropout of elements, of whole channels, and alpha dropout, which keeps mean and variance."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 
 @operation
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+    """Return ``input`` with random elements zeroed and the others divided by ``1 - p`` (Srivastava et al. 2014).
+
+    Args:
+        input: any shape, floating-point.
+        p: probability with which each element is zeroed.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.
@@ -25,7 +31,13 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 @operation
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """While training, zero each channel of (N, C, L) or (C, L) with probability ``p`` and scale the others.
+    """Return ``input`` with random channels zeroed and the others divided by ``1 - p``.
+
+    Args:
+        input: shape (N, C, L) or (C, L), floating-point.
+        p: probability with which each channel is zeroed.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1, or the input has another number of dimensions.
@@ -35,7 +47,14 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @operation
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """While training, zero each channel of (N, C, H, W) with probability ``p`` and scale the others.
+    """Return ``input`` with random channels zeroed and the others divided by ``1 - p`` (Tompson et al. 2015).
+
+    Args:
+        input: shape (N, C, H, W), floating-point. As in PyTorch, a 3-d input is taken as (N, C, L), and each element of
+            a 2-d one is a channel, with a warning.
+        p: probability with which each channel is zeroed.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1, or the input has another number of dimensions.
@@ -51,7 +70,13 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @operation
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """While training, zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability ``p`` and scale the others.
+    """Return ``input`` with random channels zeroed and the others divided by ``1 - p``.
+
+    Args:
+        input: shape (N, C, D, H, W) or (C, D, H, W), floating-point.
+        p: probability with which each channel is zeroed.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1, or the input has another number of dimensions.
@@ -61,9 +86,15 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @operation
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """While training, set each element with probability ``p`` to what ``selu`` never falls below, then rescale all.
+    """Return ``input`` with random elements set to the lower limit of ``selu``, and all rescaled (Klambauer et al. 2017).
 
-    So mean and variance stay as they were (Klambauer et al. 2017).
+    The rescaling, ``a * x + b``, keeps mean 0 and variance 1.
+
+    Args:
+        input: any shape, floating-point.
+        p: probability with which each element is set.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.
@@ -73,7 +104,13 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 @operation
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """``alpha_dropout`` of whole channels: (N, C, ...).
+    """Return ``alpha_dropout`` of whole channels.
+
+    Args:
+        input: shape (N, C, ...), floating-point.
+        p: probability with which each channel is set to the lower limit of ``selu``.
+        training: whether to do so; if not, the result is ``input``.
+        inplace: whether to write into ``input``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.

@@ -9,20 +9,20 @@ import numpy as np
 
 from ...core import linear, relu, tanh
 from ...core.extend import Array, Tensor, fused, operation, records
-from .recurrence import Steps, Weights, gradient_of, of_bias, over_steps, replayed
+from .recurrence import Steps, Weights, bias_gradient, gradient_of, replayed, weight_gradient
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "relu": relu}
 
 
 def rnn_step(x: Tensor, h: Tensor, weights: Weights, nonlinearity: str) -> Tensor:
-    """One step: (N, I) and (N, H) give the next h, (N, H)."""
+    """Return the next h, shape (N, H), of one step with input x, (N, I), and h, (N, H)."""
     total = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
     return ACTIVATIONS[nonlinearity](total)
 
 
 @operation
 def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity: str) -> tuple[Tensor, Tensor]:
-    """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
+    """Return the outputs of all steps, (T, N, H), and the last h of each sequence, from x, (T, N, I), and h, (N, H)."""
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
         y, (last,) = replayed(x, (h,), steps, lambda x, h: (rnn_step(x, h, Weights(*parts), nonlinearity),))
@@ -38,7 +38,7 @@ def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity
 
 
 class _Layer:
-    """The passes over arrays, and what the backward one needs of the forward one."""
+    """Forward and backward pass over arrays, with the values of the forward pass that the backward one needs."""
 
     def __init__(self, x: Array, h: Array, weights: Weights, steps: Steps, nonlinearity: str) -> None:
         self.x, self.h, self.steps = x, h, steps
@@ -49,7 +49,7 @@ class _Layer:
         self.tanh = nonlinearity == "tanh"
 
     def forward(self) -> tuple[Array, Array]:
-        """The outputs of all steps, and the last states."""
+        """Return the outputs of all steps, and the last states."""
         totals = self.x.reshape(-1, self.x.shape[-1]) @ self.w_ih.T
         if self.bias is not None:
             totals += self.bias
@@ -68,7 +68,7 @@ class _Layer:
         return self.y, h
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
-        """The gradients of x, h and the weights."""
+        """Return the gradients of x, h and the weights."""
         dh = gradient_of(grads[1], self.h)
         changes = self.steps.empty(self.y.shape, self.x.dtype)
         for step, n in self.steps.back():
@@ -79,5 +79,5 @@ class _Layer:
             np.matmul(changes[step, :n], self.w_hh, out=dh_n)
         rows = changes.reshape(-1, changes.shape[-1])
         of_x = (rows @ self.w_ih).reshape(self.x.shape) if wanted[0] else None
-        bias = None if self.bias is None else of_bias(rows, (0,))
-        return [of_x, dh, over_steps(rows, self.x, (0,)), over_steps(rows, self.former_h, (0,)), bias, bias]
+        bias = None if self.bias is None else bias_gradient(rows, (0,))
+        return [of_x, dh, weight_gradient(rows, self.x, (0,)), weight_gradient(rows, self.former_h, (0,)), bias, bias]

@@ -1,4 +1,4 @@
-"""Looking up rows of a table."""
+"""``embedding``: rows of a table, looked up by their indices."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["embedding"]
 
 
 def _sparse_rows(xp: Any, g: Any, shape: tuple[int, ...], rows: Array, share: Array) -> Tensor:
-    """The gradient of the table as a sparse tensor of the rows that were looked up."""
+    """Return the gradient of the table as a sparse tensor of the rows that were looked up."""
     from ...core.sparse import SparseTensor
 
     taking = np.flatnonzero(share)
@@ -40,19 +40,22 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of ``weight``, shape (rows, width), that the integers ``input``, of any shape, name.
+    """Return the rows of ``weight`` whose indices are in ``input``.
 
     Args:
-        input: the rows' numbers.
-        weight: the table.
-        padding_idx: a row that gets no gradient; a negative one counts from the end.
+        input: indices, integers of any shape (...).
+        weight: table of shape (rows, width).
+        padding_idx: index of a row that gets no gradient; a negative one counts from the end.
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
-        norm_type: the norm that ``max_norm`` means.
-        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: the table's gradient is a sparse tensor that holds only the rows looked up.
+        norm_type: order of the norm for ``max_norm``.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was looked up.
+        sparse: whether the table's gradient is a sparse tensor that holds only the rows looked up.
+
+    Returns:
+        Shape (..., width), of the table's dtype.
 
     Raises:
-        IndexError: a row is out of range.
+        IndexError: an index is out of range.
         ValueError: ``padding_idx`` is out of range.
     """
     if max_norm is not None:
@@ -67,7 +70,7 @@ def embedding(
 
 
 def row_number(index: int, rows: int) -> int:
-    """``padding_idx`` counted from 0.
+    """Return ``padding_idx`` counted from 0.
 
     Raises:
         ValueError: it is out of range.
@@ -78,7 +81,7 @@ def row_number(index: int, rows: int) -> int:
 
 
 def _shares(rows: Array, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Array:
-    """What part of its gradient each looked-up row passes on: shape (*rows.shape, 1)."""
+    """Return the factor of the gradient of each row that was looked up, shape (*rows.shape, 1)."""
     share = np.ones(rows.shape, weight.dtype)
     if by_frequency:
         share /= np.bincount(rows.reshape(-1), minlength=1)[rows]

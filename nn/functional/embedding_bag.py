@@ -1,4 +1,4 @@
-"""Sums, means and maxima over bags of rows of a table."""
+"""``embedding_bag``: sums, means and maxima over bags of rows of a table."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -28,25 +28,28 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, mean or maximum of the rows of ``weight``, (rows, width), in each bag: (bags, width); zeros for empty bags.
+    """Return the sum, mean or maximum of the rows of ``weight`` in each bag; zeros for an empty bag.
 
     Args:
-        input: the rows' numbers: a bag in each row, (bags, n), or all bags one after the other, (n,).
-        weight: the table.
-        offsets: where each bag begins in an ``input`` of one dimension; the first is 0.
+        input: indices of rows: a bag in each row, shape (bags, n), or all bags one after the other, shape (n,).
+        weight: table of shape (rows, width).
+        offsets: index of each bag's first element in an ``input`` of one dimension, shape (bags,); the first is 0.
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
-        norm_type: the norm that ``max_norm`` means.
-        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        mode: ``"sum"``, ``"mean"`` or ``"max"``.
-        sparse: the table's gradient is a sparse tensor that holds only the rows looked up.
-        per_sample_weights: what each row is multiplied with, of the shape of ``input``; with ``"sum"`` only.
-        include_last_offset: the last offset is where the last bag ends.
-        padding_idx: a row that counts as not there.
+        norm_type: order of the norm for ``max_norm``.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was looked up.
+        mode: "sum", "mean" or "max".
+        sparse: whether the table's gradient is a sparse tensor that holds only the rows looked up.
+        per_sample_weights: factors of the rows, of the shape of ``input``; with "sum" only.
+        include_last_offset: whether the last offset is the end of the last bag.
+        padding_idx: index of a row that is left out.
+
+    Returns:
+        Shape (bags, width), of the table's dtype.
 
     Raises:
         IndexError: a row is out of range.
         ValueError: the mode is unknown, or offsets or weights do not fit the input.
-        NotImplementedError: ``per_sample_weights`` with another mode.
+        NotImplementedError: ``per_sample_weights`` with another mode than "sum".
     """
     if weight.dtype.kind in "iu" and input.is_floating_point():
         warnings.warn(
@@ -99,7 +102,7 @@ def _check(
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Array, Array, int]:
-    """All rows, the bag of each, and how many bags there are."""
+    """Return all indices, the bag of each, and the number of bags."""
     rows = input.numpy()
     if offsets is None:
         return rows.reshape(-1), np.repeat(np.arange(len(rows)), rows.shape[1]), len(rows)
@@ -123,7 +126,7 @@ def _added_up(found: Tensor, bags: Array, count: int) -> Tensor:
 
 
 def _largest(found: Tensor, bags: Array, count: int) -> Tensor:
-    """The largest element of each bag and column; of equal ones, the first gets the gradient."""
+    """Return the largest element of each bag and column; of equal ones, the first gets the gradient."""
     values = found.numpy(force=True)
     if not values.size:
         return _added_up(found, bags, count)

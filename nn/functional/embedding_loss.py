@@ -1,4 +1,4 @@
-"""Losses of similarity: which pairs or triples of samples are to be near each other, and which apart."""
+"""Losses of embeddings: similar samples are to be near each other, different ones far apart."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -30,7 +30,21 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of distances ``input``: themselves where the target is 1, what they lack of ``margin`` where it is -1."""
+    """Return ``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    Args:
+        input: distances, of any shape, floating-point.
+        target: 1 or -1, broadcast with the input.
+        margin: distance beyond which different samples cost nothing.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
+
+    Raises:
+        ValueError: an unknown reduction.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     similar, different = target != -1, target != 1
     return reduced(core.where(similar, input, 0) + core.where(different, (margin - input).clamp(min=0), 0), reduction)
@@ -46,7 +60,17 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What ``input1`` lacks of being ``margin`` above ``input2`` where the target is 1, and below it where it is -1.
+    """Return ``max(0, -target * (input1 - input2) + margin)``.
+
+    Args:
+        input1, input2: scores, of one shape or broadcast, floating-point.
+        target: 1 where ``input1`` is to be larger, -1 where ``input2`` is.
+        margin: by how much.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
 
     Raises:
         ValueError: the numbers of dimensions differ, or an unknown reduction.
@@ -69,13 +93,17 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of the cosine: ``1 - cosine`` where the target is 1, what it exceeds ``margin`` by where it is -1.
+    """Return ``1 - cosine`` where the target is 1, ``max(0, cosine - margin)`` where it is -1.
 
     Args:
-        input1, input2: shape (N, D) or (D,).
-        target: shape (N,) or ().
-        margin: see above.
+        input1, input2: vectors, shape (N, D) or (D,), floating-point.
+        target: 1 or -1, shape (N,) or ().
+        margin: cosine below which different vectors cost nothing, -1 to 1.
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the target's shape.
 
     Raises:
         ValueError: the shapes do not fit, or an unknown reduction.
@@ -105,14 +133,19 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the negative lacks of being ``margin`` farther from the anchor than the positive is.
+    """Return ``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, with ``d`` for ``pairwise_distance``.
 
     Args:
-        anchor, positive, negative: shape (N, D) or (D,).
-        margin: see above.
-        p, eps: of ``pairwise_distance``.
-        swap: whether the distance of positive and negative counts instead, where it is smaller (Balntas et al. 2016).
+        anchor, positive, negative: vectors, shape (N, D) or (D,), floating-point.
+        margin: by how much the negative is to be farther than the positive, above 0.
+        p, eps: as for ``pairwise_distance``.
+        swap: whether ``d(positive, negative)`` counts instead of ``d(anchor, negative)`` where it is smaller (Balntas
+            et al. 2016).
+        size_average, reduce: deprecated; use ``reduction``.
         reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" shape (N,) or ().
 
     Raises:
         ValueError: the numbers of dimensions differ, ``margin`` is not positive, or an unknown reduction.
@@ -136,7 +169,19 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``triplet_margin_loss`` with a distance of your own; it is ``pairwise_distance`` if ``None``."""
+    """Return ``triplet_margin_loss`` with another distance.
+
+    Args:
+        anchor, positive, negative: samples, as ``distance_function`` takes them.
+        distance_function: returns the distances of two such tensors; ``pairwise_distance`` if ``None``.
+        margin, swap, reduction: as for ``triplet_margin_loss``.
+
+    Returns:
+        A scalar, or for "none" the shape of the distances.
+
+    Raises:
+        ValueError: the numbers of dimensions differ, ``margin`` is not positive, or an unknown reduction.
+    """
     distance: Distance = pairwise_distance if distance_function is None else distance_function
     return _triplet(anchor, positive, negative, distance, margin, swap, chosen_reduction(None, None, reduction))
 

@@ -13,11 +13,11 @@ __all__ = ["gelu"]
 
 @operation
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """``input`` times the probability that a standard normal number is below it.
+    """Return ``input * P(X <= input)`` for a standard normal X: ``input * (1 + erf(input / sqrt(2))) / 2``.
 
     Args:
-        input: of any shape.
-        approximate: "none", or "tanh" for an approximation by the hyperbolic tangent.
+        input: any shape, floating-point.
+        approximate: "none", or "tanh" for ``input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2``.
 
     Raises:
         ValueError: ``approximate`` is neither.

@@ -16,16 +16,16 @@ from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
+    as_rows,
+    bias_gradient,
+    continuing,
     forward_planes,
-    going_on,
     gradient_of,
-    of_bias,
-    over_steps,
+    input_gradient,
     planes,
     replayed,
-    rows_of,
-    through,
     times_inputs,
+    weight_gradient,
 )
 
 _ORDER = (0, 1, 2)
@@ -34,7 +34,7 @@ _HALVES = np.array([0.5, 0.5, 1.0]).reshape(3, 1, 1)
 
 
 def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
-    """One step: (N, I) and (N, H) give the next h, (N, H)."""
+    """Return the next h, shape (N, H), of one step with input x, (N, I), and h, (N, H)."""
     reset_x, update_x, new_x = chunk(linear(x, weights.ih, weights.bias_ih), 3, -1)
     reset_h, update_h, new_h = chunk(linear(h, weights.hh, weights.bias_hh), 3, -1)
     update = sigmoid(update_x + update_h)
@@ -44,7 +44,7 @@ def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
 
 @operation
 def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Tensor, Tensor]:
-    """All steps: (T, N, I) and (N, H) give (T, N, H), and the last h of each sequence."""
+    """Return the outputs of all steps, (T, N, H), and the last h of each sequence, from x, (T, N, I), and h, (N, H)."""
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
         y, (last,) = replayed(x, (h,), steps, lambda x, h: (gru_step(x, h, Weights(*parts)),))
@@ -60,7 +60,7 @@ def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Ten
 
 
 class _Layer:
-    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (T, 3, N, H)."""
+    """Forward and backward pass over arrays, with the gates, (T, 3, N, H), and other values that the backward one needs."""
 
     def __init__(self, x: Array, h: Array, weights: Weights, steps: Steps) -> None:
         self.x, self.h, self.steps = x, h, steps
@@ -71,14 +71,14 @@ class _Layer:
         )
 
     def forward(self) -> tuple[Array, Array]:
-        """The outputs of all steps, and the last states."""
+        """Return the outputs of all steps, and the last states."""
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
         self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, self._bias(halves))
         self.y, self.new_h = (self.steps.empty(shape, self.x.dtype) for _ in range(2))
         w_hh, room = forward_planes(self.w_hh) * halves, np.empty((3, *self.h.shape), self.x.dtype)
         h = self.h[:0]
         for step, n in self.steps:
-            h = going_on(h, n, self.h)
+            h = continuing(h, n, self.h)
             gates, new_h, products = self.gates[step, :, :n], self.new_h[step, :n], np.matmul(h, w_hh, out=room[:, :n])
             np.add(products[2], 0 if self.b_hh is None else self.b_hh[2], out=new_h)
             opened, new = gates[:2], gates[2]
@@ -94,7 +94,7 @@ class _Layer:
         return self.y, self.steps.last(self.y, self.h)
 
     def _bias(self, halves: Array) -> Array | None:
-        """What is added to all steps at once: both biases, but of the new gate only the inputs' one."""
+        """Return the bias that is added to all steps at once: the sum of both, but for the new gate only that of the inputs."""
         if self.b_ih is None or self.b_hh is None:
             return None
         both = self.b_ih.copy()
@@ -102,7 +102,7 @@ class _Layer:
         return both * halves
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
-        """The gradients of x, h and the weights."""
+        """Return the gradients of x, h and the weights."""
         dh, former_h = gradient_of(grads[1], self.h), self.steps.former(self.y, self.h)
         of_h, of_x = (self.steps.empty(self.gates.shape, self.x.dtype) for _ in range(2))
         for step, n in self.steps.back():
@@ -116,12 +116,12 @@ class _Layer:
             of_x[step, :2, :n], of_x[step, 2, :n] = change[:2], of_new
             dh_n *= update
             dh_n += np.add.reduce(np.matmul(change, self.w_hh), 0)
-        of_x, of_h = rows_of(of_x), rows_of(of_h)
-        into = through(of_x, self.w_ih, self.x.shape) if wanted[0] else None
+        of_x, of_h = as_rows(of_x), as_rows(of_h)
+        into = input_gradient(of_x, self.w_ih, self.x.shape) if wanted[0] else None
         return [into, dh, *self._of_weights(of_x, of_h, former_h)]
 
     def _of_weights(self, of_x: Array, of_h: Array, former_h: Array) -> list[Array | None]:
-        matrices = [over_steps(of_x, self.x, _ORDER), over_steps(of_h, former_h, _ORDER)]
+        matrices = [weight_gradient(of_x, self.x, _ORDER), weight_gradient(of_h, former_h, _ORDER)]
         if self.b_ih is None:
             return [*matrices, None, None]
-        return [*matrices, of_bias(of_x, _ORDER), of_bias(of_h, _ORDER)]
+        return [*matrices, bias_gradient(of_x, _ORDER), bias_gradient(of_h, _ORDER)]

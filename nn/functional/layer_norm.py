@@ -1,4 +1,7 @@
-"""``layer_norm``: one row, because every transformer block has two, and small ones, where each pass over memory shows."""
+"""``layer_norm``, as one operation with gradient rules of its own.
+
+Every transformer block has two of them, and with small inputs each pass over memory counts.
+"""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.extend import Array, Row, Tensor, keep, operation, record, records
-from .normalization import affine, all_at_once, last_dims, standardized
+from .normalization import affine, last_dims, shared_pull, standardized
 
 __all__ = ["layer_norm"]
 
@@ -26,15 +29,19 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Shift and scale to mean 0 and variance 1 over the last dimensions, those of ``normalized_shape``.
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions (Ba et al. 2016).
 
     Args:
-        input: shape (..., *normalized_shape).
-        normalized_shape: the lengths of those dimensions.
-        weight, bias: of that shape, applied after.
+        input: shape (..., *normalized_shape), floating-point.
+        normalized_shape: lengths of the last dimensions, over which the mean and the biased variance are taken.
+        weight, bias: shape ``normalized_shape``.
         eps: added to the variance.
 
+    Returns:
+        The input's shape.
+
     Raises:
+        TypeError: the input is not floating-point.
         ValueError: the input's last dimensions are others, or a parameter has another shape.
     """
     shape, dims = last_dims(input, normalized_shape, weight, bias)
@@ -104,8 +111,8 @@ def _input_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, dims: Any, eps
     size = math.prod(shape)
     normal, rate = _normal(xp, a, dims, size, eps)
     g = g * weight
-    along = xp.sum_dims(g * normal, dims, True) / size
-    return (g - xp.sum_dims(g, dims, True) / size - normal * along) * rate
+    projection = xp.sum_dims(g * normal, dims, True) / size
+    return (g - xp.sum_dims(g, dims, True) / size - normal * projection) * rate
 
 
 def _weight_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, dims: Any, eps: float, *_: Any) -> Any:
@@ -116,4 +123,4 @@ def _bias_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, *_: Any) -> Any
     return xp.fit(g, shape, g.dtype)
 
 
-_LAYER_NORM = Row("layer_norm", pull=all_at_once(_gradients, _input_rule, _weight_rule, _bias_rule))
+_LAYER_NORM = Row("layer_norm", pull=shared_pull(_gradients, _input_rule, _weight_rule, _bias_rule))

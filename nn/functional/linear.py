@@ -1,4 +1,4 @@
-"""Products with learned matrices, and classes as vectors."""
+"""``bilinear`` and ``one_hot``; ``linear`` comes from the core."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ __all__ = ["bilinear", "linear", "one_hot"]
 
 @operation
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each output ``k``.
+    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output k.
 
     Args:
-        input1: shape (..., in1).
-        input2: shape (..., in2), with the same dimensions in front.
+        input1: shape (..., in1), floating-point.
+        input2: shape (..., in2), with the same leading dimensions.
         weight: shape (out, in1, in2).
         bias: shape (out,).
+
+    Returns:
+        Shape (..., out).
 
     Raises:
         ValueError: the shapes do not fit.
@@ -36,15 +39,18 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Vectors of 0 with a 1 at the place that each integer names: from (...) to (..., num_classes), ``int64``.
+    """Return for each class a vector with 1 at its index and 0 elsewhere.
 
     Args:
-        tensor: classes, of any integer dtype.
-        num_classes: how many there are; -1 for one more than the largest.
+        tensor: classes, of any integer dtype and shape (...).
+        num_classes: number of classes; -1 for one more than the largest.
+
+    Returns:
+        Shape (..., num_classes), int64.
 
     Raises:
         TypeError: not integers.
-        ValueError: a class is negative or too large, or there are none to count.
+        ValueError: a class is negative or too large, or there are no classes to take the largest of.
     """
     classes = tensor.numpy()
     if classes.dtype.kind not in "iu":

@@ -1,6 +1,6 @@
-"""Losses of numbers: squared and absolute differences, and likelihoods of continuous and counted targets.
+"""Losses of regression: squared and absolute differences, and likelihoods of continuous and counted targets.
 
-In all losses, ``size_average`` and ``reduce`` are the deprecated form of ``reduction``; they keep their places.
+In all losses, ``size_average`` and ``reduce`` are the deprecated form of ``reduction``; they keep their positions.
 """
 # ruff: noqa: A002 - PyTorch names its arguments so
 
@@ -38,7 +38,20 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared differences, reduced; the mean of weighted ones is divided by the weights' sum."""
+    """Return the squared differences ``(input - target) ** 2``.
+
+    Args:
+        input, target: broadcast together, floating-point.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+        weight: factors of the losses, broadcast to them; the mean is divided by the weights' sum.
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
+
+    Raises:
+        ValueError: an unknown reduction, or the shapes cannot be broadcast.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if weight is None:
         return core.mse_loss(input, target, reduction)
@@ -54,7 +67,20 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute differences, reduced; the mean of weighted ones is divided by the weights' sum."""
+    """Return the absolute differences ``abs(input - target)``.
+
+    Args:
+        input, target: broadcast together, floating-point.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+        weight: factors of the losses, broadcast to them; the mean is divided by the weights' sum.
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
+
+    Raises:
+        ValueError: an unknown reduction, or the shapes cannot be broadcast.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if weight is None:
         return core.l1_loss(input, target, reduction)
@@ -70,10 +96,19 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """``huber_loss`` divided by ``beta``: squared differences below ``beta``, absolute ones above.
+    """Return ``d ** 2 / (2 * beta)`` where the difference d is below ``beta``, ``d - beta / 2`` elsewhere (Girshick 2015).
+
+    Args:
+        input, target: broadcast together, floating-point; d is ``abs(input - target)``.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+        beta: where the loss becomes linear; 0 gives ``l1_loss``.
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
 
     Raises:
-        ValueError: ``beta`` is negative, or the shapes cannot be broadcast.
+        ValueError: ``beta`` is negative, an unknown reduction, or the shapes cannot be broadcast.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
@@ -88,10 +123,19 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared differences where they are below ``delta``, and straight on from there (Huber 1964).
+    """Return ``d ** 2 / 2`` where the difference d is below ``delta``, ``delta * (d - delta / 2)`` elsewhere (Huber 1964).
+
+    Args:
+        input, target: broadcast together, floating-point; d is ``abs(input - target)``.
+        reduction: "mean", "sum" or "none".
+        delta: where the loss becomes linear, above 0.
+        weight: factors of the losses, broadcast to them.
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
 
     Raises:
-        ValueError: ``delta`` is not positive, or the shapes cannot be broadcast.
+        ValueError: ``delta`` is not positive, an unknown reduction, or the shapes cannot be broadcast.
     """
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
@@ -122,14 +166,18 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence of ``exp(input)`` from ``target``.
+    """Return the Kullback-Leibler divergence ``target * (log(target) - input)``.
 
     Args:
-        input: log-probabilities.
-        target: probabilities, or with ``log_target`` their logarithms.
-        reduction: "batchmean" is what is meant in mathematics: the sum divided by the first length; "mean" divides by
-            the number of elements. Also "sum" and "none".
-        log_target: see above.
+        input: log-probabilities, floating-point.
+        target: probabilities, or with ``log_target`` their logarithms; broadcast with the input.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "batchmean" (the sum divided by the first length, the divergence as mathematics defines it), "mean"
+            (which divides by the number of elements, and warns), "sum" or "none".
+        log_target: whether the target holds logarithms.
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
 
     Raises:
         ValueError: an unknown reduction, or the shapes cannot be broadcast.
@@ -165,15 +213,23 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood of counts ``target`` under Poisson distributions.
+    """Return the negative log-likelihood of counts under Poisson distributions: ``exp(input) - target * input``.
 
     Args:
-        input: their rates, or with ``log_input`` the logarithms of the rates.
-        target: counts.
-        log_input: see above.
-        full: add Stirling's approximation of ``log(target!)``, which does not depend on the input.
+        input: logarithms of the rates, or without ``log_input`` the rates, whose loss is ``input - target * log(input +
+            eps)``.
+        target: counts, broadcast with the input.
+        log_input: whether the input holds logarithms.
+        full: whether Stirling's approximation of ``log(target!)`` is added: it does not depend on the input.
+        size_average, reduce: deprecated; use ``reduction``.
         eps: keeps the logarithm of a rate of 0 finite.
         reduction: "mean", "sum" or "none".
+
+    Returns:
+        A scalar, or for "none" the broadcast shape.
+
+    Raises:
+        ValueError: an unknown reduction, or the shapes cannot be broadcast.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     losses = core.exp(input) - target * input if log_input else input - target * core.log(input + eps)
@@ -188,18 +244,21 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Tensor:
-    """The negative log-likelihood of ``target`` under normal distributions.
+    """Return the negative log-likelihood under normal distributions: ``(log(var) + (input - target) ** 2 / var) / 2``.
 
     Args:
-        input: their means.
-        target: of the same shape.
-        var: their variances: a number, or of the input's shape, or with the last dimension 1 or missing.
-        full: add the constant ``log(2 * pi) / 2``.
-        eps: variances below it count as it; that has no influence on gradients.
+        input: means, floating-point.
+        target: broadcast with the input.
+        var: variances: a number, or of the input's shape, or with the last dimension 1 or missing.
+        full: whether the constant ``log(2 * pi) / 2`` is added.
+        eps: smaller variances count as this, which has no influence on gradients.
         reduction: "mean", "sum" or "none".
 
+    Returns:
+        A scalar, or for "none" the broadcast shape.
+
     Raises:
-        ValueError: a shape does not fit, or a variance is negative.
+        ValueError: a shape does not fit, a variance is negative, or an unknown reduction.
     """
     reduction = chosen_reduction(None, None, reduction)
     variances = var if isinstance(var, Tensor) else core.full(input.shape, float(var), dtype=input.dtype)
@@ -212,7 +271,7 @@ def gaussian_nll_loss(
     values = variances.numpy(force=True)
     if (values < 0).any():
         raise ValueError("var must not have negative elements")
-    # Raised outside the graph: the gradient is as if it had been that large.
+    # Raised outside the graph: gradients are those of a variance that was this large.
     safe = variances + Tensor(np.maximum(eps - values, 0).astype(values.dtype))
     difference = input - target
     losses = (core.log(safe) + difference * difference / safe) * 0.5

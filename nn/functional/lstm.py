@@ -19,23 +19,23 @@ from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
+    as_rows,
+    bias_gradient,
+    continuing,
     forward_planes,
-    going_on,
     gradient_of,
-    of_bias,
-    over_steps,
+    input_gradient,
     planes,
     replayed,
-    rows_of,
-    through,
     times_inputs,
+    weight_gradient,
 )
 
 
 def lstm_step(
     x: Tensor, h: Tensor, c: Tensor, weights: Weights, project: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One step: (N, I), (N, H) and (N, C) give the next h, (N, H), and c, (N, C)."""
+    """Return the next h, (N, H), and c, (N, C), of one step with input x, (N, I), h and c."""
     gates = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
     into, forget, cell, out = chunk(gates, 4, -1)
     c = sigmoid(forget) * c + sigmoid(into) * tanh(cell)
@@ -47,7 +47,7 @@ def lstm_step(
 def lstm_layer(
     x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All steps: (T, N, I), (N, H) and (N, C) give (T, N, H), and the last h and c of each sequence."""
+    """Return the outputs of all steps, (T, N, H), and the last h and c of each sequence, from x, (T, N, I), h and c."""
 
     def replay(x: Tensor, h: Tensor, c: Tensor, *parts: Any) -> tuple[Tensor, Tensor, Tensor]:
         weights, project = Weights(*parts[:4]), parts[4] if len(parts) > 4 else None
@@ -72,7 +72,7 @@ _HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)
 
 
 class _Layer:
-    """The passes over arrays, and what the backward one needs of the forward one: gates of shape (T, 4, N, H)."""
+    """Forward and backward pass over arrays, with the gates, (T, 4, N, H), and other values that the backward one needs."""
 
     def __init__(self, x: Array, h: Array, c: Array, weights: Weights, steps: Steps) -> None:
         self.x, self.h, self.c, self.steps = x, h, c, steps
@@ -82,7 +82,7 @@ class _Layer:
             self.bias = planes((weights.bias_ih._array + weights.bias_hh._array)[:, None], _ORDER).swapaxes(1, 2)
 
     def forward(self) -> tuple[Array, Array, Array]:
-        """The outputs of all steps, and the last states."""
+        """Return the outputs of all steps, and the last states."""
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
         bias = None if self.bias is None else self.bias * halves
         self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, bias)
@@ -90,7 +90,7 @@ class _Layer:
         w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype)
         h, c = self.h[:0], self.c[:0]
         for step, n in self.steps:
-            h, c = going_on(h, n, self.h), going_on(c, n, self.c)
+            h, c = continuing(h, n, self.h), continuing(c, n, self.c)
             products, kept = room[:4, :n], room[4, :n]
             gates, tanh_c = self.gates[step, :, :n], self.tanh_c[step, :n]
             gates += np.matmul(h, w_hh, out=products)
@@ -105,7 +105,7 @@ class _Layer:
         return self.y, self.steps.last(self.y, self.h), self.steps.last(self.all_c, self.c)
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
-        """The gradients of x, h, c and the weights."""
+        """Return the gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
         changes, former_c = self.steps.empty(self.gates.shape, self.x.dtype), self.steps.former(self.all_c, self.c)
         room = np.empty((9, *self.h.shape), self.x.dtype)
@@ -129,10 +129,10 @@ class _Layer:
             change *= slopes
             np.add.reduce(np.matmul(change, self.w_hh, out=products), 0, out=dh_n)
             dc_n *= gates[0]
-        rows = rows_of(changes)
-        return [through(rows, self.w_ih, self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
+        rows = as_rows(changes)
+        return [input_gradient(rows, self.w_ih, self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
 
     def _of_weights(self, rows: Array) -> list[Array | None]:
         former_h = self.steps.former(self.y, self.h)
-        bias = None if self.bias is None else of_bias(rows, _ORDER)
-        return [over_steps(rows, self.x, _ORDER), over_steps(rows, former_h, _ORDER), bias, bias]
+        bias = None if self.bias is None else bias_gradient(rows, _ORDER)
+        return [weight_gradient(rows, self.x, _ORDER), weight_gradient(rows, former_h, _ORDER), bias, bias]

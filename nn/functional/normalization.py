@@ -1,4 +1,4 @@
-"""Shifting and scaling to mean 0 and variance 1, over samples, features, groups of channels or instances.
+"""Normalization to mean 0 and variance 1, over samples, features, groups of channels or instances.
 
 All kinds are two operations: ``standardized`` over some dimensions, then ``affine`` with learned parameters.
 """
@@ -34,8 +34,8 @@ def _rule(
     # A recorded pass goes through what the forward pass computed on arrays.
     mean = xp.sum_dims(a, dims, True) / count if centred else 0.0
     rate = (xp.sum_dims((a - mean) * (a - mean), dims, True) / count + eps) ** -0.5
-    along = xp.sum_dims(g * out, dims, True) / count
-    result = (g - xp.sum_dims(g, dims, True) / count - out * along) if centred else g - out * along
+    projection = xp.sum_dims(g * out, dims, True) / count
+    result = (g - xp.sum_dims(g, dims, True) / count - out * projection) if centred else g - out * projection
     return result * rate
 
 
@@ -49,7 +49,7 @@ def _array_rule(g: Array, out: Array, dims: Dims, count: int, centred: bool, rat
 
 
 def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
-    """The sum of ``x``, or of the products of ``x`` and ``y``, over ``dims``, which are kept with length 1.
+    """Return the sum of ``x``, or of ``x * y``, over ``dims``, which are kept with length 1.
 
     ``dims`` end with the last dimension, so that long runs of memory are added up one after the other.
     """
@@ -64,7 +64,7 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
 
 
 def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
-    """The sum of ``g``, or of the products of ``g`` and ``a``, down to ``shape``: channels, or the last dimensions."""
+    """Return the sum of ``g``, or of ``g * a``, down to ``shape``: channels, or the last dimensions."""
     if shape == g.shape[-len(shape) :]:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
@@ -95,10 +95,10 @@ _STANDARDIZE = Row("standardize", _rule)
 _AFFINE = Row("affine", _affine_input, _affine_weight, _affine_bias)
 
 
-def all_at_once(gradients: Callable[..., list[Any]], *rules: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """What pulls a gradient back to the arguments of a row: in a recorded pass, a rule for each.
+def shared_pull(gradients: Callable[..., list[Any]], *rules: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """Return the ``pull`` of a row that has one function for arrays and a rule for each input for recorded passes.
 
-    On arrays, ``gradients(grad, edges, *arguments)`` computes all, for they share what they are made of.
+    On arrays, ``gradients(grad, edges, *arguments)`` computes all, because they share intermediate results.
     """
 
     def pull(xp: Any, grad: Any, arguments: Sequence[Any], edges: Sequence[Any]) -> list[Any]:
@@ -110,9 +110,12 @@ def all_at_once(gradients: Callable[..., list[Any]], *rules: Callable[..., Any])
 
 
 def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:
-    """``(input - mean) / sqrt(var + eps)`` over ``dims``, with the mean and the biased variance.
+    """Return ``(input - mean) / sqrt(var + eps)`` over ``dims``, the mean and the biased variance.
 
     If not ``centred``, the mean is left out, and the variance is the mean of the squares.
+
+    Raises:
+        TypeError: the input is not floating-point.
     """
     given = input.numpy(force=True)
     if not input.is_floating_point():
@@ -133,7 +136,7 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
 
 
 def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dims) -> Tensor:
-    """``input * weight + bias``, with both reshaped to ``shape`` first; each may be missing."""
+    """Return ``input * weight + bias``, with both reshaped to ``shape`` first; each may be missing."""
     if weight is None and bias is None:
         return input
     out = input.numpy(force=True)
@@ -156,10 +159,20 @@ def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dim
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Scale to mean square 1 over the last dimensions, those of ``normalized_shape`` (Zhang and Sennrich 2019).
+    """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang and Sennrich 2019).
+
+    Args:
+        input: shape (..., *normalized_shape), floating-point.
+        normalized_shape: lengths of the last dimensions, over which the mean is taken.
+        weight: shape ``normalized_shape``.
+        eps: added to the mean square; the dtype's ``finfo().eps`` if ``None``.
+
+    Returns:
+        The input's shape.
 
     Raises:
-        ValueError: the input's last dimensions are others.
+        TypeError: the input is not floating-point.
+        ValueError: the input's last dimensions are others, or the weight has another shape.
     """
     shape, dims = last_dims(input, normalized_shape, weight, None)
     eps = core.finfo(input.dtype).eps if eps is None else eps
@@ -177,23 +190,36 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Shift and scale each channel of each sample to mean 0 and variance 1; arguments as those of ``batch_norm``.
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` for each channel of each sample (Ulyanov et al. 2016).
+
+    Args:
+        input: shape (N, C, ...), floating-point.
+        running_mean, running_var: shape (C,). With ``use_input_stats`` they are updated in place, as by ``batch_norm``.
+        weight, bias: shape (C,).
+        use_input_stats: whether the mean and the biased variance are those of the input, not the running ones.
+        momentum: share of the new value in the running ones.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape.
 
     Raises:
-        ValueError: the shapes do not fit, or there is only one value for each channel of a sample.
+        TypeError: the input is not floating-point.
+        ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel of a
+            sample.
     """
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise ValueError("without use_input_stats=True, running_mean and running_var are needed")
-        return by_running(input, running_mean, running_var, weight, bias, eps)
+        return by_running_statistics(input, running_mean, running_var, weight, bias, eps)
     count = math.prod(input.shape[2:])
     if count == 1 or input.ndim < 3:
         raise ValueError(f"a sample needs more than one value for each channel, and the input has shape {input.shape}")
     result, mean, var = standardized(input, tuple(range(2, input.ndim)), eps)
     per_sample = input.shape[:2]
-    updated(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
-    updated(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
+    update_running(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
+    update_running(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
     return affine(result, weight, bias, (input.shape[1], *(1,) * (input.ndim - 2)))
 
 
@@ -201,16 +227,20 @@ def instance_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """Shift and scale each group of channels of each sample to mean 0 and variance 1 (Wu and He 2018).
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` for each group of channels of each sample (Wu and He 2018).
 
     Args:
-        input: shape (N, C, ...).
-        num_groups: in how many groups the channels are.
-        weight, bias: shape (C,), applied after.
-        eps: added to the variance.
+        input: shape (N, C, ...), floating-point.
+        num_groups: number of groups of channels that follow one another.
+        weight, bias: shape (C,).
+        eps: added to the biased variance.
+
+    Returns:
+        The input's shape.
 
     Raises:
-        ValueError: the shapes do not fit, or the groups do not divide the channels.
+        TypeError: the input is not floating-point.
+        ValueError: the groups do not divide the channels, or the shapes do not fit.
     """
     check_channels(input, weight=weight, bias=bias)
     count, channels = input.shape[:2]
@@ -223,7 +253,15 @@ def group_norm(
 
 @operation
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Divide by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta`` (Krizhevsky et al. 2012).
+    """Return ``input / (k + alpha * mean of the squares of size neighbouring channels) ** beta`` (Krizhevsky et al. 2012).
+
+    Args:
+        input: shape (N, C, ...), floating-point.
+        size: number of channels of each mean, centred at the channel itself; channels outside count as 0.
+        alpha, beta, k: see the formula.
+
+    Returns:
+        The input's shape.
 
     Raises:
         ValueError: the input has fewer than three dimensions.
@@ -237,10 +275,10 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     return input / (means.reshape(input.shape) * alpha + k) ** beta
 
 
-def by_running(
+def by_running_statistics(
     input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """The input, shifted and scaled by running statistics and then by parameters."""
+    """Return the input, normalized with running statistics, then scaled and shifted by parameters."""
     rate = (var + eps) ** -0.5
     scale = rate if weight is None else weight * rate
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -248,8 +286,8 @@ def by_running(
 
 
 @no_grad()
-def updated(running: Tensor | None, value: Array, momentum: float) -> None:
-    """Let a running statistic follow ``value``."""
+def update_running(running: Tensor | None, value: Array, momentum: float) -> None:
+    """Move a running statistic towards ``value``: ``(1 - momentum) * running + momentum * value``, in place."""
     if running is not None:
         running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
 
@@ -257,7 +295,7 @@ def updated(running: Tensor | None, value: Array, momentum: float) -> None:
 def last_dims(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Dims, Dims]:
-    """``normalized_shape`` as a tuple, and the numbers of those dimensions.
+    """Return ``normalized_shape`` as a tuple, and the numbers of those dimensions.
 
     Raises:
         ValueError: the input's last dimensions are others, or a parameter has another shape.

@@ -1,4 +1,4 @@
-"""Pooling, under the names of ``torch.nn.functional``: those with indices and those without are one function each."""
+"""Pooling and interpolation, under the names of ``torch.nn.functional``."""
 
 from __future__ import annotations
 
@@ -60,3 +60,12 @@ max_pool3d_with_indices = partial(max_pool3d, return_indices=True)
 adaptive_max_pool1d_with_indices = partial(adaptive_max_pool1d, return_indices=True)
 adaptive_max_pool2d_with_indices = partial(adaptive_max_pool2d, return_indices=True)
 adaptive_max_pool3d_with_indices = partial(adaptive_max_pool3d, return_indices=True)
+for _function in (
+    max_pool1d_with_indices,
+    max_pool2d_with_indices,
+    max_pool3d_with_indices,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+):
+    _function.__doc__ = _function.func.__doc__

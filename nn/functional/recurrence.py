@@ -1,4 +1,4 @@
-"""What recurrent layers share: the loop over steps of sequences of unlike lengths, and the sums over all steps."""
+"""Parts that recurrent layers share: the loop over steps of sequences of different lengths, and the sums over all steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ States = tuple[Tensor, ...]
 
 
 class Steps:
-    """The steps of sequences that are padded to one length and sorted by length, the longest first.
+    """Steps of sequences that are padded to one length and sorted by length, the longest first.
 
-    At step ``t`` the first ``counts[t]`` of them go on. Backwards, the shorter ones join later.
+    At step t the first ``counts[t]`` sequences continue. Backwards, the shorter ones join later.
     """
 
     def __init__(self, counts: Sequence[int], reverse: bool) -> None:
@@ -25,19 +25,19 @@ class Steps:
         self.order = range(len(counts) - 1, -1, -1) if reverse else range(len(counts))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each step and how many sequences go on, in the order of the forward pass."""
+        """Return each step and the number of sequences that continue, in the order of the forward pass."""
         return ((step, self.counts[step]) for step in self.order)
 
     def back(self) -> Iterator[tuple[int, int]]:
-        """The same in the order of the backward pass."""
+        """Return the same in the order of the backward pass."""
         return ((step, self.counts[step]) for step in reversed(self.order))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
-        """An array of all steps, to be written; what steps leave out, because sequences have ended, is zero."""
+        """Return an array of all steps to write into, with zeros for sequences that have ended."""
         return np.empty(shape, dtype) if min(self.counts, default=0) == shape[-2] else np.zeros(shape, dtype)
 
     def former(self, states: Array, first: Array) -> Array:
-        """The state before each step, (T, N, H), from those after each and the first ones, (N, H)."""
+        """Return the state before each step, (T, N, H), from those after each and the first ones, (N, H)."""
         result = np.empty_like(states)
         if not self.reverse:
             result[1:], result[:1] = states[:-1], first
@@ -48,7 +48,7 @@ class Steps:
         return result
 
     def last(self, states: Array, first: Array) -> Array:
-        """The state of each sequence after its last step, (N, H)."""
+        """Return the state of each sequence after its last step, (N, H)."""
         result = first.copy()
         if self.reverse:
             result[:] = states[0]
@@ -59,13 +59,13 @@ class Steps:
         return result
 
 
-def going_on(state: Array, count: int, first: Array) -> Array:
-    """The states of the first ``count`` sequences, of whom some may have ended, or join with their ``first`` state."""
+def continuing(state: Array, count: int, first: Array) -> Array:
+    """Return the states of the first ``count`` sequences; some may have ended, or join with their ``first`` state."""
     return state[:count] if count <= len(state) else np.concatenate([state, first[len(state) : count]])
 
 
 class Weights(NamedTuple):
-    """The parameters of one direction of one layer; ``None`` without biases."""
+    """Parameters of one direction of one layer; ``None`` without biases."""
 
     ih: Tensor
     hh: Tensor
@@ -74,7 +74,7 @@ class Weights(NamedTuple):
 
 
 def replayed(x: Tensor, states: States, steps: Steps, one: Callable[..., States]) -> tuple[Tensor, States]:
-    """All steps by ordinary operations: from (T, N, I) and first states (N, H) to (T, N, H) and the last states.
+    """Return the outputs of all steps, (T, N, H), and the last states, computed by ordinary operations.
 
     ``one(x, *states)`` makes one step; the first of the states that it returns is the output.
     """
@@ -87,7 +87,7 @@ def replayed(x: Tensor, states: States, steps: Steps, one: Callable[..., States]
 
 
 def planes(matrix: Array, order: Sequence[int]) -> Array:
-    """The gates of a weight matrix (gates * H, I), in that order: (gates, H, I).
+    """Return the gates of a weight matrix (gates * H, I) in ``order``: (gates, H, I).
 
     Each gate is a plane of its own: so all arithmetic on one gate goes over memory that lies together.
     """
@@ -95,21 +95,21 @@ def planes(matrix: Array, order: Sequence[int]) -> Array:
 
 
 def from_planes(grad: Array, order: Sequence[int]) -> Array:
-    """The gradient of the matrix, from that of its gates in that order."""
+    """Return the gradient of the matrix from that of its gates in ``order``."""
     result = np.empty_like(grad)
     result[list(order)] = grad
     return result.reshape(-1, grad.shape[-1])
 
 
 def forward_planes(gates: Array) -> Array:
-    """Gates as matrices to multiply with: (gates, I, H). A copy, because products with transposed ones are slower."""
+    """Return the gates as matrices to multiply with, (gates, I, H): a copy, as products with transposed ones are slower."""
     return np.ascontiguousarray(gates.swapaxes(1, 2))
 
 
 def times_inputs(x: Array, weights: Array, bias: Array | None) -> Array:
-    """The products of the inputs of all steps with each gate's weights: (T, N, I) and (gates, I, H) give (T, gates, N, H).
+    """Return the products of the inputs of all steps, (T, N, I), with each gate's weights, (gates, I, H): (T, gates, N, H).
 
-    The gates of a step lie together: what is far apart in memory costs four times as much to go over.
+    The gates of a step lie together: memory that is far apart takes four times as long to go over.
     """
     gates = np.matmul(x[:, None], weights)
     if bias is not None:
@@ -117,29 +117,29 @@ def times_inputs(x: Array, weights: Array, bias: Array | None) -> Array:
     return gates
 
 
-def rows_of(changes: Array) -> Array:
-    """From (T, gates, N, H) to rows (T * N, gates * H), for products over all steps."""
+def as_rows(changes: Array) -> Array:
+    """Return (T, gates, N, H) as rows (T * N, gates * H), for products over all steps."""
     steps, gates, sequences, features = changes.shape
     return changes.swapaxes(1, 2).reshape(steps * sequences, gates * features)
 
 
-def over_steps(rows: Array, values: Array, order: Sequence[int]) -> Array:
-    """The gradient of weights (gates * H, I) that were multiplied with ``values`` (T, N, I) in each step."""
+def weight_gradient(rows: Array, values: Array, order: Sequence[int]) -> Array:
+    """Return the gradient of weights (gates * H, I) that were multiplied with ``values`` (T, N, I) in each step."""
     product = rows.T @ values.reshape(-1, values.shape[-1])
     return from_planes(product.reshape(len(order), -1, product.shape[-1]), order)
 
 
-def of_bias(rows: Array, order: Sequence[int]) -> Array:
-    """The gradient of a bias (gates * H,) that was added in each step."""
+def bias_gradient(rows: Array, order: Sequence[int]) -> Array:
+    """Return the gradient of a bias (gates * H,) that was added in each step."""
     # A product with ones is three times as fast as a sum over the first dimension.
     return from_planes((np.ones(len(rows), rows.dtype) @ rows).reshape(len(order), -1, 1), order).reshape(-1)
 
 
-def through(rows: Array, gates: Array, shape: tuple[int, ...]) -> Array:
-    """The gradient of inputs of that shape, which were multiplied with the gates (gates, H, I) in each step."""
+def input_gradient(rows: Array, gates: Array, shape: tuple[int, ...]) -> Array:
+    """Return the gradient, of ``shape``, of inputs that were multiplied with the gates (gates, H, I) in each step."""
     return (rows @ gates.reshape(-1, gates.shape[-1])).reshape(shape)
 
 
 def gradient_of(grad: Array | None, state: Array) -> Array:
-    """A gradient of ``state`` to add to: a copy of ``grad``, or zeros."""
+    """Return a gradient of ``state`` to add to: a copy of ``grad``, or zeros."""
     return np.zeros_like(state) if grad is None else np.array(grad, state.dtype)

@@ -1,4 +1,4 @@
-"""What losses have in common: the checks of their arguments, and those that have other names today."""
+"""Checks of the arguments that losses share, the deprecated ones included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__: list[str] = []
 
 
 def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that is meant; ``size_average`` and ``reduce`` are deprecated ways to say it, and warn.
+    """Return the reduction; ``size_average`` and ``reduce`` are deprecated ways to name it, and warn.
 
     Raises:
         ValueError: it is not "mean", "sum" or "none".

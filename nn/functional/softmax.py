@@ -1,4 +1,4 @@
-"""Softmax and its relatives, and gated units: what looks along one dimension."""
+"""Softmax and its relatives, and gated linear units: functions along one dimension."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ __all__ = ["glu", "gumbel_softmax", "log_softmax", "softmax", "softmin"]
 
 @operation
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along ``dim`` times the sigmoid of the second half.
+    """Return ``first * sigmoid(second)`` of the two halves of ``input`` along ``dim`` (Dauphin et al. 2017).
+
+    Args:
+        input: floating-point, of even length along ``dim``.
+        dim: dimension that is halved.
+
+    Returns:
+        The input's shape with half the length along ``dim``.
 
     Raises:
         ValueError: that dimension has an odd length.
@@ -29,19 +36,55 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """``exp(input)`` divided by its sum along ``dim``."""
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``, without overflow.
+
+    Args:
+        input: any shape.
+        dim: the dimension; leaving it out is deprecated.
+        dtype: converts the input first.
+
+    Returns:
+        The input's shape, floating-point.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
     return core.softmax(input, _given_dim("softmax", dim, input, _stacklevel), dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """``softmax`` of ``-input``."""
+    """Return ``softmax(-input)`` along ``dim``.
+
+    Args:
+        input: any shape.
+        dim: the dimension; leaving it out is deprecated.
+        dtype: converts the input first.
+
+    Returns:
+        The input's shape, floating-point.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
     return core.softmax(-input, _given_dim("softmin", dim, input, _stacklevel), dtype)
 
 
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None
 ) -> Tensor:
-    """The logarithm of ``softmax``, precise where that is tiny."""
+    """Return ``input - log(sum(exp(input)))`` along ``dim``: the logarithm of ``softmax``, precise where that is tiny.
+
+    Args:
+        input: any shape.
+        dim: the dimension; leaving it out is deprecated.
+        dtype: converts the input first.
+
+    Returns:
+        The input's shape, floating-point.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
     return core.log_softmax(input, _given_dim("log_softmax", dim, input, _stacklevel), dtype)
 
 
@@ -54,17 +97,22 @@ def _given_dim(name: str, dim: int | None, input: Tensor, stacklevel: int) -> in
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A sample of categories that gradients flow through (Jang et al. 2017; Maddison et al. 2017).
+    """Return ``softmax((logits + noise) / tau)``: differentiable samples of categories (Jang et al. 2017).
+
+    The noise has Gumbel's distribution.
 
     Args:
-        logits: unnormalised log-probabilities along ``dim``.
-        tau: the temperature: the lower, the closer to one category.
-        hard: return one-hot samples, with the gradients of the soft ones.
-        eps: has no meaning here.
-        dim: the categories' dimension.
+        logits: unnormalized log-probabilities along ``dim``, floating-point.
+        tau: temperature: the lower, the closer the samples are to one category.
+        hard: whether samples are one-hot, with the gradients of the soft ones.
+        eps: not used, as in PyTorch.
+        dim: dimension of the categories.
+
+    Returns:
+        The shape of ``logits``.
     """
     noise = core.rand_like(logits).numpy()
-    # -log of an exponential number; of exactly 0 there would be no logarithm.
+    # -log of an exponentially distributed number, which must not be 0.
     gumbels = Tensor(
         -np.log(-np.log1p(-np.minimum(noise, 1 - np.finfo(noise.dtype).epsneg)) + np.finfo(noise.dtype).tiny)
     )

@@ -1,4 +1,4 @@
-"""``stft`` and ``istft``: a signal as the spectra of overlapping stretches of it, and back (D. Griffin and J. Lim 1984)."""
+"""``stft`` and ``istft``: the spectra of overlapping frames of a signal, and the signal of spectra (Griffin and Lim 1984)."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EMPTY = 1e-11  # an envelope below this cannot be divided by
 
 
 class _Frames(NamedTuple):
-    """Cut of a signal: frames of ``size`` elements, ``hop`` apart, each multiplied with ``window``."""
+    """Frames of ``size`` elements, ``hop`` apart, each multiplied with ``window``."""
 
     size: int
     hop: int

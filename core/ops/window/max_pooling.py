@@ -178,7 +178,7 @@ def _max_unpool(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Put elements where ``max_pool{dims}d(return_indices=True)`` found them, into zeros.
+    """Return zeros with elements put where ``max_pool{dims}d(return_indices=True)`` found them.
 
     Args:
         input: shape (N, C, {image}) or (C, {image}).
