@@ -1,15 +1,25 @@
-"""Functions of users: ``context`` and ``get_gradients``."""
+"""Functions of users: ``context``, ``backward`` and ``get_gradients``.
+
+The backward is in FAST mode, as PyTorch calls it: every tensor requiring grad that was sent in the context is expected to
+take part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.errors import RpcError
-from ..core.extend import Tensor
-from ..rpc.extend import current_agent
-from .contexts import contexts_of, current_context
+import numpy as np
+
+from ..core.errors import AutogradError, RpcError
+from ..core.extend import Node, Tensor, gradient_edge
+from ..core.futures import Future
+from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
+from .contexts import Context, Contexts, contexts_of, current_context
+
+_pass_numbers = itertools.count(1)
 
 
 @contextmanager
@@ -49,6 +59,26 @@ def context() -> Iterator[int]:
         contexts.release(fresh.id)
 
 
+def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:
+    """Compute the gradients of ``roots`` on every worker that took part, into the context; blocks until all are there.
+
+    Args:
+        context_id: the id that ``autograd_dist.context()`` gave.
+        roots: scalar tensors (one element, any number of dimensions) of this worker that require grad.
+        retain_graph: keep the arrays that the graph saved, so that another backward can use it.
+
+    Raises:
+        RpcError: there is no such context.
+        AutogradError: a root is not a scalar or does not require grad, the graph mixes contexts, or a tensor that was sent got
+            no gradient.
+        TypeError: a root is not a tensor.
+        RpcTimeoutError: it took longer than the agent's ``rpc_timeout``.
+        WorkerLostError: a worker that takes part was lost.
+    """
+    agent = current_agent()
+    backward_async(agent, context_id, roots, retain_graph).wait()
+
+
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """Return the gradients that a context has accumulated on this worker, by leaf tensor.
 
@@ -68,3 +98,66 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
 
 def _as_tensor(gradient: Any) -> Tensor:
     return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse gradient is a tensor already
+
+
+def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool) -> Future[None]:
+    """Return the future of ``backward``."""
+    contexts = contexts_of(agent)
+    context = contexts.find(context_id)
+    feeds = _feeds(roots)
+    backward_pass = context.join_pass(
+        agent, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds]
+    )
+    backward_pass.begin(feeds)
+    return agent.caller.with_deadline(backward_pass.finished, agent.rpc_timeout, _Description(contexts, context))
+
+
+def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
+    """Differentiate from a reference's value at its owner (``RRef.backward``)."""
+    if not reference.is_owner():
+        arguments = (reference, context_id, retain_graph)
+        call_function(current_agent(), reference.owner(), backward_from, arguments, None, UNSET_RPC_TIMEOUT).wait()
+        return
+    value = reference.local_value()
+    if not isinstance(value, Tensor):
+        raise RpcError(f"backward() needs a reference to a tensor; {reference} refers to a {type(value).__name__}")
+    if context_id == -1:
+        value.backward(retain_graph=retain_graph)
+    else:
+        backward(context_id, [value], retain_graph)
+
+
+class _Description:
+    """Description of a backward for the error of a timeout: made only then, when its partners are known."""
+
+    def __init__(self, contexts: Contexts, context: Context) -> None:
+        self._contexts = contexts
+        self._context = context
+
+    def __str__(self) -> str:
+        peers = self._contexts.agent.peers
+        others = ", ".join(repr(peers.at(rank).info.name) for rank in self._contexts.partners(self._context))
+        return f"the backward of context {self._context.id}" + (f" with {others}" if others else "")
+
+
+def _feeds(roots: Sequence[Tensor]) -> list[tuple[Node, list[Any]]]:
+    if isinstance(roots, Tensor) or not roots:
+        raise AutogradError("roots must be a list of tensors; write backward(context_id, [loss])")
+    feeds: dict[Node, list[Any]] = {}
+    for index, root in enumerate(roots):
+        if not isinstance(root, Tensor):
+            raise TypeError(f"root {index} must be a tensor; you gave {type(root).__name__}")
+        edge = gradient_edge(root)
+        if edge is None:
+            raise AutogradError(
+                f"root {index} does not require grad, so nothing can be differentiated; check the forward"
+            )
+        if root._array.size != 1:
+            raise AutogradError(
+                f"root {index} must be a scalar; its shape is {root._array.shape}. Take its sum or mean"
+            )
+        node, slot = edge
+        gradients = feeds.setdefault(node, [None] * node.num_inputs)
+        one = np.ones_like(root._array)
+        gradients[slot] = one if gradients[slot] is None else gradients[slot] + one
+    return list(feeds.items())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Sequence
 from contextvars import ContextVar
 
-from ..core.errors import RpcError
+from ..core.errors import AutogradError, RpcError
+from ..core.extend import Node
 from ..proto.autograd_dist_pb2 import ContextMessage
-from ..rpc.extend import Agent, Peer
+from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
 from .lifetimes import (
@@ -26,7 +28,7 @@ from .lifetimes import (
     Send,
     WorkerLost,
 )
-from .numbers import Topic
+from .numbers import Method, Topic
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
 
@@ -40,18 +42,39 @@ class Context(Lifetime):
         self._lock = threading.Lock()
         self._passes: dict[int, BackwardPass] = {}  # the latest of each root worker
 
-    def latest_pass(self, root: int) -> BackwardPass | None:
-        """Return the latest pass here that the worker ``root`` began."""
-        with self._lock:
-            return self._passes.get(root)
+    def join_pass(
+        self, agent: Agent, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
+    ) -> BackwardPass:
+        """Return this worker's part of a pass, made if it is new here. An earlier pass of the same root must be over.
 
-    def replace_pass(self, fresh: BackwardPass, former: BackwardPass | None) -> bool:
-        """Make ``fresh`` the latest pass of its root, in the place of ``former``; False if another thread was faster."""
+        Args:
+            agent: the worker's agent.
+            pass_id: root worker and number.
+            keep_graph: see ``BackwardPass``.
+            roots: see ``BackwardPass``.
+
+        Raises:
+            AutogradError: the earlier pass is not over, or this one is.
+        """
         with self._lock:
-            if self._passes.get(fresh.id[0]) is not former:
-                return False
-            self._passes[fresh.id[0]] = fresh
-            return True
+            earlier = self._passes.get(pass_id[0])  # dies, if it does, after the lock was released
+            if earlier is not None and earlier.id == pass_id:
+                return earlier
+            if earlier is not None:
+                self._check_order(agent, pass_id, earlier)
+            fresh = self._passes[pass_id[0]] = BackwardPass(agent, self.graph, pass_id, keep_graph, roots)
+            return fresh
+
+    def _check_order(self, agent: Agent, pass_id: tuple[int, int], earlier: BackwardPass) -> None:
+        if earlier.id > pass_id:
+            raise AutogradError(
+                f"gradients of backward {pass_id[1]} came after backward {earlier.id[1]} of the same worker began"
+            )
+        if pass_id[0] == agent.rank and not earlier.finished.done():
+            raise AutogradError(
+                f"a backward of context {self.id} is under way on this worker (or timed out); wait for its end, or use a "
+                f"context for each"
+            )
 
 
 current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_context", default=None)
@@ -93,10 +116,10 @@ class Contexts:
     def join(self, context_id: int, sender: int) -> Context | None:
         """Return the context of a message that arrived, made if it is new here; ``None`` if it has ended."""
         context = self._get(context_id)
-        if context is None:
-            self._handle(Arrived(context_id, sender))
-            context = self._get(context_id)
-        return context
+        if context is not None:
+            return context
+        self._handle(Arrived(context_id, sender))
+        return self._get(context_id)
 
     def reach(self, context: Context, to: int) -> bool:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
@@ -144,3 +167,16 @@ class Contexts:
 def contexts_of(agent: Agent) -> Contexts:
     """Return the contexts of an agent."""
     return agent.part(Contexts)
+
+
+def serve_passes(contexts: Contexts) -> None:
+    """Let the agent of ``contexts`` take part in passes."""
+    contexts.agent.server.serve(Method.PROPAGATE, lambda call: _serve_propagate(contexts, call))
+
+
+def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
+    """Take the gradients of a message that this worker sent."""
+    context_id, pass_id, keep_graph, message_id, gradients = call.open()
+    call.what = f"the backward of context {context_id}"
+    context = contexts.find(context_id)
+    context.join_pass(contexts.agent, pass_id, keep_graph).received(call, message_id, gradients)

@@ -1,7 +1,7 @@
 """For those who put an agent together: the parts that make it answer gradients."""
 
-from .backward import backward_from, serve_passes
-from .contexts import Contexts
+from .api import backward_from
+from .contexts import Contexts, serve_passes
 from .interceptor import AutogradInterceptor
 from .optimizer import StepQueue
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd_dist import context, get_gradients
-from ...autograd_dist.backward import backward_async
+from ...autograd_dist.api import backward_async
 from ...core.extend import Tensor
 from ...rpc import rpc_async
 from .calls import journal

@@ -211,14 +211,12 @@ def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(pair, monkeyp
 
 
 def test_gradients_of_an_earlier_backward_do_not_end_a_later_one(pair):
-    from telegrad.autograd_dist.backward import join_pass
-
     contexts = contexts_of(pair[1])
     context = contexts.join(1 << 32 | 5, 0)
-    later = join_pass(contexts, context, (0, 8), False)
+    later = context.join_pass(pair[1], (0, 8), False)
     with pytest.raises(AutogradError, match="backward 7 came after backward 8"):
-        join_pass(contexts, context, (0, 7), False)
-    assert join_pass(contexts, context, (0, 8), False) is later
+        context.join_pass(pair[1], (0, 7), False)
+    assert context.join_pass(pair[1], (0, 8), False) is later
     contexts._handle(Closed())
 
 
