@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import partial
 
 from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node
@@ -171,7 +172,7 @@ def contexts_of(agent: Agent) -> Contexts:
 
 def serve_passes(contexts: Contexts) -> None:
     """Let the agent of ``contexts`` take part in passes."""
-    contexts.agent.server.serve(Method.PROPAGATE, lambda call: _serve_propagate(contexts, call))
+    contexts.agent.server.serve(Method.PROPAGATE, partial(_serve_propagate, contexts))
 
 
 def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:

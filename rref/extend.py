@@ -1,7 +1,6 @@
 """For those who put an agent together: the parts that make it answer references."""
 
 from .context import RRefContext
-from .interceptor import ReferenceInterceptor
-from .serving import serve_references
+from .requests import ReferenceInterceptor, serve_references
 
 __all__ = ["RRefContext", "ReferenceInterceptor", "serve_references"]
