@@ -1,103 +1,115 @@
 """``save`` and ``load``: nested Python objects with tensors, in one safetensors file, without pickle.
 
-The tensors are the file's tensors, under names made of their places ("model.0.weight"), so any reader of the format sees
-them. What they hang on is JSON in the metadata (``structure.py``), beside a SHA-256 of the whole file. The file
-is written under another name and moved into place when it is complete.
+Tensors are named after their places in the object ("model.0.weight"), so any reader of the format sees them. The object
+around them is JSON in the metadata (``structure.py``), beside a SHA-256 of the whole file. The file is written under another
+name and moved into place when it is complete.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import uuid
 from typing import Any, BinaryIO, TypeAlias
 
 from ..errors import TelegradError
 from ..tensors import Tensor
 from ..types import Array
-from .safetensors_file import CHECKSUM, read_tensors, write_tensors
+from .safetensors_file import CHECKSUM, DamagedError, read_file, write_file
 from .structure import Decoder, Encoder
 
 Path: TypeAlias = str | os.PathLike[str]
 
 _STRUCTURE = "telegrad.structure"
-# What parsing and decoding raise for nonsense that happens to be JSON.
+# Errors of parsing and decoding a file that is not a checkpoint but happens to be JSON.
 _NONSENSE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, StopIteration)
 
 
 class CheckpointError(TelegradError, RuntimeError):
-    """A file is not what ``save`` wrote: it was cut off, altered, or is something else. The message names it."""
+    """A file is not a checkpoint that ``save`` wrote: it was cut off, altered, or is of another kind."""
 
 
 def save(obj: Any, f: Path | BinaryIO) -> None:
-    """Write ``obj`` to a file, in one piece or not at all: who reads meanwhile sees the former file.
+    """Write ``obj`` to a file, completely or not at all: concurrent readers see the former file.
 
     Args:
         obj: a tensor, array, ``None``, bool, number, string or bytes, or dicts, lists and tuples of such. Tensors over the
             very same elements share memory again after ``load``; views of parts of others become tensors of their own.
-        f: where to. A file that is there is replaced; into an open binary file, which must be seekable, it is written as
-            it is.
+        f: a path, whose file is replaced; or an open binary file, into which a temporary file is copied.
 
     Raises:
-        TypeError: an object of another kind; the message says where in ``obj`` it is.
+        TypeError: an object cannot be saved; the message says where in ``obj`` it is.
         ValueError: a container holds itself.
     """
     encoder = Encoder()
     metadata = {_STRUCTURE: json.dumps(encoder.encode(obj, "checkpoint", ()))}
     if isinstance(f, (str, os.PathLike)):
         _replace(os.path.realpath(f), encoder.arrays, metadata)
-    else:
-        write_tensors(f, encoder.arrays, metadata)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        write_file(path, encoder.arrays, metadata)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, f)
 
 
 def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """Read what ``save`` wrote. Of a safetensors file from elsewhere: its tensors by name.
+    """Read a file that ``save`` wrote; of another safetensors file, return its tensors by name.
 
     Args:
-        f: a path, or an open binary file that is seekable.
-        map_location: ``None`` or ``"cpu"``, where tensors live in any case.
-        weights_only: has no meaning: nothing that is loaded can run code.
+        f: a path; or an open binary file, which is copied to a temporary file.
+        map_location: ``None`` or ``"cpu"``: all tensors are on the CPU.
+        weights_only: has no effect: no loaded file can run code.
 
     Raises:
-        CheckpointError: the file was cut off or altered, or is no safetensors file.
-        FileNotFoundError: there is none.
-        ImportError: it holds numbers of a type that only the package ``ml_dtypes`` knows.
+        CheckpointError: the file was cut off or altered, or is not a safetensors file.
+        FileNotFoundError: there is no such file.
+        ImportError: it holds numbers of a type of the package ``ml_dtypes``, which is not installed.
+        ValueError: ``map_location`` is another device.
     """
     if map_location not in (None, "cpu"):
         raise ValueError(
             f"tensors live on the CPU, so map_location can be None or 'cpu', and you gave {map_location!r}"
         )
-    if not isinstance(f, (str, os.PathLike)):
-        return _read(f, str(getattr(f, "name", f)))
-    with open(f, "rb", buffering=0) as file:
-        return _read(file, os.fspath(f))
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb", buffering=0) as file:
+            return _read(file, os.fspath(f))
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(f, copy)
+        copy.flush()
+        return _read(copy, str(getattr(f, "name", f)))
 
 
 def _read(file: Any, name: str) -> Any:
     try:
-        arrays, metadata, checksum = read_tensors(file)
+        arrays, metadata = read_file(file)
+    except DamagedError as error:
+        raise _damaged(name) from error
     except _NONSENSE as error:
         raise CheckpointError(f"{name} cannot be read as a checkpoint: {error}") from error
     if _STRUCTURE not in metadata and CHECKSUM not in metadata:
         return {key: Tensor(array) for key, array in arrays.items()}
-    if metadata.get(CHECKSUM) != checksum:
-        raise CheckpointError(
-            f"{name} is damaged: its contents do not have the checksum they were saved with; "
-            "use another copy of it, or an earlier checkpoint"
-        )
+    if CHECKSUM not in metadata:
+        raise _damaged(name)
     try:
         return Decoder(arrays).decode(json.loads(metadata[_STRUCTURE]))
     except _NONSENSE as error:
         raise CheckpointError(f"{name} holds a structure that this version does not know: {error!r}") from error
 
 
+def _damaged(name: str) -> CheckpointError:
+    return CheckpointError(
+        f"{name} is damaged: its contents do not have the checksum they were saved with; "
+        "use another copy of it, or an earlier checkpoint"
+    )
+
+
 def _replace(target: str, arrays: dict[str, Array], metadata: dict[str, str]) -> None:
     temporary = f"{target}.{uuid.uuid4().hex}.tmp"
     try:
-        with open(temporary, "xb", buffering=0) as file:
-            write_tensors(file, arrays, metadata)
-            # Without this, a machine that loses power may keep the new name and lose the contents.
-            os.fsync(file.fileno())
+        write_file(temporary, arrays, metadata)
         os.replace(temporary, target)
     except BaseException:
         if os.path.exists(temporary):

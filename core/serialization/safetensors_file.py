@@ -1,33 +1,32 @@
-"""The safetensors format: the header's length (8 bytes), the header (JSON), the elements of all tensors.
+"""Files in the safetensors format, through the library, with a SHA-256 of the whole file among the metadata.
 
-Arrays are read straight into memory of their own, and written in pieces: neither way needs a second copy of them.
-https://huggingface.co/docs/safetensors/index#format
+The library neither checks the contents nor refuses a header with a name twice: both are done here.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import math
+import os
 import struct
-import sys
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
+from ..dtypes import bfloat16
 from ..types import Array, DType
 
 CHECKSUM = "telegrad.sha256"
 
-_BLANK = "0" * 64
+# The checksum is that of the file with zeros in the place of the checksum.
+_BLANK = b"0" * 64
+_ENTRY = b'"%b":"' % CHECKSUM.encode()
 _LENGTH = struct.Struct("<Q")
-_PIECE = 1 << 20  # bytes that are hashed while they are still in the processor's cache
-_LONGEST_HEADER = 100_000_000  # as for other readers
+_PIECE = 1 << 20  # bytes that are hashed at a time
 
-# The last ones are not NumPy's own.
-_NAMES = {
+# The library's names of the dtypes that it reads into NumPy arrays.
+_LABELS = {
     "bool": "BOOL",
     "uint8": "U8",
     "int8": "I8",
@@ -42,167 +41,113 @@ _NAMES = {
     "float64": "F64",
     "complex64": "C64",
     "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
 }
-_TYPES = {label: name for name, label in _NAMES.items()}
 
 
 def fits(dtype: DType) -> bool:
-    """Whether the format has a name for a type."""
-    return dtype.name in _NAMES
+    """Return whether arrays of a dtype can be written."""
+    return dtype.name in _LABELS
 
 
-def write_tensors(file: Any, arrays: dict[str, Array], metadata: dict[str, str]) -> None:
-    """Write arrays by name, whose types must fit, with a checksum of the whole file among the metadata."""
-    # By falling size of elements, so that each array is aligned.
-    ordered = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
-    start = file.tell()
-    header = _header(ordered, {CHECKSUM: _BLANK, **metadata})
-    digest = hashlib.sha256(header)
-    _write(file, memoryview(header))
-    for array in ordered.values():
-        for piece in _pieces(array):
-            digest.update(piece)
-            _write(file, piece)
-    end = file.tell()
-    file.seek(start)
-    _write(file, memoryview(_header(ordered, {CHECKSUM: digest.hexdigest(), **metadata})))
-    file.seek(end)
+def write_file(path: str, arrays: dict[str, Array], metadata: dict[str, str]) -> None:
+    """Write arrays by name, with a checksum, and wait until they are on the disk.
 
-
-def _write(file: Any, data: memoryview) -> None:
-    while data:  # an unbuffered file may take less than it is given
-        data = data[file.write(data) :]
-
-
-def _header(ordered: dict[str, Array], metadata: dict[str, str]) -> bytes:
-    entries: dict[str, Any] = {"__metadata__": metadata}
-    offset = 0
-    for name, array in ordered.items():
-        place = [offset, offset + array.nbytes]
-        entries[name] = {"dtype": _NAMES[array.dtype.name], "shape": array.shape, "data_offsets": place}
-        offset += array.nbytes
-    encoded = json.dumps(entries).encode()
-    encoded += b" " * (-len(encoded) % 8)
-    return _LENGTH.pack(len(encoded)) + encoded
-
-
-def _pieces(array: Array) -> Iterator[memoryview]:
-    """The elements in row-major order, little-endian: copies, since somebody may be training: what is hashed is written."""
-    if array.dtype.byteorder == ">" or (sys.byteorder == "big" and array.dtype.byteorder == "="):
-        array = array.astype(array.dtype.newbyteorder("<"))
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    copy = np.empty(min(flat.size, _PIECE), np.uint8)
-    for start in range(0, flat.size, _PIECE):
-        piece = copy[: min(flat.size - start, _PIECE)]
-        piece[...] = flat[start : start + _PIECE]
-        yield piece.data
-
-
-def read_tensors(file: Any) -> tuple[dict[str, Array], dict[str, str], str]:
-    """The arrays by name, the metadata, and the checksum that a file of these contents has (if it has one at all).
+    Args:
+        path: the file to create.
+        arrays: of dtypes that fit; an array in row-major order is not copied.
+        metadata: texts to store beside them.
 
     Raises:
-        ValueError: it is not in the format, or not whole.
-        ImportError: it holds numbers of a type that only ``ml_dtypes`` knows.
+        OSError: the file exists, or cannot be written.
     """
-    start = file.tell()
-    size = file.seek(0, 2) - start
-    file.seek(start)
-    header = _read_header(file, size)
-    entries = _parsed(header)
-    metadata = entries.pop("__metadata__", {})
-    digest = hashlib.sha256(_LENGTH.pack(len(header)))
-    digest.update(header.replace(metadata.get(CHECKSUM, _BLANK).encode(), _BLANK.encode(), 1))
-    checked, arrays, offset = CHECKSUM in metadata, {}, 0
-    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
-        arrays[name] = array = _allocated(name, entry, offset, size - _LENGTH.size - len(header))
-        offset += array.nbytes
-        elements = array.reshape(-1).view(np.uint8).data
-        for begin in range(0, len(elements), _PIECE):
-            piece = elements[begin : begin + _PIECE]
-            _fill(file, piece)
-            if checked:
-                digest.update(piece)
-    if offset != size - _LENGTH.size - len(header):
-        raise ValueError(f"its tensors end at byte {offset + _LENGTH.size + len(header)}, and it has {size} bytes")
-    return arrays, metadata, digest.hexdigest()
-
-
-def _parsed(header: bytes) -> Any:
+    ordered = {name: array if array.flags.c_contiguous else array.copy() for name, array in arrays.items()}
+    with open(path, "xb") as file:
+        mode = os.fstat(file.fileno()).st_mode
     try:
-        entries = json.loads(header, object_pairs_hook=_without_doubles)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"its header is no JSON: {error}") from None
-    if not isinstance(entries, dict):
-        raise ValueError(f"its header is a {type(entries).__name__}, not an object")
-    return entries
+        save_file(ordered, path, {CHECKSUM: _BLANK.decode(), **metadata})
+    except SafetensorError as error:
+        raise OSError(f"{path} cannot be written: {error}") from error
+    os.chmod(path, mode)  # the library replaces the file by one that only its owner may read
+    with open(path, "r+b", buffering=0) as file:
+        checksum, place = _checksum(file)
+        file.seek(place)
+        file.write(checksum.encode())
+        # Without this, a machine that loses power may keep the file's name and lose its contents.
+        os.fsync(file.fileno())
 
 
-# How pickles and zip archives begin.
+def read_file(file: Any) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the arrays of an open file by name, and its metadata.
+
+    Raises:
+        ValueError: the file is not in the format, not complete, or not what its checksum says.
+        ImportError: it holds bfloat16, and the package ``ml_dtypes`` is not installed.
+    """
+    _check_header(file)
+    # The library opens files by name, and the name may mean another file by now.
+    path = f"/proc/self/fd/{file.fileno()}"
+    try:
+        with safe_open(path, framework="np", backend="pread") as opened:
+            metadata = opened.metadata() or {}
+            if CHECKSUM in metadata and metadata[CHECKSUM] != _checksum(file)[0]:
+                raise DamagedError
+            return {name: _tensor(opened, name) for name in opened.keys()}, metadata  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+class DamagedError(ValueError):
+    """A file's contents do not have its checksum."""
+
+
+def _checksum(file: Any) -> tuple[str, int]:
+    """Return the checksum of a file, and the place of the stored one."""
+    header = _header(file)
+    place = header.find(_ENTRY) + len(_ENTRY)
+    digest = hashlib.sha256(header[:place] + _BLANK + header[place + len(_BLANK) :])
+    piece = memoryview(bytearray(_PIECE))
+    while count := file.readinto(piece):
+        digest.update(piece[:count])
+    return digest.hexdigest(), place
+
+
+def _header(file: Any) -> bytes:
+    """Return the length (8 bytes, little-endian) and the JSON with which the file begins."""
+    file.seek(0)
+    start = file.read(_LENGTH.size)
+    size = os.fstat(file.fileno()).st_size
+    if len(start) < _LENGTH.size or (length := _LENGTH.unpack(start)[0]) > size - _LENGTH.size:
+        raise ValueError(_PICKLE if start.startswith(_PICKLES) else f"its header does not fit into its {size} bytes")
+    return start + file.read(length)
+
+
+# The first bytes of pickles and zip archives.
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_PICKLE = (
+    "it is a pickle, or an archive of them, as torch.save() writes it, and pickles can run code; there, write the "
+    "state dict with safetensors.torch.save_file()"
+)
 
 
-def _read_header(file: Any, size: int) -> bytes:
-    if size < _LENGTH.size:
-        raise ValueError(f"it has {size} bytes only")
-    start = _exactly(file, _LENGTH.size)
-    (length,) = _LENGTH.unpack(start)
-    if length > min(size - _LENGTH.size, _LONGEST_HEADER):
-        if start.startswith(_PICKLES):
-            raise ValueError(
-                "it is a pickle, or an archive of them, as torch.save() writes it, and pickles can run code; there, write the "
-                "state dict with safetensors.torch.save_file()"
-            )
-        raise ValueError(f"its header has {length} bytes, and the file {size}")
-    return _exactly(file, length)
+def _check_header(file: Any) -> None:
+    try:
+        json.loads(_header(file)[_LENGTH.size :], object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its header is not JSON: {error}") from None
 
 
-def _exactly(file: Any, size: int) -> bytes:
-    data = bytearray(size)
-    _fill(file, memoryview(data))
-    return bytes(data)
-
-
-def _fill(file: Any, target: memoryview) -> None:
-    while target:
-        count = file.readinto(target)
-        if not count:
-            raise ValueError("it became shorter while it was read")
-        target = target[count:]
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("its header has a name twice")
     return found
 
 
-def _allocated(name: str, entry: dict[str, Any], offset: int, available: int) -> Array:
-    """An array for a tensor that begins at ``offset``. What the header says is checked before memory is taken for it."""
-    if entry["dtype"] not in _TYPES:
-        raise ValueError(f"tensor {name!r} is of type {entry['dtype']!r}, which is unknown here")
-    dtype, shape = _dtype(_TYPES[entry["dtype"]]), entry["shape"]
-    if not all(type(length) is int and length >= 0 for length in shape):
-        raise ValueError(f"tensor {name!r} has the shape {shape}")
-    begin, end = entry["data_offsets"]
-    if begin != offset or end - begin != math.prod(shape) * dtype.itemsize or end > available:
-        raise ValueError(f"tensor {name!r} is said to lie at {begin} to {end}, where it does not fit")
-    return np.empty(shape, dtype)
-
-
-def _dtype(name: str) -> DType:
-    try:
-        dtype = np.dtype(name)
-        return dtype if sys.byteorder == "little" else dtype.newbyteorder("<")
-    except TypeError:
-        pass
-    try:
-        found: DType = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
-    except ImportError:
-        raise ImportError(
-            f"the file holds numbers of type {name}, which needs the package ml_dtypes; install it"
-        ) from None
-    return found
+def _tensor(opened: Any, name: str) -> Array:
+    label = opened.get_slice(name).get_dtype()
+    if label not in _LABELS.values():
+        raise ValueError(f"tensor {name!r} is of type {label!r}, which NumPy does not have")
+    if label == "BF16" and bfloat16 is None:
+        raise ImportError("the file holds numbers of type bfloat16, which needs the package ml_dtypes; install it")
+    array: Array = opened.get_tensor(name)
+    return array

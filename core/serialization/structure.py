@@ -1,6 +1,6 @@
-"""Nested objects as JSON values and arrays by name, and back: what a checkpoint is made of.
+"""Nested objects as JSON values and arrays by name, and back: the parts of a checkpoint.
 
-Lists and what JSON has by itself stand for themselves. Everything else is an object with its kind as the first key:
+Lists, and the numbers and strings of JSON, stand for themselves. Any other value is an object with its kind as the first key:
 ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``, ``{"tensor": name of its array, ...}``.
 """
 
@@ -15,10 +15,13 @@ import numpy as np
 
 from ..ops.create.sparse import sparse_coo_tensor
 from ..tensors import Tensor
-from ..types import Array
+from ..types import Array, DType
 from .safetensors_file import fits
 
 _DICTS: dict[type, str] = {dict: "dict", OrderedDict: "ordered"}
+
+# Dtypes that the format or its library lacks, and the dtype that their bytes are stored in.
+_STORED_AS = {"complex128": "float64", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 class Encoder:
@@ -29,10 +32,15 @@ class Encoder:
         self._regions: dict[Any, str] = {}
         self._objects: dict[int, int] = {}
         self._open: set[int] = set()
-        self._kept: list[Any] = []  # nothing that is made here may die, and leave its address to another
+        self._kept: list[Any] = []  # made here; alive until the end, because arrays are told apart by address
 
     def encode(self, obj: Any, path: str, label: tuple[str, ...]) -> Any:
-        """The JSON value of ``obj``, which errors call ``path`` and its array, if it is one, is named after ``label``.
+        """Return the JSON value of an object, and collect its arrays.
+
+        Args:
+            obj: the object.
+            path: its name in errors.
+            label: the parts of its array's name.
 
         Raises:
             TypeError: it is of a class that cannot be saved.
@@ -80,18 +88,18 @@ class Encoder:
         return [encoded, self.encode(value, f"{path}[{key!r}]", (*label, str(key)))]
 
     def _stored(self, kind: str, array: Array, owner: Any, path: str, label: tuple[str, ...]) -> dict[str, Any]:
-        double_complex = array.dtype == np.complex128  # the format has none: pairs of float64 stand for it
-        if not fits(array.dtype) and not double_complex:
+        stored_as = _STORED_AS.get(array.dtype.name)
+        if stored_as is None and not fits(array.dtype):
             raise TypeError(f"{path} is an array of dtype {array.dtype}, which cannot be saved; convert it first")
         interface = array.__array_interface__
         # Empty arrays have no elements to share, and may have any address.
         region = (interface["data"][0], array.shape, array.strides, array.dtype) if array.size else id(owner)
         if region not in self._regions:
             self._regions[region] = name = self._fresh_name(label)
-            self.arrays[name] = _pairs(array) if double_complex else array
+            self.arrays[name] = array if stored_as is None else _bytes_as(stored_as, array)
             self._kept.append(array)
         node = {kind: self._regions[region], "object": self._objects.setdefault(id(owner), len(self._objects))}
-        return {**node, "pairs": True} if double_complex else node
+        return node if stored_as is None else {**node, "dtype": array.dtype.name}
 
     def _sparse(self, tensor: Any, path: str, label: tuple[str, ...]) -> dict[str, Any]:
         parts = {"indices": tensor._indices(), "values": tensor._values()}
@@ -105,7 +113,7 @@ class Encoder:
         }
 
     def _fresh_name(self, label: tuple[str, ...]) -> str:
-        # Lone surrogates are no text that other readers could decode.
+        # Lone surrogates cannot be encoded as UTF-8.
         wanted = name = ".".join(label).encode(errors="backslashreplace").decode() or "tensor"
         count = 1
         while name in self.arrays or name == "__metadata__":
@@ -114,9 +122,22 @@ class Encoder:
         return name
 
 
-def _pairs(array: Array) -> Array:
-    flat = np.ascontiguousarray(array, np.complex128).reshape(-1).view(np.float64)
-    return flat.reshape(*array.shape, 2)
+def _bytes_as(name: str, array: Array) -> Array:
+    """Return the bytes of an array as another dtype, with a last dimension for the parts of each element."""
+    dtype = np.dtype(name)
+    flat = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(-1).view(dtype)
+    return flat.reshape(*array.shape, array.itemsize // dtype.itemsize)
+
+
+def _stored_dtype(name: str) -> DType:
+    if name not in _STORED_AS:
+        raise ValueError(f"unknown dtype {name!r}")
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise ImportError(
+            f"the file holds numbers of type {name}, which needs the package ml_dtypes; install it"
+        ) from None
 
 
 def _advice(obj: Any) -> str:
@@ -135,7 +156,7 @@ def _is_plain_key(key: Any) -> bool:
 
 
 class Decoder:
-    """The way back. Objects that were one are one again; those over the same elements share them."""
+    """Turns JSON values into objects. Objects that were one are one again; those over the same elements share them."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
@@ -143,7 +164,7 @@ class Decoder:
         self._first: dict[str, Tensor] = {}
 
     def decode(self, node: Any) -> Any:
-        """The object that a JSON value stands for."""
+        """Return the object that a JSON value stands for."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         if not isinstance(node, dict):
@@ -169,8 +190,8 @@ class Decoder:
             indices, values = map(self.decode, name)
             return sparse_coo_tensor(indices, values, node["size"], is_coalesced=node["coalesced"])
         array = self._arrays[name]
-        if node.get("pairs"):
-            array = array.view(np.complex128).reshape(array.shape[:-1])
+        if "dtype" in node:
+            array = array.view(_stored_dtype(node["dtype"])).reshape(array.shape[:-1])
         if kind == "tensor":
             # detach() shares the version counter too.
             return self._first.setdefault(name, Tensor(array)).detach().requires_grad_(node["grad"])

@@ -58,7 +58,7 @@ def test_a_file_with_a_broken_header_is_named(tmp_path):
     path = tmp_path / "weights.safetensors"
     tg.save({"a": tg.ones(3)}, path)
     path.write_bytes(path.read_bytes().replace(b'{"__meta', b"?{__meta"))
-    with pytest.raises(Exception, match=r"weights.safetensors cannot be read as a checkpoint: its header is no JSON"):
+    with pytest.raises(Exception, match=r"weights.safetensors cannot be read as a checkpoint: its header is not JSON"):
         tg.load(path)
 
 
