@@ -175,9 +175,7 @@ TABLE = "| journey | files | functions | hops | calls upwards |\n|---|---|---|--
 def _row(title: str, record: Recorder) -> str:
     steps = {step for path in record.paths.values() for step in path}
     files = {file for file, _ in steps}
-    hops = sum(
-        one[0] != other[0] for path in record.paths.values() for one, other in zip(list(path), list(path)[1:])
-    )
+    hops = sum(one[0] != other[0] for path in record.paths.values() for one, other in zip(list(path), list(path)[1:]))
     return f"| {title} | {len(files)} | {len(steps)} | {hops} | {len(record.upward)} |"
 
 
