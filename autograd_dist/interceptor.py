@@ -71,7 +71,7 @@ class AutogradInterceptor(Interceptor):
 
 
 def _detach(message: Incoming) -> None:
-    """Its sender was under ``no_grad``: what is computed from these must not wait for gradients that never come."""
+    """Take tensors of a sender under ``no_grad``: results of them must not wait for gradients that never come."""
     for index, flag in enumerate(message.requires_grad):
         if flag:
             message.tensors[index] = Tensor(message.arrays[index])

@@ -1,4 +1,4 @@
-"""Lifetimes of contexts on one worker: which are live, which have ended, and who must be told. A pure state machine.
+"""Lifetimes of contexts on one worker: which are live, which have ended, and which workers must be told. A pure state machine.
 
 A context id has 64 bits: worker 16, incarnation 16, counter 32, so ids of different workers and incarnations never meet. A
 worker's *parent* in a context is the worker from which it got the first message of it. The parents form a tree whose root is

@@ -28,7 +28,7 @@ class StepQueue:
         """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future."""
         done: Future[None] = Future()
         self._steps.append((step, done))
-        while not done.done() and (job := self._claim()) is not None:
+        while not done.done() and (job := self._next_step()) is not None:
             self._run(*job)
         if self._steps and not self._running:
             # Others came meanwhile, and more may come for ever: return first, so that the caller of this step gets its answer.
@@ -36,10 +36,10 @@ class StepQueue:
         return done
 
     def _run_rest(self) -> None:
-        while (job := self._claim()) is not None:
+        while (job := self._next_step()) is not None:
             self._run(*job)
 
-    def _claim(self) -> tuple[Callable[[], None], Future[None]] | None:
+    def _next_step(self) -> tuple[Callable[[], None], Future[None]] | None:
         with self._lock:
             if self._running or not self._steps:
                 return None

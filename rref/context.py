@@ -70,7 +70,7 @@ class RRefContext:
         self._handle(p.Delivered(transfer))
 
     def not_delivered(self, transfer: Transfer) -> None:
-        """Note that the message of a transfer was not sent, or that nobody knows whether it arrived."""
+        """Note that the message of a transfer was not sent, or that it is not known whether it arrived."""
         self._handle(p.NotDelivered(transfer))
 
     def creation_answered(self, fork: Fork, error: BaseException | None) -> None:
@@ -80,7 +80,7 @@ class RRefContext:
             return
         self._settle(fork, error)
         value = self.created_value(fork.rref_id)
-        if value is not None:  # we are the owner, and nobody is going to make it
+        if value is not None:  # this worker is the owner, and the value will never be made
             complete_once(value, error=error)
 
     def drop(self, fork: Fork) -> None:

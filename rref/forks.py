@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class ForkEvent(Enum):
-    """Event in the life of a fork."""
+    """Event that changes the state of a fork."""
 
     ACCEPT = "accept"  # the owner has registered the fork
     REJECT = "reject"  # the owner has no such value, and never will

@@ -96,7 +96,7 @@ class Ownership:
         for fork in transfer.forks:  # before anything is changed: a message that fails here has no effect
             if fork.dropped:
                 raise ValueError(
-                    f"you sent RRef {fork.rref_id} after it was released: send it before, or keep the handle"
+                    f"you sent RRef {fork.rref_id} after it was released: send it before, or release it later"
                 )
         self.transfers.open(transfer, transfer.peer in self.lost)
         if transfer.creates:
@@ -358,7 +358,7 @@ class Ownership:
         """Return the sizes of the tables: all are zero when every fork is deleted and every question answered."""
         return {
             "owned_rrefs": len(self.owned),
-            "owner_handles": sum(fork.owner == self.me for fork in self.forks.values()),
+            "owner_forks": sum(fork.owner == self.me for fork in self.forks.values()),
             "user_forks": sum(fork.owner != self.me for fork in self.forks.values()),
             "pending_children": len(self._children),
             **self.transfers.counts(),

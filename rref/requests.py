@@ -91,7 +91,7 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
     call.reply(None)
     value = context.created_value(rref_id)
     if value is None:
-        return  # nobody refers to it any more
+        return  # it was freed meanwhile
     try:
         function, args, kwargs = request.result()
         result = function(*args, **kwargs)

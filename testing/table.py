@@ -18,22 +18,22 @@ class Table:
     def __init__(self, *keys: WorkerKey) -> None:
         self.machines: dict[WorkerKey, Ownership] = {}
         self.flying: list[tuple[WorkerKey, WorkerKey, p.Message]] = []
-        self.told: dict[WorkerKey, list[Any]] = {}  # other instructions
+        self.instructions: dict[WorkerKey, list[Any]] = {}  # but ``Send``
         for key in keys:
             self.join(key)
 
     def join(self, key: WorkerKey) -> None:
         """Add a worker."""
         self.machines[key] = Ownership(key)
-        self.told[key] = []
+        self.instructions[key] = []
 
     def handle(self, key: WorkerKey, event: p.Event) -> None:
-        """Give a machine an event: its messages fly, its other instructions are noted in ``told``."""
+        """Give a machine an event: its messages fly, its other instructions are noted."""
         for instruction in self.machines[key].handle(event):
             if isinstance(instruction, p.Send):
                 self.flying.append((key, instruction.to, instruction.message))
             else:
-                self.told[key].append(instruction)
+                self.instructions[key].append(instruction)
 
     # -- control messages
 
@@ -113,15 +113,15 @@ class Table:
 
     def freed(self, key: WorkerKey) -> list[RRefId]:
         """Return what ``key`` freed so far."""
-        return [told.rref_id for told in self.told[key] if isinstance(told, p.Free)]
+        return [each.rref_id for each in self.instructions[key] if isinstance(each, p.Free)]
 
     def failures(self, key: WorkerKey) -> dict[ForkId, str]:
         """Return the forks that failed at ``key``, and why."""
-        return {told.fork.fork_id: told.reason for told in self.told[key] if isinstance(told, p.Failed)}
+        return {each.fork.fork_id: each.reason for each in self.instructions[key] if isinstance(each, p.Failed)}
 
     def confirmed(self, key: WorkerKey) -> list[ForkId]:
         """Return the forks that were confirmed at ``key``."""
-        return [told.fork.fork_id for told in self.told[key] if isinstance(told, p.Confirmed)]
+        return [each.fork.fork_id for each in self.instructions[key] if isinstance(each, p.Confirmed)]
 
     def assert_empty(self) -> None:
         """Check that no machine remembers anything after everything was delivered."""

@@ -186,7 +186,7 @@ def test_drops_need_no_thread(agents):
     with rpc.remote("b", list):
         pass
     reference = tg.RRef("value")
-    assert references(agents[0]).ownership.counts()["owner_handles"] == 1
+    assert references(agents[0]).ownership.counts()["owner_forks"] == 1
     del reference
     gc.collect()
     assert not left(agents[0])

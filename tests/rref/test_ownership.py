@@ -82,7 +82,7 @@ def test_a_creating_call_that_never_arrives_fails_the_handle_and_is_refused_late
     assert not table.arrives(USER, transfer)
     table.settle()
     assert "never reached worker 0" in table.failures(USER)[mine.fork_id]
-    assert p.NeverCreated(mine.rref_id) in table.told[OWNER]
+    assert p.NeverCreated(mine.rref_id) in table.instructions[OWNER]
     assert not table.machines[OWNER].may_fetch(mine.rref_id, USER)
     table.drop(USER, mine)
     table.assert_empty()
