@@ -24,7 +24,7 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
-	@$(BIN)/python -m telegrad.core.ops.write_signatures --check
+	@$(BIN)/python -m telegrad.core.signatures.write --check
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check . && cp -r benchmarks build/check/telegrad/
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
 
@@ -35,8 +35,8 @@ bench: .venv/installed     ## our RPC and our tensors beside PyTorch's: make ben
 proto: .venv/dev           ## regenerate proto/*_pb2.py and their stubs
 	@$(BIN)/python proto/generate.py
 
-signatures: .venv/dev      ## regenerate core/signatures.py, after adding an operation
-	@$(BIN)/python -m telegrad.core.ops.write_signatures
+signatures: .venv/dev      ## regenerate the stubs in core/signatures/, after adding an operation
+	@$(BIN)/python -m telegrad.core.signatures.write
 
 clean:
 	@rm -rf .venv build dist *.egg-info telegrad_runs

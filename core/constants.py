@@ -13,6 +13,8 @@ __all__ = [
     "newaxis",
     "pi",
     "preserve_format",
+    "sparse_coo",
+    "strided",
 ]
 
 e = math.e
@@ -26,5 +28,9 @@ channels_last = "channels_last"
 channels_last_3d = "channels_last_3d"
 contiguous_format = "contiguous_format"
 preserve_format = "preserve_format"
+
+# Layouts.
+sparse_coo = "sparse_coo"
+strided = "strided"
 
 Size: type[tuple[int, ...]] = tuple  # shapes are tuples

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .devices import check_device
 from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
-from .operation import operation
+from .ops.table.operation import operation
 from .tensors import Tensor
 from .types import Array, DType, Scalar
 
@@ -178,18 +178,3 @@ def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tens
         category(array.dtype)  # raises
     result = Tensor(array)
     return result.requires_grad_() if requires_grad else result
-
-
-def made(array: Array, requires_grad: bool, device: str | None, out: Tensor | None) -> Tensor:
-    """``finish``, or ``array`` written into ``out`` if that is given.
-
-    Raises:
-        ValueError: ``out`` has another shape.
-    """
-    if out is None:
-        return finish(array, requires_grad, device)
-    if out._array.shape != array.shape:
-        raise ValueError(f"out= of shape {out.shape} cannot take a result of shape {array.shape}")
-    out._array[...] = array
-    out._counter[0] += 1
-    return out

@@ -12,7 +12,6 @@ from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import Edge, Node
 from .devices import check_device
 from .interception import plain
-from .operation import OPERATIONS, operation
 from .ops.reduce.losses import check_reduction, reduced
 from .ops.shape.strided import overlap_add
 from .ops.table.factories import binary, comparison, unary
@@ -20,6 +19,8 @@ from .ops.table.fused import fused
 from .ops.table.in_place import inplace
 from .ops.table.in_place_history import changed
 from .ops.table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from .ops.table.operation import operation
+from .ops.table.registry import OPERATIONS
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import finish, made, number_as
+from .creation import finish, number_as
 from .dtypes import complex_type, get_default_dtype
-from .operation import operation
+from .ops.table.operation import operation
 from .shapes import to_shape
 from .tensors import Tensor
 from .types import Array, Scalar
@@ -28,7 +28,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros of shape ``lengths`` or ``size``, in the default dtype."""
-    return made(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
+    return finish(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
 
 
 @operation
@@ -41,7 +41,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones of shape ``lengths`` or ``size``, in the default dtype."""
-    return made(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
+    return finish(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
 
 
 @operation
@@ -54,7 +54,7 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of shape ``lengths`` or ``size`` whose elements are whatever the memory held."""
-    return made(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device, out)
+    return finish(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
 
 
 @operation
@@ -70,7 +70,7 @@ def full(
     """``fill_value`` in shape ``size``; the dtype is the value's, floats in the default dtype."""
     value = getattr(fill_value, "_array", fill_value)
     chosen = dtype or _dtype_of(value)
-    return made(_filled(to_shape((size,)), value, chosen), requires_grad, device, out)
+    return finish(_filled(to_shape((size,)), value, chosen), requires_grad, device)
 
 
 @operation

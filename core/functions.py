@@ -1,4 +1,6 @@
-"""The functions, classes and dtypes that ``telegrad`` offers under the same names: what each module's ``__all__`` lists."""
+"""The functions, classes and dtypes that ``telegrad`` offers under the same names."""
+
+from typing import TYPE_CHECKING
 
 from .aliases import *  # noqa: F403
 from .constants import *  # noqa: F403
@@ -6,70 +8,13 @@ from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .filled_tensors import *  # noqa: F403
-from .ops.create.ranges import *  # noqa: F403
-from .ops.create.sparse import *  # noqa: F403
-from .ops.elementwise.arithmetic import *  # noqa: F403
-from .ops.elementwise.basic import *  # noqa: F403
-from .ops.elementwise.bitwise import *  # noqa: F403
-from .ops.elementwise.clamping import *  # noqa: F403
-from .ops.elementwise.comparison import *  # noqa: F403
-from .ops.elementwise.complex_numbers import *  # noqa: F403
-from .ops.elementwise.conversion import *  # noqa: F403
-from .ops.elementwise.exponential import *  # noqa: F403
-from .ops.elementwise.number_parts import *  # noqa: F403
-from .ops.elementwise.rounding import *  # noqa: F403
-from .ops.elementwise.trigonometric import *  # noqa: F403
-from .ops.index.index_select import *  # noqa: F403
-from .ops.index.indexing import *  # noqa: F403
-from .ops.index.masking import *  # noqa: F403
-from .ops.index.scatter import *  # noqa: F403
-from .ops.index.slice_scatter import *  # noqa: F403
-from .ops.linalg.added_products import *  # noqa: F403
-from .ops.linalg.decompositions import *  # noqa: F403
-from .ops.linalg.determinants import *  # noqa: F403
-from .ops.linalg.eigenvalues import *  # noqa: F403
-from .ops.linalg.einsum import *  # noqa: F403
-from .ops.linalg.householder import *  # noqa: F403
-from .ops.linalg.low_rank import *  # noqa: F403
-from .ops.linalg.lu import *  # noqa: F403
-from .ops.linalg.matrix_functions import *  # noqa: F403
-from .ops.linalg.matrix_products import *  # noqa: F403
-from .ops.linalg.norms import *  # noqa: F403
-from .ops.linalg.solving import *  # noqa: F403
-from .ops.linalg.triangular import *  # noqa: F403
-from .ops.linalg.vector_products import *  # noqa: F403
-from .ops.method_forms import *  # noqa: F403
-from .ops.random.sampling import *  # noqa: F403
-from .ops.reduce.counting import *  # noqa: F403
-from .ops.reduce.cumulative import *  # noqa: F403
-from .ops.reduce.extremes import *  # noqa: F403
-from .ops.reduce.integrals import *  # noqa: F403
-from .ops.reduce.losses import *  # noqa: F403
-from .ops.reduce.reductions import *  # noqa: F403
-from .ops.reduce.softmax import *  # noqa: F403
-from .ops.reduce.sorting import *  # noqa: F403
-from .ops.reduce.statistics import *  # noqa: F403
-from .ops.shape.diagonal import *  # noqa: F403
-from .ops.shape.expanding import *  # noqa: F403
-from .ops.shape.flipping import *  # noqa: F403
-from .ops.shape.joining import *  # noqa: F403
-from .ops.shape.queries import *  # noqa: F403
-from .ops.shape.repeating import *  # noqa: F403
-from .ops.shape.reshaping import *  # noqa: F403
-from .ops.shape.splitting import *  # noqa: F403
-from .ops.shape.strided import *  # noqa: F403
-from .ops.shape.transposing import *  # noqa: F403
-from .ops.special.bessel import *  # noqa: F403
-from .ops.special.error_and_gamma import *  # noqa: F403
-from .ops.special.gamma_and_zeta import *  # noqa: F403
-from .ops.spectral.window_functions import *  # noqa: F403
-from .ops.synonyms import *  # noqa: F403
-from .ops.window.adaptive_pooling import *  # noqa: F403
-from .ops.window.convolution import *  # noqa: F403
-from .ops.window.folding import *  # noqa: F403
-from .ops.window.interpolation import *  # noqa: F403
-from .ops.window.max_pooling import *  # noqa: F403
-from .ops.window.pooling import *  # noqa: F403
 from .random import *  # noqa: F403
 from .tensors.printing import *  # noqa: F403
 from .typed_tensors import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from .signatures.functions import *  # noqa: F403
+else:
+    from .namespaces import functions_of as _functions_of
+
+    globals().update(_functions_of(""))

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from .creation import finish
 from .dtypes import get_default_dtype, is_floating
-from .operation import operation
 from .ops.spectral.window_functions import BLACKMAN, HANN, bessel, cosine_sum, triangle
+from .ops.table.operation import operation
 from .tensors import Tensor
 from .types import Array
 

@@ -1,7 +1,7 @@
 """``Tensor``: a NumPy array, and what autograd must know about it.
 
-The operations are functions in ``ops/``; ``ops/methods.py`` hangs them on this class (so ``a + b`` is one Python call)
-and ``signatures.py`` declares them for type checkers.
+The operations are functions in ``ops/``, whose declarations make them attributes of this class (so ``a + b`` is one Python
+call); ``signatures/`` tells type checkers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .printing import describe
 from .sharing import Shareable
 
 if TYPE_CHECKING:
-    from ..signatures import TensorMethods
+    from ..signatures.methods import TensorMethods
 else:
     TensorMethods = object
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, special
+from ...core.namespaces import functions_of
 from ...core.ops.special.bessel import airy_ai_prime
 from .check import Make, OpCheck, Samples
 from .samples import PAIRS, unary
@@ -61,7 +62,7 @@ POSITIVE = (
     "scaled_modified_bessel_k0",
     "scaled_modified_bessel_k1",
 )
-POLYNOMIALS = [name for name in special.__all__ if "_polynomial_" in name]
+POLYNOMIALS = [name for name in functions_of("special") if "_polynomial_" in name]
 
 CHECKS = [
     *(OpCheck(name, getattr(special, name), BOTH_SIDES, dtypes=DTYPES) for name in BOTH),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,34 +19,23 @@ from ..random.sampling import floats
 from ..shape import expanding
 from ..table.in_place import inplace
 from ..table.in_place_history import changed, check_writable
-
-__all__: list[str] = []
-METHODS = (
-    "bernoulli_",
-    "cauchy_",
-    "copy_",
-    "exponential_",
-    "fill_",
-    "geometric_",
-    "log_normal_",
-    "normal_",
-    "random_",
-    "uniform_",
-    "zero_",
-)
+from ..table.operation import published
 
 
+@published(function=False, method=True)
 def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded."""
     src = as_tensor(src)
     return _copy(input, expanding.broadcast_to(conversion.to(src, input.dtype), input.shape))
 
 
+@published(function=False, method=True)
 def zero_(input: Tensor) -> Tensor:
     """Fill with zeros."""
     return fill_(input, 0)
 
 
+@published(function=False, method=True)
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Fill with ``value``, a number or a 0-d tensor, which is converted.
 
@@ -60,21 +50,25 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return input
 
 
+@published(function=False, method=True)
 def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers uniform in [``from_``, ``to``)."""
     return _refill(input, floats("random", input.shape, generator, input.dtype) * (to - from_) + from_)
 
 
+@published(function=False, method=True)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of that mean and standard deviation."""
     return _refill(input, floats("standard_normal", input.shape, generator, input.dtype) * std + mean)
 
 
+@published(function=False, method=True)
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers whose logarithms are normal, of that mean and standard deviation."""
     return _refill(input, np.exp(floats("standard_normal", input.shape, generator, np.float64) * std + mean))
 
 
+@published(function=False, method=True)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``.
 
@@ -86,12 +80,14 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
     return _refill(input, floats("standard_exponential", input.shape, generator, np.float64) / lambd)
 
 
+@published(function=False, method=True)
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of a Cauchy distribution of that median and half-width."""
     drawn = (generator or default_generator).draw("standard_cauchy", input.shape)
     return _refill(input, np.asarray(drawn) * sigma + median)
 
 
+@published(function=False, method=True)
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the numbers of trials up to the first success, which has probability ``p``.
 
@@ -103,6 +99,7 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
     return _refill(input, (generator or default_generator).draw("geometric", p, input.shape))
 
 
+@published(function=False, method=True)
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability ``p`` (a number, or a tensor that is broadcast), else 0.
 
@@ -115,6 +112,7 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
     return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
 
 
+@published(function=False, method=True)
 def random_(
     input: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
@@ -150,8 +148,59 @@ def _refill(input: Tensor, values: Array) -> Tensor:
 
 
 def copy(input: Tensor, src: Tensor) -> Tensor:
-    # What copy_ computes: the source's value and history, none of the former one's.
+    """Return the source, with its history and none of the former one's: what ``copy_`` writes."""
     return src
 
 
-_copy = inplace(copy, keeps="never")
+_copy = inplace(copy, keeps="overwrite")
+
+
+@published(function=True)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A copy filled with ``value``, a number or a 0-d tensor."""
+    return fill_(input.clone(), value)
+
+
+@published(function=False, method=True)
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Fill the diagonal, of all dimensions at once; with ``wrap``, of a tall matrix again and again, a row left out between.
+
+    Raises:
+        ValueError: fewer than two dimensions, or more than two of different lengths.
+    """
+    if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
+        raise ValueError(f"fill_diagonal_() takes a matrix, or dimensions of one length, not shape {input.shape}")
+    if input.ndim > 2 or not wrap:
+        places = np.arange(min(input.shape))
+        input[(places,) * input.ndim] = fill_value
+    else:
+        rows, columns = input.shape
+        places = np.arange(0, rows * columns, columns + 1)
+        input[places // columns, places % columns] = fill_value
+    return input
+
+
+@published(function=False, method=True)
+def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Put each element through a Python function; slow, and not recorded.
+
+    Raises:
+        TypeError: the tensor requires grad.
+    """
+    return map_(input, input, lambda own, _: callable(own))
+
+
+@published(function=False, method=True)
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Put each element, and that of ``tensor`` at the same place, through a Python function; slow, and not recorded.
+
+    Raises:
+        TypeError: the tensor requires grad.
+    """
+    if input.requires_grad:
+        raise TypeError("apply_() and map_() cannot be recorded; call them on detach()")
+    array, others = input._array, np.broadcast_to(tensor._array, input.shape)
+    for place in np.ndindex(array.shape):
+        array[place] = callable(array[place].item(), others[place].item())
+    input._counter[0] += 1
+    return input

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from ... import creation, filled_tensors
 from ...tensors import Tensor
 from ...types import Scalar
-
-__all__: list[str] = []
-METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+from ..table.operation import published
 
 
+@published(function=False, method=True)
 def new_tensor(
     input: Tensor,
     data: Any,
@@ -27,6 +26,7 @@ def new_tensor(
     return creation.tensor(data, dtype or input.dtype, device, requires_grad)
 
 
+@published(function=False, method=True)
 def new_zeros(
     input: Tensor,
     *size: Any,
@@ -38,6 +38,7 @@ def new_zeros(
     return filled_tensors.zeros(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
+@published(function=False, method=True)
 def new_ones(
     input: Tensor,
     *size: Any,
@@ -49,6 +50,7 @@ def new_ones(
     return filled_tensors.ones(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
+@published(function=False, method=True)
 def new_empty(
     input: Tensor,
     *size: Any,
@@ -60,6 +62,7 @@ def new_empty(
     return filled_tensors.empty(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
+@published(function=False, method=True)
 def new_full(
     input: Tensor,
     size: int | Sequence[int],

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import finish, made
+from ...creation import finish
 from ...dtypes import complex_type, get_default_dtype
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array, Scalar
+from ..table.operation import operation
 
-__all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
 
-
-@operation
+@operation(function=True)
 def arange(
     start: Scalar,
     end: Scalar | None = None,
@@ -43,10 +41,10 @@ def arange(
     count = math.ceil((end - start) / step)
     array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
     array = array * step + start
-    return made(array.astype(chosen, copy=False), requires_grad, device, out)
+    return finish(array.astype(chosen, copy=False), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def linspace(
     start: Scalar | complex,
     end: Scalar | complex,
@@ -62,10 +60,10 @@ def linspace(
     Raises:
         ValueError: ``steps`` is negative.
     """
-    return made(_spaced("linspace", start, end, steps, None, dtype), requires_grad, device, out)
+    return finish(_spaced("linspace", start, end, steps, None, dtype), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def logspace(
     start: Scalar | complex,
     end: Scalar | complex,
@@ -82,7 +80,7 @@ def logspace(
     Raises:
         ValueError: ``steps`` is negative.
     """
-    return made(_spaced("logspace", start, end, steps, base, dtype), requires_grad, device, out)
+    return finish(_spaced("logspace", start, end, steps, base, dtype), requires_grad, device)
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dtype: npt.DTypeLike | None) -> Array:
@@ -101,7 +99,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dty
     return values.astype(chosen)
 
 
-@operation
+@operation(function=True)
 def eye(
     n: int,
     m: int | None = None,
@@ -114,10 +112,10 @@ def eye(
     """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
     if n < 0 or (m is not None and m < 0):
         raise ValueError(f"eye() needs lengths that are not negative, and you gave {n} and {m}")
-    return made(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device, out)
+    return finish(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
@@ -125,7 +123,7 @@ def tril_indices(
     return finish(np.stack(np.tril_indices(row, offset, col)).astype(dtype), False, device)
 
 
-@operation
+@operation(function=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:

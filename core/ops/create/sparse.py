@@ -11,23 +11,19 @@ import numpy.typing as npt
 from ...creation import as_tensor
 from ...devices import check_device
 from ...dtypes import get_default_dtype
-from ...operation import operation
 from ...shapes import to_shape
 from ...tensors import Tensor
 from ...types import Array
 from ..index.indexing import getitem
+from ..table.operation import operation, published
 
 if TYPE_CHECKING:
     from ...sparse import SparseTensor
 
-__all__ = ["sparse_coo", "sparse_coo_tensor", "strided"]
 # What of these are methods of tensors too.
-METHODS = ("to_dense", "to_sparse")
-
-strided = "strided"
-sparse_coo = "sparse_coo"
 
 
+@published(function=True)
 def sparse_coo_tensor(
     indices: Any,
     values: Any = None,
@@ -104,7 +100,7 @@ def _check_places(places: Array, elements: Tensor, shape: tuple[int, ...]) -> No
         raise ValueError(f"the place {where} is outside a tensor of shape {shape}")
 
 
-@operation
+@operation(function=False, method=True)
 def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """The elements that are not zero as a sparse tensor, through which gradients flow.
 
@@ -128,6 +124,7 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     return SparseTensor(places, elements, array.shape, coalesced=True)
 
 
+@published(function=False, method=True)
 def to_dense(input: Tensor, dtype: npt.DTypeLike | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """This tensor, in ``dtype`` if that is given; of a sparse one, all elements, zeros too."""
     return input if dtype is None else input.to(dtype)

@@ -8,31 +8,14 @@ import numpy as np
 
 from ...creation import as_tensor
 from ...dtypes import finfo, is_inexact
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..table.array_functions import signs
 from ..table.broadcasting import integers_divide, record_fitted
-from ..table.factories import binary, comparison, flat, real_only
-from ..table.in_place import inplace
+from ..table.factories import binary, comparison, real_only, zero_gradient
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from . import basic
-
-__all__ = [
-    "addcdiv",
-    "addcmul",
-    "copysign",
-    "fmax",
-    "fmin",
-    "fmod",
-    "heaviside",
-    "lerp",
-    "nan_to_num",
-    "positive",
-    "rsub",
-    "sgn",
-]
-METHODS = __all__
 
 
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
@@ -58,6 +41,8 @@ fmod = binary(
     lambda xp, g, a, b: -g * xp.trunc(a / b),
     saves=("", "ab"),
     doc="The remainder of ``input / other``, with the sign of ``input``.",
+    method=True,
+    in_place=True,
 )
 fmax = binary(
     "fmax",
@@ -66,6 +51,7 @@ fmax = binary(
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
     doc="The larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    method=True,
 )
 fmin = binary(
     "fmin",
@@ -74,26 +60,29 @@ fmin = binary(
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
     doc="The smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    method=True,
 )
 copysign = binary(
     "copysign",
     real_only(np.copysign),
     lambda xp, g, a, out: xp.where(a == 0, 0.0, g * (out / xp.where(a == 0, 1.0, a))),
-    flat,
+    zero_gradient,
     saves=("ao", ""),
     floats=True,
     doc="The absolute value of ``input`` with the sign of ``other``.",
+    method=True,
+    in_place=True,
 )
 _step = comparison("heaviside", real_only(_heaviside), "``heaviside``.")
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
     """0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable."""
-    return _step(input, values, out=out)
+    return _step(input, values)
 
 
-@operation
+@operation(method=True, operator="pos")
 def positive(input: Tensor) -> Tensor:
     """``input`` itself.
 
@@ -105,35 +94,35 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-@operation
+@operation(method=True, in_place=True)
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
     result = Tensor(signs(input._array))
     if records(input):
         record(_SGN, result, (input,), (keep(input), keep_result(result)))
-    return delivered("sgn", result, out)
+    return result
 
 
-@operation
+@operation(method=True)
 def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
     """``other - alpha * input``."""
     return basic.sub(other, input, alpha=alpha)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
     product = basic.mul(tensor1, tensor2)
-    return basic.add(input, product, alpha=value, out=out)
+    return basic.add(input, product, alpha=value)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
-    return basic.add(input, basic.div(tensor1, tensor2), alpha=value, out=out)
+    return basic.add(input, basic.div(tensor1, tensor2), alpha=value)
 
 
-@operation
+@operation(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``: from ``input`` at weight 0 to ``end`` at 1, exact at both.
 
@@ -147,10 +136,10 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | No
     near = np.abs(w) < 0.5
     result = Tensor(np.where(near, x + w * (y - x), y - (y - x) * (1 - w)))
     saved = (keep(input), keep(end), keep(share))
-    return delivered("lerp", record_fitted(_LERP, result, (input, end, share), saved), out)
+    return record_fitted(_LERP, result, (input, end, share), saved)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def nan_to_num(
     input: Tensor,
     nan: float | None = 0.0,
@@ -162,13 +151,13 @@ def nan_to_num(
     """``input`` with nan and infinities replaced: by 0, and the largest and smallest finite number, if not said otherwise."""
     x = input._array
     if not is_inexact(x.dtype):
-        return delivered("nan_to_num", Tensor(x.copy()), out)
+        return Tensor(x.copy())
     about = finfo(x.dtype)
     high, low = about.max if posinf is None else posinf, about.min if neginf is None else neginf
     result = Tensor(_replaced(x, nan or 0.0, high, low))
     if records(input):
         record(_NAN_TO_NUM, result, (input,), (), np.isfinite(x))
-    return delivered("nan_to_num", result, out)
+    return result
 
 
 def _replaced(x: Array, nan: float, high: float, low: float) -> Array:
@@ -187,7 +176,3 @@ _LERP = Row(
     lambda xp, g, a, b, w: g * (b - a),
 )
 _NAN_TO_NUM = Row("nan_to_num", lambda xp, g, mask: xp.chosen(mask, g))
-IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (addcdiv, addcmul, heaviside, nan_to_num)},
-    **{f"{each.__name__}_": inplace(each) for each in (copysign, fmod, lerp, sgn)},
-}

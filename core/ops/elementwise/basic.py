@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...dtypes import result_type
-from ...operation import operation
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..table.array_functions import sigmoid as logistic
 from ..table.array_functions import signs
 from ..table.broadcasting import integers_divide
-from ..table.factories import Binary, binary, comparison, exact, flat, named, real_only, test, unary
-from ..table.in_place import inplace
+from ..table.factories import Binary, binary, comparison, declared, exact, real_only, test, unary, zero_gradient
+from ..table.operation import operation
 from .conversion import to
 
-__all__ = [
-    "abs",
-    "add",
-    "cos",
-    "div",
-    "eq",
-    "exp",
-    "floor_divide",
-    "ge",
-    "gt",
-    "isfinite",
-    "isnan",
-    "le",
-    "log",
-    "logical_not",
-    "lt",
-    "maximum",
-    "minimum",
-    "mul",
-    "ne",
-    "neg",
-    "pow",
-    "relu",
-    "remainder",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sqrt",
-    "sub",
-    "tanh",
-]
-METHODS = __all__
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..table.operation import Declaration
 
 
 class Scaled(Protocol):
@@ -120,8 +91,8 @@ def _divide_to_zero(x: Any, y: Any) -> Any:
     return np.trunc(np.true_divide(x, y))
 
 
-def _scaled(plain: Binary, doc: str) -> Scaled:
-    """``plain`` with ``alpha``, which operators do without."""
+def _scaled(plain: Binary, doc: str, **declaration: Unpack[Declaration]) -> Scaled:
+    """Return ``plain`` with the argument ``alpha``, which operators do without."""
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
@@ -131,13 +102,21 @@ def _scaled(plain: Binary, doc: str) -> Scaled:
             other = to(other, result_type(input, other)) * alpha if dense else other * alpha  # type: ignore[arg-type]
         return plain(input, other, out=out)
 
-    return named(scaled, name, doc)
+    return declared(scaled, name, doc, {**declaration, "operator_function": plain})
 
 
 plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")
 minus = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="``input - other``.")
-add = _scaled(plus, "``input + alpha * other``.")
-sub = _scaled(minus, "``input - alpha * other``.")
+add = _scaled(plus, "``input + alpha * other``.", method=True, in_place="overwrite", ufunc=np.add, operator="add")
+sub = _scaled(
+    minus,
+    "``input - alpha * other``.",
+    method=True,
+    in_place="overwrite",
+    ufunc=np.subtract,
+    operator="sub",
+    synonyms=("subtract",),
+)
 mul = binary(
     "mul",
     np.multiply,
@@ -145,6 +124,11 @@ mul = binary(
     lambda xp, g, a, b: g * a,
     saves=("b", "a"),
     doc="``input * other``.",
+    method=True,
+    in_place=True,
+    ufunc=np.multiply,
+    operator="mul",
+    synonyms=("multiply",),
 )
 quotient = binary(
     "div",
@@ -158,25 +142,28 @@ quotient = binary(
 power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
 
 
-@operation
+@operation(method=True, in_place=True, operator="pow", operator_function=power)
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent``."""
-    return power(input, exponent, out=out)
+    return power(input, exponent)
 
 
 floor_divide = binary(
     "floor_divide",
     _floor_divide,
-    flat,
-    flat,
+    zero_gradient,
+    zero_gradient,
     saves=("", ""),
     doc="``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
+    operator="floordiv",
+    method=True,
+    in_place=True,
 )
 _divided_to_zero = binary(
     "div",
     _divide_to_zero,
-    flat,
-    flat,
+    zero_gradient,
+    zero_gradient,
     saves=("", ""),
     doc="``input / other``, rounded towards 0.",
 )
@@ -187,6 +174,9 @@ remainder = binary(
     lambda xp, g, a, b: -g * xp.floor(a / b),
     saves=("", "ab"),
     doc="``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
+    operator="mod",
+    method=True,
+    in_place=True,
 )
 maximum = binary(
     "maximum",
@@ -195,6 +185,7 @@ maximum = binary(
     _smaller,
     saves=("ab", "ab"),
     doc="The larger of the two, nan if either is; equal ones share the gradient.",
+    method=True,
 )
 minimum = binary(
     "minimum",
@@ -203,24 +194,104 @@ minimum = binary(
     _larger,
     saves=("ab", "ab"),
     doc="The smaller of the two, nan if either is; equal ones share the gradient.",
+    method=True,
 )
 
-exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.")
-log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.")
-sqrt = unary("sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.")
-sin = unary("sin", np.sin, lambda xp, g, a: g * xp.cos(a), saves="a", doc="The sine of an angle in radians.")
-cos = unary("cos", np.cos, lambda xp, g, a: -g * xp.sin(a), saves="a", doc="The cosine of an angle in radians.")
-tanh = unary("tanh", np.tanh, lambda xp, g, out: g - g * out * out, saves="o", doc="The hyperbolic tangent.")
+exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.", method=True, in_place=True)
+log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.", method=True, in_place=True)
+sqrt = unary(
+    "sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.", method=True, in_place=True
+)
+sin = unary(
+    "sin",
+    np.sin,
+    lambda xp, g, a: g * xp.cos(a),
+    saves="a",
+    doc="The sine of an angle in radians.",
+    method=True,
+    in_place=True,
+)
+cos = unary(
+    "cos",
+    np.cos,
+    lambda xp, g, a: -g * xp.sin(a),
+    saves="a",
+    doc="The cosine of an angle in radians.",
+    method=True,
+    in_place=True,
+)
+tanh = unary(
+    "tanh",
+    np.tanh,
+    lambda xp, g, out: g - g * out * out,
+    saves="o",
+    doc="The hyperbolic tangent.",
+    method=True,
+    in_place=True,
+)
 sigmoid = unary(
-    "sigmoid", logistic, lambda xp, g, out: g * (out * (1 - out)), saves="o", doc="``1 / (1 + exp(-input))``."
+    "sigmoid",
+    logistic,
+    lambda xp, g, out: g * (out * (1 - out)),
+    saves="o",
+    doc="``1 / (1 + exp(-input))``.",
+    method=True,
+    in_place=True,
+    synonyms=("special.expit",),
 )
 
-eq = comparison("eq", np.equal, "Where ``input == other``, as a boolean tensor.")
-ne = comparison("ne", np.not_equal, "Where ``input != other``, as a boolean tensor.")
-lt = comparison("lt", np.less, "Where ``input < other``, as a boolean tensor.", ordered=True)
-le = comparison("le", np.less_equal, "Where ``input <= other``, as a boolean tensor.", ordered=True)
-gt = comparison("gt", np.greater, "Where ``input > other``, as a boolean tensor.", ordered=True)
-ge = comparison("ge", np.greater_equal, "Where ``input >= other``, as a boolean tensor.", ordered=True)
+eq = comparison(
+    "eq", np.equal, "Where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
+)
+ne = comparison(
+    "ne",
+    np.not_equal,
+    "Where ``input != other``, as a boolean tensor.",
+    operator="ne",
+    method=True,
+    in_place=True,
+    synonyms=("not_equal",),
+)
+lt = comparison(
+    "lt",
+    np.less,
+    "Where ``input < other``, as a boolean tensor.",
+    ordered=True,
+    operator="lt",
+    method=True,
+    in_place=True,
+    synonyms=("less",),
+)
+le = comparison(
+    "le",
+    np.less_equal,
+    "Where ``input <= other``, as a boolean tensor.",
+    ordered=True,
+    operator="le",
+    method=True,
+    in_place=True,
+    synonyms=("less_equal",),
+)
+gt = comparison(
+    "gt",
+    np.greater,
+    "Where ``input > other``, as a boolean tensor.",
+    ordered=True,
+    operator="gt",
+    method=True,
+    in_place=True,
+    synonyms=("greater",),
+)
+ge = comparison(
+    "ge",
+    np.greater_equal,
+    "Where ``input >= other``, as a boolean tensor.",
+    ordered=True,
+    operator="ge",
+    method=True,
+    in_place=True,
+    synonyms=("greater_equal",),
+)
 
 
 def _negative(x: Array) -> Any:
@@ -235,29 +306,50 @@ def _real_sign(x: Array) -> Any:
     return signs(x)
 
 
-neg = exact("neg", _negative, lambda xp, g: -g, doc="``-input``; booleans raise ``TypeError``.")
+neg = exact(
+    "neg",
+    _negative,
+    lambda xp, g: -g,
+    doc="``-input``; booleans raise ``TypeError``.",
+    operator="neg",
+    method=True,
+    in_place=True,
+    synonyms=("negative",),
+)
 abs = exact(
     "abs",
     np.absolute,
     lambda xp, g, a: g * xp.sign(a),
     saves="a",
     doc="The absolute value, real also for complex numbers; its gradient at 0 is 0.",
+    operator="abs",
+    method=True,
+    in_place=True,
+    synonyms=("absolute",),
 )
-sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.")
+sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.", method=True, in_place=True)
 relu = exact(
     "relu",
     real_only(lambda x: np.maximum(x, 0)),
     lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch
     saves="o",
     doc="``max(input, 0)``; its gradient at 0 is 0.",
+    method=True,
+    in_place=True,
 )
-logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).")
-invert = test("bitwise_not", np.invert, "``~input``: not, for booleans; bitwise, for integers.")
-isnan = test("isnan", np.isnan, "Where ``input`` is nan.")
-isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.")
+logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).", method=True, in_place=True)
+isnan = test("isnan", np.isnan, "Where ``input`` is nan.", method=True)
+isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.", method=True)
 
 
-@operation
+@operation(
+    method=True,
+    in_place="overwrite",
+    ufunc=np.true_divide,
+    operator="truediv",
+    operator_function=quotient,
+    synonyms=("divide", "true_divide"),
+)
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
 
@@ -266,21 +358,9 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
         ZeroDivisionError: integers divided by 0 with a rounding mode.
     """
     if rounding_mode is None:
-        return quotient(input, other, out=out)
+        return quotient(input, other)
     if rounding_mode == "floor":
-        return floor_divide(input, other, out=out)
+        return floor_divide(input, other)
     if rounding_mode == "trunc":
-        return _divided_to_zero(input, other, out=out)
+        return _divided_to_zero(input, other)
     raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
-
-
-IN_PLACE = {
-    "add_": inplace(add, np.add, keeps="never"),
-    "sub_": inplace(sub, np.subtract, keeps="never"),
-    "mul_": inplace(mul, np.multiply, keeps="other"),
-    "div_": inplace(div, np.true_divide, keeps="never"),
-    "pow_": inplace(pow),
-    **{f"{each.__name__}_": inplace(each) for each in (abs, cos, log, remainder, sign, sin)},
-    **{f"{each.__name__}_": inplace(each) for each in (eq, floor_divide, ge, gt, le, logical_not, lt, ne)},
-    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp, neg, relu, sigmoid, sqrt, tanh)},
-}

@@ -10,18 +10,14 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...creation import as_tensor
 from ...dtypes import converted, result_type
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..table.broadcasting import record_fitted
-from ..table.in_place import inplace
 from ..table.nodes import Row, keep, record
-
-__all__ = ["clamp", "clamp_max", "clamp_min"]
-METHODS = __all__
+from ..table.operation import operation
 
 
-@operation
+@operation(method=True, in_place=True, synonyms=("clip",))
 def clamp(
     input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -35,14 +31,14 @@ def clamp(
     if min is None and max is None:
         raise ValueError("clamp() needs min, max, or both")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return delivered("clamp", _clamp_between(input, min, max), out)
+        return _clamp_between(input, min, max)
     x = input._array
     if x.dtype.kind not in "fV":
         x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
     result = Tensor(np.asarray(np.clip(x, _within_type(x, min), _within_type(x, max)), x.dtype))
     if input._requires_grad and is_grad_enabled():
         record(_CLAMP, result, (input,), (keep(input),), min, max)
-    return result if out is None else delivered("clamp", result, out)
+    return result
 
 
 def _within_type(x: Array, bound: Any) -> Any:
@@ -53,16 +49,16 @@ def _within_type(x: Array, bound: Any) -> Any:
     return builtins.min(builtins.max(bound, int(about.min)), int(about.max))
 
 
-@operation
+@operation(method=True, in_place=True)
 def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input``, but not below ``min``."""
-    return clamp(input, min, out=out)
+    return clamp(input, min)
 
 
-@operation
+@operation(method=True, in_place=True)
 def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input``, but not above ``max``."""
-    return clamp(input, None, max, out=out)
+    return clamp(input, None, max)
 
 
 def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
@@ -93,5 +89,3 @@ def _at_high(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
 
 _CLAMP = Row("clamp", _within)
 _CLAMP_BETWEEN = Row("clamp", _within, _at_low, _at_high)
-
-IN_PLACE = {f"{each.__name__}_": inplace(each) for each in (clamp, clamp_max, clamp_min)}

@@ -6,22 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import coerce, test
-
-__all__ = [
-    "allclose",
-    "equal",
-    "isclose",
-    "isinf",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "signbit",
-]
-METHODS = __all__
+from ..table.operation import operation
 
 
 def _is(value: float) -> Any:
@@ -32,14 +20,14 @@ def _signbit(x: Array) -> Any:
     return np.signbit(x) if x.dtype.kind in "fV" else x < 0
 
 
-isinf = test("isinf", np.isinf, "Where ``input`` is infinite, of either sign.")
-isposinf = test("isposinf", _is(np.inf), "Where ``input`` is inf.")
-isneginf = test("isneginf", _is(-np.inf), "Where ``input`` is -inf.")
-isreal = test("isreal", np.isreal, "Where ``input`` has no imaginary part.")
-signbit = test("signbit", _signbit, "Where the sign is negative, of -0.0 too.")
+isinf = test("isinf", np.isinf, "Where ``input`` is infinite, of either sign.", method=True)
+isposinf = test("isposinf", _is(np.inf), "Where ``input`` is inf.", method=True)
+isneginf = test("isneginf", _is(-np.inf), "Where ``input`` is -inf.", method=True)
+isreal = test("isreal", np.isreal, "Where ``input`` has no imaginary part.", method=True)
+signbit = test("signbit", _signbit, "Where the sign is negative, of -0.0 too.", method=True)
 
 
-@operation
+@operation(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Where ``input`` differs from ``other`` by at most ``atol + rtol * abs(other)``; equal infinities are close.
 
@@ -56,13 +44,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return Tensor(close | (np.isnan(x) & np.isnan(y)) if equal_nan else close)
 
 
-@operation
+@operation(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``isclose`` holds everywhere."""
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
-@operation
+@operation(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements; nan equals nothing."""
     return input.shape == other.shape and bool(np.all(input._array == other._array))

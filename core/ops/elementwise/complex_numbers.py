@@ -11,27 +11,12 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import complex_type, real_type, to_float
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..table.broadcasting import record_fitted
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation, published
 from ..table.views import view_of
-
-__all__ = [
-    "angle",
-    "complex",
-    "conj",
-    "conj_physical",
-    "imag",
-    "is_complex",
-    "polar",
-    "real",
-    "resolve_conj",
-    "view_as_complex",
-    "view_as_real",
-]
-METHODS = ("angle", "conj", "conj_physical", "resolve_conj")
 
 
 def _angle_rule(xp: Any, g: Any, a: Any) -> Any:
@@ -70,12 +55,13 @@ _POLAR = Row(
 )
 
 
+@published(function=True)
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
     return input._array.dtype.kind == "c"
 
 
-@operation
+@operation(method=True)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     if input._array.dtype.kind != "c":
@@ -84,25 +70,25 @@ def conj(input: Tensor) -> Tensor:
     return record(_CONJ, result, (input,), ()) if records(input) else result
 
 
-@operation
+@operation(method=True)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate; conjugates are always computed here, so it is ``conj``."""
     return conj(input)
 
 
-@operation
+@operation(method=True)
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never left for later here."""
     return input
 
 
-@operation
+@operation(function=True, property="real")
 def real(input: Tensor) -> Tensor:
     """The real part, a view; a real tensor itself."""
     return input if input._array.dtype.kind != "c" else view_of(input, input._array.real, _REAL, ())
 
 
-@operation
+@operation(function=True, property="imag")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view.
 
@@ -114,7 +100,7 @@ def imag(input: Tensor) -> Tensor:
     return view_of(input, input._array.imag, _IMAG, ())
 
 
-@operation
+@operation(method=True)
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
     x = to_float(input._array)
@@ -122,10 +108,10 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     result = Tensor(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype) if real_angle else np.angle(x))
     if records(input):
         record(_ANGLE, result, (input,), (keep(input),))
-    return delivered("angle", result, out)
+    return result
 
 
-@operation
+@operation(function=True)
 def view_as_real(input: Tensor) -> Tensor:
     """The same memory as real numbers, with a last dimension of (real, imaginary).
 
@@ -137,7 +123,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return view_of(input, _pairs(input._array), _AS_REAL, ())
 
 
-@operation
+@operation(function=True)
 def view_as_complex(input: Tensor) -> Tensor:
     """The same memory as complex numbers; the last dimension holds (real, imaginary).
 
@@ -153,7 +139,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     return view_of(input, x.view(complex_type(x.dtype))[..., 0], _AS_COMPLEX, ())
 
 
-@operation
+@operation(function=True)
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of these parts, broadcast.
 
@@ -167,10 +153,10 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     shape = np.broadcast_shapes(real.shape, imag.shape)
     parts = np.empty(shape, complex_type(real.dtype))
     parts.real, parts.imag = real._array, imag._array
-    return delivered("complex", record_fitted(_COMPLEX, Tensor(parts), (real, imag), ()), out)
+    return record_fitted(_COMPLEX, Tensor(parts), (real, imag), ())
 
 
-@operation
+@operation(function=True)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``abs * exp(i * angle)``, broadcast.
 
@@ -186,7 +172,10 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     parts.real, parts.imag = x * np.cos(y), x * np.sin(y)
     result = Tensor(parts)
     saved = (keep(angle), keep_result(result))
-    return delivered("polar", record_fitted(_POLAR, result, (abs, angle), saved), out)
+    return record_fitted(_POLAR, result, (abs, angle), saved)
 
 
-PROPERTIES = {"real": real, "imag": imag}
+@published(method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negations are never left for later here."""
+    return input

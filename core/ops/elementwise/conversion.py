@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...devices import check_device
+from ...dtypes import bfloat16 as bfloat16_type
 from ...dtypes import (
     bool_,
     complex64,
@@ -24,44 +25,22 @@ from ...dtypes import (
     is_inexact,
     uint8,
 )
-from ...operation import operation
 from ...tensors import Tensor
 from ..table.nodes import Row, record, records
-
-__all__ = [
-    "clone",
-]
-# What of these are methods of tensors too.
-METHODS = (
-    "bool",
-    "byte",
-    "cdouble",
-    "cfloat",
-    "char",
-    "clone",
-    "cuda",
-    "double",
-    "float",
-    "half",
-    "int",
-    "long",
-    "short",
-    "to",
-    "type_as",
-)
+from ..table.operation import operation, published
 
 _CLONE = Row("clone", lambda xp, g: g)
 _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
 
 
-@operation
+@operation(method=True)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
     result = Tensor(np.array(input._array, order="C"))
     return record(_CLONE, result, (input,), ()) if records(input) else result
 
 
-@operation
+@operation(function=False, method=True)
 def to(
     input: Tensor,
     *args: Any,
@@ -94,6 +73,7 @@ def to(
     return result
 
 
+@published(function=False, method=True)
 def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
     """Not possible here.
 
@@ -104,7 +84,7 @@ def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False)
     return input
 
 
-@operation
+@operation(function=False, method=True)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """``input`` in the dtype of ``other``."""
     return to(input, other.dtype)
@@ -116,7 +96,7 @@ def _converter(name: str, dtype: Any) -> Any:
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"``to({dtype.name})``."
-    return convert
+    return published(function=False, method=True)(convert)
 
 
 cfloat = _converter("cfloat", complex64)
@@ -130,3 +110,39 @@ char = _converter("char", int8)
 short = _converter("short", int16)
 int = _converter("int", int32)
 long = _converter("long", int64)
+
+
+@published(function=False, method=True)
+def bfloat16(input: Tensor) -> Tensor:
+    """``to(bfloat16)``.
+
+    Raises:
+        TypeError: the type is not there: ``ml_dtypes`` is not installed.
+    """
+    if bfloat16_type is None:
+        raise TypeError("there is no bfloat16; install the package ml_dtypes")
+    return to(input, bfloat16_type)
+
+
+@published(function=False, method=True)
+def type(input: Tensor, dtype: npt.DTypeLike | None = None) -> Any:
+    """This tensor in ``dtype``; without that, the name of its own, as in ``"torch.FloatTensor"``: ``"float32"``."""
+    return str(input.dtype) if dtype is None else to(input, dtype)
+
+
+@published(function=False, method=True)
+def cpu(input: Tensor) -> Tensor:
+    """The tensor itself, which lives there."""
+    return input
+
+
+@published(function=False, method=True)
+def pin_memory(input: Tensor) -> Tensor:
+    """The tensor itself: there is no device that copies from pinned memory."""
+    return input
+
+
+@published(function=True)
+def detach(input: Tensor) -> Tensor:
+    """The same memory, outside the graph: ``input.detach()``."""
+    return input.detach()

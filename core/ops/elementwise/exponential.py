@@ -8,33 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
+from ...creation import as_tensor
 from ...dtypes import complex128, float64, to_float
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..index.masking import where
 from ..table.factories import binary, exact, real_only, unary
-from ..table.in_place import inplace
 from ..table.nodes import Row, keep, record
+from ..table.operation import operation
 from . import basic
 from .conversion import to
-
-__all__ = [
-    "exp2",
-    "expm1",
-    "float_power",
-    "hypot",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "logaddexp2",
-    "logit",
-    "reciprocal",
-    "rsqrt",
-    "square",
-    "xlogy",
-]
-METHODS = __all__
 
 
 def _log(xp: Any, b: Any) -> Any:
@@ -51,20 +34,75 @@ def _square(x: Array) -> Any:
     return np.multiply(x, x, dtype=np.int64) if x.dtype.kind == "b" else np.square(x)
 
 
-exp2 = unary("exp2", np.exp2, lambda xp, g, out: g * out * math.log(2), saves="o", doc="``2 ** input``.")
-expm1 = unary("expm1", np.expm1, lambda xp, g, out: g * (out + 1), saves="o", doc="``exp(input) - 1``, precise near 0.")
-log1p = unary("log1p", np.log1p, lambda xp, g, a: g / (a + 1), saves="a", doc="``log(1 + input)``, precise near 0.")
-log2 = unary("log2", np.log2, lambda xp, g, a: g / (a * math.log(2)), saves="a", doc="The logarithm to base 2.")
-log10 = unary("log10", np.log10, lambda xp, g, a: g / (a * math.log(10)), saves="a", doc="The logarithm to base 10.")
+exp2 = unary(
+    "exp2",
+    np.exp2,
+    lambda xp, g, out: g * out * math.log(2),
+    saves="o",
+    doc="``2 ** input``.",
+    method=True,
+    in_place=True,
+    synonyms=("special.exp2",),
+)
+expm1 = unary(
+    "expm1",
+    np.expm1,
+    lambda xp, g, out: g * (out + 1),
+    saves="o",
+    doc="``exp(input) - 1``, precise near 0.",
+    method=True,
+    in_place=True,
+    synonyms=("special.expm1",),
+)
+log1p = unary(
+    "log1p",
+    np.log1p,
+    lambda xp, g, a: g / (a + 1),
+    saves="a",
+    doc="``log(1 + input)``, precise near 0.",
+    method=True,
+    in_place=True,
+    synonyms=("special.log1p",),
+)
+log2 = unary(
+    "log2",
+    np.log2,
+    lambda xp, g, a: g / (a * math.log(2)),
+    saves="a",
+    doc="The logarithm to base 2.",
+    method=True,
+    in_place=True,
+)
+log10 = unary(
+    "log10",
+    np.log10,
+    lambda xp, g, a: g / (a * math.log(10)),
+    saves="a",
+    doc="The logarithm to base 10.",
+    method=True,
+    in_place=True,
+)
 rsqrt = unary(
     "rsqrt",
     lambda x: 1 / np.sqrt(x),
     lambda xp, g, out: -0.5 * g * (out * out * out),
     saves="o",
     doc="``1 / sqrt(input)``.",
+    method=True,
+    in_place=True,
 )
-reciprocal = unary("reciprocal", lambda x: 1 / x, lambda xp, g, out: -g * (out * out), saves="o", doc="``1 / input``.")
-square = exact("square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="``input ** 2``.")
+reciprocal = unary(
+    "reciprocal",
+    lambda x: 1 / x,
+    lambda xp, g, out: -g * (out * out),
+    saves="o",
+    doc="``1 / input``.",
+    method=True,
+    in_place=True,
+)
+square = exact(
+    "square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="``input ** 2``.", method=True, in_place=True
+)
 hypot = binary(
     "hypot",
     real_only(np.hypot),
@@ -73,6 +111,8 @@ hypot = binary(
     saves=("ao", "bo"),
     floats=True,
     doc="``sqrt(input**2 + other**2)``, without overflow.",
+    method=True,
+    in_place=True,
 )
 logaddexp = binary(
     "logaddexp",
@@ -82,6 +122,7 @@ logaddexp = binary(
     saves=("ab", "ab"),
     floats=True,
     doc="``log(exp(input) + exp(other))``, without overflow.",
+    method=True,
 )
 logaddexp2 = binary(
     "logaddexp2",
@@ -91,6 +132,7 @@ logaddexp2 = binary(
     saves=("ab", "ab"),
     floats=True,
     doc="``log2(2**input + 2**other)``, without overflow.",
+    method=True,
 )
 xlogy = binary(
     "xlogy",
@@ -100,21 +142,24 @@ xlogy = binary(
     saves=("ab", "ab"),
     floats=True,
     doc="``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
+    method=True,
+    in_place=True,
+    synonyms=("special.xlogy",),
 )
 
 
-@operation
+@operation(method=True, in_place=True)
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` computed in float64 (complex128 for complex numbers)."""
     wide = [to(each, _widest(each)) if isinstance(each, Tensor) else each for each in (input, exponent)]
-    return basic.pow(*wide, out=out)
+    return basic.pow(*wide)
 
 
 def _widest(tensor: Tensor) -> Any:
     return complex128 if tensor._array.dtype.kind == "c" else float64
 
 
-@operation
+@operation(method=True, in_place=True, synonyms=("special.logit",))
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1].
 
@@ -128,7 +173,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     result = Tensor(np.asarray(np.log(inside / (1 - inside))).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOGIT, result, (input,), (keep(input),), eps)
-    return delivered("logit", result, out)
+    return result
 
 
 def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
@@ -137,7 +182,19 @@ def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
 
 
 _LOGIT = Row("logit", _logit_rule)
-IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (exp2, expm1, reciprocal, rsqrt)},
-    **{f"{each.__name__}_": inplace(each) for each in (float_power, hypot, log10, log1p, log2, logit, square, xlogy)},
-}
+
+
+@operation(function="special.entr")
+def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input * log(input)``: 0 at 0, and -inf below."""
+    return where(input < 0, -math.inf, -xlogy(input, input))
+
+
+@operation(function="special.xlog1py")
+def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
+    dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
+    other = as_tensor(other, dtype)
+    silent = basic.eq(as_tensor(input), 0) & ~basic.isnan(other)
+    # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
+    return basic.mul(input, where(silent, 0.0, log1p(other)))

@@ -8,15 +8,11 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ..table.factories import binary, comparison
-from ..table.in_place import inplace
 from ..table.nodes import Row, record
+from ..table.operation import operation
 from . import basic
-
-__all__ = ["frexp", "gcd", "lcm", "ldexp", "nextafter"]
-METHODS = __all__
 
 
 class MantissaExponent(NamedTuple):
@@ -32,8 +28,8 @@ def _nextafter(x: Any, y: Any) -> Any:
     return np.nextafter(x, y)
 
 
-gcd = comparison("gcd", np.gcd, "The greatest common divisor of integers.")
-lcm = comparison("lcm", np.lcm, "The least common multiple of integers.")
+gcd = comparison("gcd", np.gcd, "The greatest common divisor of integers.", method=True, in_place=True)
+lcm = comparison("lcm", np.lcm, "The least common multiple of integers.", method=True, in_place=True)
 nextafter = binary(
     "nextafter",
     _nextafter,
@@ -41,11 +37,13 @@ nextafter = binary(
     lambda xp, g, a, b: xp.zeros_like(g),
     saves=("ab", ""),
     doc="The next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
+    method=True,
+    in_place=True,
 )
 _FREXP = Row("frexp", lambda xp, g, scale: g * scale)
 
 
-@operation
+@operation(method=True)
 def frexp(input: Tensor) -> MantissaExponent:
     """``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to below 1 in size, and an ``int32`` exponent.
 
@@ -61,13 +59,7 @@ def frexp(input: Tensor) -> MantissaExponent:
     return MantissaExponent(result, Tensor(np.asarray(exponent, np.int32)))
 
 
-@operation
+@operation(method=True, in_place=True)
 def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``."""
-    return delivered("ldexp", basic.mul(input, basic.pow(2.0, other)), out)
-
-
-IN_PLACE = {
-    **{f"{each.__name__}_": inplace(each, keeps="never") for each in (gcd, lcm, nextafter)},
-    **{f"{each.__name__}_": inplace(each) for each in (ldexp,)},
-}
+    return basic.mul(input, basic.pow(2.0, other))

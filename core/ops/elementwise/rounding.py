@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
-from ..table.factories import exact, flat
-from ..table.in_place import inplace
+from ..table.factories import exact, zero_gradient
 from ..table.nodes import Row, record
-
-__all__ = [
-    "ceil",
-    "floor",
-    "frac",
-    "round",
-    "trunc",
-]
-METHODS = __all__
+from ..table.operation import operation
 
 
 def _whole(function: Any) -> Any:
@@ -31,15 +21,34 @@ def _whole(function: Any) -> Any:
     return forward
 
 
-floor = exact("floor", _whole(np.floor), None, doc="The largest whole number that is not above it.")
-ceil = exact("ceil", _whole(np.ceil), None, doc="The smallest whole number that is not below it.")
-trunc = exact("trunc", _whole(np.trunc), None, doc="It without what comes after the point.")
-frac = exact("frac", lambda x: x - np.trunc(x), lambda xp, g: g, doc="What comes after the point, with its sign.")
+floor = exact(
+    "floor", _whole(np.floor), None, doc="The largest whole number that is not above it.", method=True, in_place=True
+)
+ceil = exact(
+    "ceil", _whole(np.ceil), None, doc="The smallest whole number that is not below it.", method=True, in_place=True
+)
+trunc = exact(
+    "trunc",
+    _whole(np.trunc),
+    None,
+    doc="It without what comes after the point.",
+    method=True,
+    in_place=True,
+    synonyms=("fix",),
+)
+frac = exact(
+    "frac",
+    lambda x: x - np.trunc(x),
+    lambda xp, g: g,
+    doc="What comes after the point, with its sign.",
+    method=True,
+    in_place=True,
+)
 
-_ROUND = Row("round", flat)
+_ROUND = Row("round", zero_gradient)
 
 
-@operation
+@operation(method=True, in_place="overwrite", synonyms=("special.round",))
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest number with that many decimals (tens, hundreds for negative ones); halves go to the even one."""
     x = input._array
@@ -48,7 +57,4 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     result = Tensor(x.copy() if x.dtype.kind in "biu" and decimals >= 0 else np.round(x, decimals))
     if input._requires_grad and is_grad_enabled():
         record(_ROUND, result, (input,), ())
-    return delivered("round", result, out)
-
-
-IN_PLACE = {f"{each.__name__}_": inplace(each, keeps="never") for each in (ceil, floor, frac, round, trunc)}
+    return result

@@ -8,24 +8,6 @@ import numpy as np
 
 from ...types import Array
 from ..table.factories import binary, real_only, unary
-from ..table.in_place import inplace
-
-__all__ = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cosh",
-    "deg2rad",
-    "rad2deg",
-    "sinc",
-    "sinh",
-    "tan",
-]
-METHODS = __all__
 
 
 def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
@@ -51,12 +33,39 @@ def _sinc_rule(xp: Any, g: Any, a: Any) -> Any:
     return xp.where(a == 0, 0.0, g * slope)
 
 
-tan = unary("tan", np.tan, lambda xp, g, out: g * (1 + out * out), saves="o", doc="The tangent.")
-asin = unary("asin", np.arcsin, lambda xp, g, a: g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose sine it is.")
-acos = unary(
-    "acos", np.arccos, lambda xp, g, a: -g / xp.sqrt(1 - a * a), saves="a", doc="The angle whose cosine it is."
+tan = unary(
+    "tan", np.tan, lambda xp, g, out: g * (1 + out * out), saves="o", doc="The tangent.", method=True, in_place=True
 )
-atan = unary("atan", np.arctan, lambda xp, g, a: g / (1 + a * a), saves="a", doc="The angle whose tangent it is.")
+asin = unary(
+    "asin",
+    np.arcsin,
+    lambda xp, g, a: g / xp.sqrt(1 - a * a),
+    saves="a",
+    doc="The angle whose sine it is.",
+    method=True,
+    in_place=True,
+    synonyms=("arcsin",),
+)
+acos = unary(
+    "acos",
+    np.arccos,
+    lambda xp, g, a: -g / xp.sqrt(1 - a * a),
+    saves="a",
+    doc="The angle whose cosine it is.",
+    method=True,
+    in_place=True,
+    synonyms=("arccos",),
+)
+atan = unary(
+    "atan",
+    np.arctan,
+    lambda xp, g, a: g / (1 + a * a),
+    saves="a",
+    doc="The angle whose tangent it is.",
+    method=True,
+    in_place=True,
+    synonyms=("arctan",),
+)
 atan2 = binary(
     "atan2",
     real_only(np.arctan2),
@@ -65,25 +74,70 @@ atan2 = binary(
     saves=("ab", "ab"),
     floats=True,
     doc="The angle of the point with ordinate ``input`` and abscissa ``other``, from -pi to pi.",
+    method=True,
+    in_place=True,
+    synonyms=("arctan2",),
 )
-sinh = unary("sinh", np.sinh, lambda xp, g, a: g * xp.cosh(a), saves="a", doc="The hyperbolic sine.")
-cosh = unary("cosh", np.cosh, lambda xp, g, a: g * xp.sinh(a), saves="a", doc="The hyperbolic cosine.")
-asinh = unary("asinh", np.arcsinh, lambda xp, g, a: g / xp.sqrt(a * a + 1), saves="a", doc="The inverse of ``sinh``.")
+sinh = unary(
+    "sinh", np.sinh, lambda xp, g, a: g * xp.cosh(a), saves="a", doc="The hyperbolic sine.", method=True, in_place=True
+)
+cosh = unary(
+    "cosh",
+    np.cosh,
+    lambda xp, g, a: g * xp.sinh(a),
+    saves="a",
+    doc="The hyperbolic cosine.",
+    method=True,
+    in_place=True,
+)
+asinh = unary(
+    "asinh",
+    np.arcsinh,
+    lambda xp, g, a: g / xp.sqrt(a * a + 1),
+    saves="a",
+    doc="The inverse of ``sinh``.",
+    method=True,
+    in_place=True,
+    synonyms=("arcsinh",),
+)
 acosh = unary(
     "acosh",
     np.arccosh,
     _acosh_rule,
     saves="a",
     doc="The inverse of ``cosh``.",
+    method=True,
+    in_place=True,
+    synonyms=("arccosh",),
 )
-atanh = unary("atanh", np.arctanh, lambda xp, g, a: g / (1 - a * a), saves="a", doc="The inverse of ``tanh``.")
-sinc = unary("sinc", _sinc, _sinc_rule, saves="a", doc="``sin(pi * input) / (pi * input)``, and 1 at 0.")
+atanh = unary(
+    "atanh",
+    np.arctanh,
+    lambda xp, g, a: g / (1 - a * a),
+    saves="a",
+    doc="The inverse of ``tanh``.",
+    method=True,
+    in_place=True,
+    synonyms=("arctanh",),
+)
+sinc = unary(
+    "sinc",
+    _sinc,
+    _sinc_rule,
+    saves="a",
+    doc="``sin(pi * input) / (pi * input)``, and 1 at 0.",
+    method=True,
+    in_place=True,
+    synonyms=("special.sinc",),
+)
 deg2rad = unary(
     "deg2rad",
     real_only(lambda x: x * (np.pi / 180)),
     lambda xp, g: g * (np.pi / 180),
     saves="",
     doc="Degrees in radians.",
+    method=True,
+    in_place=True,
 )
 rad2deg = unary(
     "rad2deg",
@@ -91,10 +145,6 @@ rad2deg = unary(
     lambda xp, g: g * (180 / np.pi),
     saves="",
     doc="Radians in degrees.",
+    method=True,
+    in_place=True,
 )
-
-IN_PLACE = {
-    "tan_": inplace(tan, keeps="never"),
-    **{f"{each.__name__}_": inplace(each) for each in (acos, acosh, asin, asinh, atan, atan2, atanh)},
-    **{f"{each.__name__}_": inplace(each) for each in (cosh, deg2rad, rad2deg, sinc, sinh)},
-}

@@ -21,7 +21,7 @@ def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
     """
     x = np.asarray(x)
     if x.dtype.kind not in "fV" or x.itemsize not in _BITS:
-        return np.where(mask, x, x.dtype.type(0)) if out is None else np.copyto(out, np.where(mask, x, 0))
+        return np.where(mask, x, x.dtype.type(0))
     bits = _BITS[x.itemsize]
     into = None if out is None else out.view(bits)
     return np.asarray(np.multiply(x.view(bits), mask, out=into)).view(x.dtype)

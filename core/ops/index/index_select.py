@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 
 from ...creation import number_as
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..table.dims import one_dim
+from ..table.operation import operation
 from .elements import FULL, GET, accumulate, overwrite
 from .indexing import part
 from .subscripts import integers, within
 
-__all__ = ["embedding", "index_add", "index_copy", "index_fill", "index_select", "select"]
-METHODS = ("index_add", "index_copy", "index_fill", "index_select", "select")
 
-
-@operation
+@operation(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of the slice number ``index`` along ``dim``, without that dimension.
 
@@ -31,7 +28,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return part(input, (FULL,) * one_dim(dim, input._array.ndim) + (index.__index__(),))
 
 
-@operation
+@operation(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the slices along ``dim`` that the integers ``index``, a vector, name.
 
@@ -42,11 +39,11 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     if not input._array.ndim:
         if index.numel() != 1:
             raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {index.shape}")
-        return delivered("index_select", GET(input, _of_scalar("index_select", dim, index)), out)
-    return delivered("index_select", GET(input, _where("index_select", input._array, dim, index)), out)
+        return GET(input, _of_scalar("index_select", dim, index))
+    return GET(input, _where("index_select", input._array, dim, index))
 
 
-@operation
+@operation(method=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy with ``alpha`` times the slices of ``source`` added to those along ``dim`` that ``index`` names.
 
@@ -58,25 +55,25 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return accumulate(input, *_for_writing("index_add", input, dim, index, source), False, alpha)
 
 
-@operation
+@operation(function=False, method=True)
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``index_add`` in place."""
     return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
 
 
-@operation
+@operation(method=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of ``source`` in place of those along ``dim`` that ``index`` names. Errors: ``index_add``'s."""
     return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
 
 
-@operation
+@operation(function=False, method=True)
 def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``index_copy`` in place."""
     return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
 
 
-@operation
+@operation(method=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """A copy with ``value``, a number or 0-d tensor, in the slices along ``dim`` that ``index`` names.
 
@@ -88,13 +85,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     return overwrite(input, *_for_filling("index_fill", input, dim, index, value), False)
 
 
-@operation
+@operation(function=False, method=True)
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """``index_fill`` in place."""
     return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)
 
 
-@operation
+@operation(function=True)
 def embedding(weight: Tensor, rows: Tensor) -> Tensor:
     """The rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
 
@@ -153,6 +150,3 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
         index = Tensor(np.where(index._array < 0, index._array + x.shape[one_dim(dim, x.ndim)], index._array))
     *before, places = _where(name, x, dim, index)
     return (*before, np.unique(places)), value  # each once, or the gradient of the value would count some twice
-
-
-IN_PLACE = {"index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_}

@@ -9,19 +9,16 @@ import numpy as np
 
 from ...creation import number_as
 from ...interception import active
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import reshape
+from ..table.operation import operation, published
 from ..table.views import view_of
 from .array_elements import Flat
 from .elements import FULL, GET, PART, overwrite
 from .elements import accumulate as accumulate_at
 from .subscripts import integers, out_of_range, split_index
-
-__all__ = ["index_put", "put", "take"]
-METHODS = ("index_put", "put", "take")
 
 _PART = PART.row
 
@@ -45,6 +42,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         raise out_of_range(error, input._array) from None
 
 
+@published(operator="getitem")
 def subscript(input: Tensor, index: Any) -> Tensor:
     """``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
     if type(index) is int and not active:
@@ -69,7 +67,7 @@ def part(input: Tensor, index: Any) -> Tensor:
     return view_of(input, out, _PART, (index,), (x.shape, index))
 
 
-@operation
+@operation(operator="setitem")
 def setitem(input: Tensor, index: Any, value: Operand) -> None:
     """``input[index] = value``, recorded.
 
@@ -121,7 +119,7 @@ def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
     return part(value, (0,) * extra) if extra > 0 and value.shape[:extra] == (1,) * extra else value
 
 
-@operation
+@operation(method=True)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
 
@@ -133,7 +131,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     return _index_put("index_put", input, indices, values, accumulate, False)
 
 
-@operation
+@operation(function=False, method=True)
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """``index_put`` in place."""
     return _index_put("index_put_", input, indices, values, accumulate, True)
@@ -151,7 +149,7 @@ def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulat
         raise out_of_range(error, input._array) from None
 
 
-@operation
+@operation(method=True)
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened tensor at the places ``index``, in its shape.
 
@@ -159,10 +157,10 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         IndexError: a place is out of range.
         TypeError: ``index`` does not hold integers.
     """
-    return delivered("take", GET(input, _flat("take", input._array, index)), out)
+    return GET(input, _flat("take", input._array, index))
 
 
-@operation
+@operation(method=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
 
@@ -173,7 +171,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return _put("put", input, index, source, accumulate, False)
 
 
-@operation
+@operation(function=False, method=True)
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``put`` in place."""
     return _put("put_", input, index, source, accumulate, True)
@@ -194,6 +192,3 @@ def _flat(name: str, x: Array, index: Tensor) -> Flat:
             f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
         )
     return Flat(np.where(places < 0, places + x.size, places))
-
-
-IN_PLACE = {"index_put_": index_put_, "put_": put_}

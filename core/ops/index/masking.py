@@ -8,16 +8,12 @@ import numpy as np
 
 from ...creation import as_tensor
 from ...dtypes import result_type
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..shape.reshaping import reshape
-from ..table.in_place import inplace
 from ..table.nodes import Row, record, records
+from ..table.operation import operation, published
 from .elements import GET, overwrite
-
-__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "where"]
-METHODS = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero")
 
 _WHERE = Row(
     "where",
@@ -31,7 +27,7 @@ _WHERE = Row(
 def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
-@operation
+@operation(function=True)
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
     """``input`` where ``condition`` is true and ``other`` elsewhere, broadcast; with ``condition`` alone, its true indices.
 
@@ -67,7 +63,7 @@ def _operand(value: Any, dtype: Any) -> Tensor:
     return value if isinstance(value, Tensor) else as_tensor(value, dtype)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """A copy with ``value``, a number or 0-d tensor, where ``mask`` is true; both are broadcast together.
 
@@ -91,7 +87,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
 _FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g), *target), holomorphic=False)
 
 
-@operation
+@operation(method=True)
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
 
@@ -103,10 +99,10 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     shape = np.broadcast_shapes(chosen.shape, input.shape)
     if input.shape != shape:
         input = input.broadcast_to(shape)
-    return delivered("masked_select", reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1), out)
+    return reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the first elements of ``source``, one after the other, where ``mask`` is true.
 
@@ -130,7 +126,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-@operation
+@operation(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where ``input`` is not zero: ``int64`` of shape (count, dimensions), or a vector for each dimension."""
     x = input._array if isinstance(input, Tensor) else np.asarray(input)
@@ -139,7 +135,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return Tensor(np.ascontiguousarray(np.argwhere(x)))
 
 
-@operation
+@operation(method=True)
 def argwhere(input: Tensor) -> Tensor:
     """Where ``input`` is not zero, as ``int64`` of shape (count, dimensions)."""
     return nonzero(input)
@@ -152,7 +148,7 @@ def _mask(name: str, mask: Tensor) -> Array:
     return mask._array
 
 
-IN_PLACE = {
-    "masked_fill_": inplace(masked_fill, keeps="never"),
-    "masked_scatter_": inplace(masked_scatter, keeps="never"),
-}
+@published(function=False, method="where")
+def where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """This tensor where ``condition`` is true, and ``other`` elsewhere: ``tg.where(condition, input, other)``."""
+    return where(condition, input, other)

@@ -10,21 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..table.dims import one_dim
 from ..table.in_place import inplace
+from ..table.operation import operation
 from .array_elements import Flat, along
 from .elements import GET, accumulate, overwrite
 from .scatter_reduce import reduced
 from .subscripts import integers, within
 
-__all__ = ["gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim"]
-METHODS = ("gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim")
 
-
-@operation
+@operation(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
 
@@ -39,10 +36,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
         TypeError: ``index`` does not hold integers.
         ValueError: ``index`` has another number of dimensions, or is too long.
     """
-    return delivered("gather", GET(input, _where("gather", input._array, dim, index)), out)
+    return GET(input, _where("gather", input._array, dim, index))
 
 
-@operation
+@operation(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with ``input`` and ``indices`` broadcast together beside ``dim``; without ``dim``, ``take``.
 
@@ -65,7 +62,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(wide, axis, Tensor(np.where(places < 0, places + length, places)))
 
 
-@operation
+@operation(method=True)
 def scatter(
     input: Tensor,
     dim: int,
@@ -93,7 +90,7 @@ def scatter(
     return _scatter("scatter", input, dim, index, value if src is None else src, reduce, False)
 
 
-@operation
+@operation(function=False, method=True)
 def scatter_(
     input: Tensor,
     dim: int,
@@ -107,19 +104,19 @@ def scatter_(
     return _scatter("scatter_", input, dim, index, value if src is None else src, reduce, True)
 
 
-@operation
+@operation(method=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with ``out[index[i, j], j] += src[i, j]`` for ``dim`` 0, and so on. Errors: those of ``scatter``."""
     return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False)
 
 
-@operation
+@operation(function=False, method=True)
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``scatter_add`` in place."""
     return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True)
 
 
-@operation
+@operation(method=True, in_place=True)
 def scatter_reduce(
     input: Tensor,
     dim: int,
@@ -198,4 +195,3 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> Flat:
 
 # The gradient needs what is overwritten.
 _multiply_ = inplace(scatter)
-IN_PLACE = {"scatter_": scatter_, "scatter_add_": scatter_add_, "scatter_reduce_": inplace(scatter_reduce)}

@@ -6,20 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ..table.dims import one_dim
-from ..table.in_place import inplace
+from ..table.operation import operation
 from .array_elements import FULL, Flat, linear_places
 from .elements import overwrite
 from .scatter_reduce import REDUCTIONS, reduced
 from .subscripts import integers, within
 
-__all__ = ["index_reduce", "select_scatter", "slice_scatter"]
-METHODS = __all__
 
-
-@operation
+@operation(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of ``input`` with ``src`` at ``index`` along ``dim``.
 
@@ -34,7 +30,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _replaced("select_scatter", input, src, (FULL,) * axis + (index,))
 
 
-@operation
+@operation(method=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -49,7 +45,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, where: tuple[Any, ...]) -> 
     return overwrite(input, where, src, False)
 
 
-@operation
+@operation(method=True, in_place=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -78,8 +74,3 @@ def index_reduce(
     within("index_reduce", rows, dim, shape[axis])
     where = (FULL,) * axis + (np.atleast_1d(rows),)
     return reduced(input, Flat(linear_places(shape, where)), source, reduce, include_self)
-
-
-IN_PLACE = {
-    "index_reduce_": inplace(index_reduce),
-}

@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import result_type
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Scalar
 from ..table.array_functions import matmul as product
-from ..table.in_place import inplace
 from ..table.nodes import Row, keep, record, records
+from ..table.operation import operation
 from .matrix_products import factors, mv, outer
-
-__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
-METHODS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 
 
 def _times(xp: Any, g: Any, factor: Any) -> Any:
@@ -32,7 +28,7 @@ _ADDMM = Row(
 )
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -42,18 +38,18 @@ def addmm(
         TypeError: the dtypes differ, or are bool.
         ValueError: the shapes do not fit.
     """
-    return _added("addmm", 2, input, mat1, mat2, beta, alpha, out)
+    return _added("addmm", 2, input, mat1, mat2, beta, alpha)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
     """``addmm`` for batches: ``(n, i, k)`` and ``(n, k, j)``. Errors: those of ``addmm``."""
-    return _added("baddbmm", 3, input, batch1, batch2, beta, alpha, out)
+    return _added("baddbmm", 3, input, batch1, batch2, beta, alpha)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -62,36 +58,34 @@ def addbmm(
     n, rows, inner = batch1.shape
     # The sum over the batch is one longer product.
     left = batch1.transpose(0, 1).reshape(rows, n * inner)
-    return _added("addbmm", 2, input, left, batch2.reshape(n * inner, batch2.shape[2]), beta, alpha, out)
+    return _added("addbmm", 2, input, left, batch2.reshape(n * inner, batch2.shape[2]), beta, alpha)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``. Errors: those of ``addmm``."""
-    return _sum("addmv", input, mv(mat, vec), beta, alpha, out)
+    return _sum("addmv", input, mv(mat, vec), beta, alpha)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``. Errors: those of ``outer``."""
-    return _sum("addr", input, outer(vec1, vec2), beta, alpha, out)
+    return _sum("addr", input, outer(vec1, vec2), beta, alpha)
 
 
-def _sum(name: str, input: Tensor, value: Tensor, beta: Any, alpha: Any, out: Tensor | None) -> Tensor:
+def _sum(name: str, input: Tensor, value: Tensor, beta: Any, alpha: Any) -> Tensor:
     dtype = result_type(input, value)
     value = value if alpha == 1 else value * dtype.type(alpha).item()  # of integers, whole
     result = value if not beta else value + (input if beta == 1 else input * dtype.type(beta).item())
     _check_shape(name, input, value.shape)
-    return result if out is None else delivered(name, result, out)
+    return result
 
 
-def _added(
-    name: str, ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any, out: Tensor | None
-) -> Tensor:
+def _added(name: str, ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any) -> Tensor:
     _check(name, ndim, a, b)
     x, y = factors(name, a, b)
     factors(name, input, a)
@@ -104,7 +98,7 @@ def _added(
     result = Tensor(value)
     if records(input, a, b):
         record(_ADDMM, result, (input, a, b), (keep(a), keep(b)), input.shape, beta, alpha)
-    return result if out is None else delivered(name, result, out)
+    return result
 
 
 def _check(name: str, ndim: int, a: Tensor, b: Tensor) -> None:
@@ -123,6 +117,3 @@ def _check_shape(name: str, input: Tensor, shape: tuple[int, ...]) -> None:
         fits = False
     if not fits:
         raise ValueError(f"{name}() cannot add an input of shape {input.shape} to a product of shape {shape}")
-
-
-IN_PLACE = {f"{each.__name__}_": inplace(each, keeps="never") for each in (addbmm, addmm, addmv, addr, baddbmm)}

@@ -10,8 +10,10 @@ import numpy as np
 from ...errors import TelegradError
 from ...tensors import Tensor
 from ...types import Array
+from ..table.operation import published
 
 
+@published(function="linalg.LinAlgError")
 class LinAlgError(TelegradError, RuntimeError):
     """A matrix has no inverse, no Cholesky factor, ...; the message names the operation and the matrix of the batch."""
 

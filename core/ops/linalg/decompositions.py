@@ -7,16 +7,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...errors import AutogradError
-from ...operation import operation
 from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import Row, keep_result, record, records
+from ..table.operation import operation
 from ..table.several import record_several
 from .checks import attempt, matrices, replaced, square, unfit
 from .matrix_products import matmul
-
-__all__ = ["cholesky", "qr"]
-METHODS = ("cholesky", "qr")
 
 
 class QR(NamedTuple):
@@ -60,7 +57,7 @@ _CHOLESKY = Row("linalg_cholesky", _cholesky_rule, holomorphic=False)
 _INDEFINITE = "is not positive definite, so it has no Cholesky factor"
 
 
-@operation
+@operation(method=True, synonyms=("linalg.cholesky",))
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular ``L`` with ``L @ L.mH = input`` (``upper``: its adjoint) of Hermitian matrices ``(..., n, n)``.
 
@@ -85,7 +82,7 @@ class CholeskyInfo(NamedTuple):
     info: Tensor
 
 
-@operation
+@operation(function="linalg.cholesky_ex")
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
     """``cholesky`` without an error: where a matrix is not positive definite ``info`` is 1, else 0, and ``L`` is nan.
 
@@ -97,7 +94,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     return CholeskyInfo(result.masked_fill(Tensor(bad[..., None, None]), np.nan), Tensor(bad.astype(np.int32)))
 
 
-@operation
+@operation(function="linalg.qr")
 def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
     """``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
 
@@ -123,7 +120,7 @@ def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") 
     return QR(Tensor(np.empty(0, x.dtype)) if mode == "r" else q, r)
 
 
-@operation
+@operation(method=True)
 def qr(input: Tensor, some: bool = True) -> QR:
     """``linalg.qr``: reduced if ``some``, else complete. Errors: those of ``linalg.qr``."""
     return linalg_qr(input, "reduced" if some else "complete")

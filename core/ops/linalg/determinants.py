@@ -6,17 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise import basic
 from ..elementwise.complex_numbers import imag, real
 from ..elementwise.conversion import clone
 from ..table.nodes import ARRAYS, Row, keep, keep_result, record, records
+from ..table.operation import operation
 from .checks import square
-
-__all__ = ["det", "logdet", "slogdet"]
-METHODS = ("det", "logdet", "slogdet")
 
 
 class SignLogabsdet(NamedTuple):
@@ -50,7 +47,7 @@ _DET = Row("linalg_det", _det_rule, holomorphic=False)
 _SLOGDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
 
 
-@operation
+@operation(method=True, synonyms=("linalg.det",))
 def det(input: Tensor) -> Tensor:
     """The determinants of square matrices ``(..., n, n)``.
 
@@ -64,7 +61,7 @@ def det(input: Tensor) -> Tensor:
     return record(_DET, result, (input,), (keep(input), keep_result(result))) if records(input) else result
 
 
-@operation
+@operation(method=True, synonyms=("linalg.slogdet",))
 def slogdet(input: Tensor) -> SignLogabsdet:
     """The determinants' signs (of complex matrices, directions) and the logarithms of their sizes.
 
@@ -92,7 +89,7 @@ def _recorded(input: Tensor, logarithm: Any) -> Tensor:
     return record(_SLOGDET, result, (input,), (keep(input),)) if records(input) else result
 
 
-@operation
+@operation(method=True)
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
     if input.dtype.kind == "c":

@@ -6,16 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import records
+from ..table.operation import operation
 from ..table.several import record_several
 from .checks import attempt, matrices, square
 from .decompositions import identity
-
-__all__ = ["svd"]
-METHODS = ("svd",)
 
 _UNCONVERGED = "could not be decomposed: it has nan or infinite elements, or the computation does not converge"
 
@@ -108,7 +105,7 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     return result
 
 
-@operation
+@operation(function="linalg.eigh")
 def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
     """Eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
 
@@ -126,7 +123,7 @@ def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
     return Eigen(values, vectors)
 
 
-@operation
+@operation(function="linalg.eigvalsh")
 def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
     """The eigenvalues of ``eigh``. Errors: those of ``eigh``."""
     if records(A):
@@ -135,7 +132,7 @@ def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
     return Tensor(attempt("linalg.eigvalsh", _UNCONVERGED, np.linalg.eigvalsh, x, UPLO.upper()))
 
 
-@operation
+@operation(function="linalg.eig")
 def eig(A: Tensor) -> Eigen:
     """Eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
 
@@ -155,7 +152,7 @@ def eig(A: Tensor) -> Eigen:
     return Eigen(values, vectors)
 
 
-@operation
+@operation(function="linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
     if records(A):
@@ -165,7 +162,7 @@ def eigvals(A: Tensor) -> Tensor:
     return Tensor(values.astype(np.promote_types(x.dtype, np.complex64), copy=False))
 
 
-@operation
+@operation(function="linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
 
@@ -195,7 +192,7 @@ def _with(vectors: Tensor, others: Any, dim: int) -> Tensor:
     return cat([vectors, Tensor(others)], dim) if others.shape[dim] else vectors
 
 
-@operation
+@operation(function="linalg.svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, descending. Errors: those of ``linalg.svd``."""
     if records(A):
@@ -215,7 +212,7 @@ class OldSVD(NamedTuple):
     V: Tensor
 
 
-@operation
+@operation(method=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
     """The older form of ``linalg.svd``: reduced if ``some``, and ``V`` instead of its adjoint."""
     u, s, vh = linalg_svd(input, not some)

@@ -12,23 +12,20 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import promote_types
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ..elementwise.conversion import to
 from ..shape.diagonal import diagonal
 from ..shape.reshaping import reshape
 from ..shape.transposing import permute
 from ..table.dims import one_dim
+from ..table.operation import operation
 from .contraction import Labels, contract
 from .einsum_labels import from_lists, parse, resolve
-
-__all__ = ["einsum", "kron", "tensordot"]
-METHODS = ("kron",)
 
 Labelled = tuple[Tensor, tuple[int, ...]]
 
 
-@operation
+@operation(function=True)
 def einsum(*args: Any) -> Tensor:
     """Products of tensors' elements, summed over the dimensions that the result does not name.
 
@@ -145,7 +142,7 @@ def _ordered(x: Tensor, names: tuple[int, ...], result: tuple[int, ...]) -> Tens
     return x if order == tuple(range(len(order))) else permute(x, order)
 
 
-@operation
+@operation(function=True)
 def tensordot(
     a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, *, out: Tensor | None = None
 ) -> Tensor:
@@ -171,11 +168,10 @@ def tensordot(
     names_a = tuple(range(a.ndim))
     names_b = tuple(of_a[of_b.index(dim)] if dim in of_b else a.ndim + dim for dim in range(b.ndim))
     kept = [name for name in names_a if name not in of_a] + [name for name in names_b if name not in of_a]
-    result = contract(a, b, names_a, names_b, tuple(kept))
-    return delivered("tensordot", result, out)
+    return contract(a, b, names_a, names_b, tuple(kept))
 
 
-@operation
+@operation(method=True)
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of ``input`` replaced by its product with all of ``other``."""
     ndim = max(input.ndim, other.ndim)
@@ -183,5 +179,4 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     dtype = promote_types(input.dtype, other.dtype)  # a 0-d factor counts as much
     spread = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
     blocks = spread * reshape(to(other, dtype), [n for length in second for n in (1, length)])
-    result = reshape(blocks, [n * m for n, m in zip(first, second)])
-    return delivered("kron", result, out)
+    return reshape(blocks, [n * m for n, m in zip(first, second)])

@@ -13,17 +13,14 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...errors import AutogradError
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ..shape.diagonal import diag_embed, tril, triu
 from ..table.nodes import records
+from ..table.operation import operation
 from ..table.several import record_several
 from .checks import matrices
 from .matrix_products import matmul
 from .triangular import triangle_solved
-
-__all__ = ["geqrf", "orgqr", "ormqr"]
-METHODS = ("geqrf", "orgqr", "ormqr")
 
 
 class Reflections(NamedTuple):
@@ -37,7 +34,7 @@ def _no_gradient(*args: Any) -> NoReturn:
     raise AutogradError("geqrf() has no gradient; use linalg.qr(), or detach its input")
 
 
-@operation
+@operation(method=True)
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Reflections:
     """The QR factors of matrices ``(..., m, n)`` as LAPACK has them: ``R``, with the reflections below its diagonal.
 
@@ -54,7 +51,7 @@ def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Reflect
     result = Reflections(Tensor(np.ascontiguousarray(turned.mT)), Tensor(tau))
     if records(input):
         record_several("GeqrfBackward", _no_gradient, result, input)
-    return result if out is None else Reflections(*(delivered("geqrf", *pair) for pair in zip(result, out)))
+    return result
 
 
 def _check(name: str, input: Tensor, tau: Tensor) -> None:
@@ -77,7 +74,7 @@ def _vectors_and_weights(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     return v, triangle_solved(above, diag_embed(tau), True, True)
 
 
-@operation
+@operation(function="linalg.householder_product")
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of the product of the reflections that ``geqrf`` returns.
 
@@ -93,17 +90,16 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     _check("linalg.householder_product", A, tau)
     v, t = _vectors_and_weights(A, tau)
     columns = A.shape[-1]
-    whole = Tensor(np.eye(A.shape[-2], columns, dtype=A.dtype)) - matmul(v, matmul(t, v[..., :columns, :].mH))
-    return delivered("linalg.householder_product", whole, out)
+    return Tensor(np.eye(A.shape[-2], columns, dtype=A.dtype)) - matmul(v, matmul(t, v[..., :columns, :].mH))
 
 
-@operation
+@operation(method=True)
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``linalg.householder_product``."""
-    return householder_product(input, tau, out=out)
+    return householder_product(input, tau)
 
 
-@operation
+@operation(method=True)
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -135,4 +131,4 @@ def ormqr(
     v, t = _vectors_and_weights(input, tau)
     t = t.mH if transpose else t
     change = matmul(v, matmul(t, matmul(v.mH, other))) if left else matmul(matmul(matmul(other, v), t), v.mH)
-    return delivered("ormqr", other - change, out)
+    return other - change

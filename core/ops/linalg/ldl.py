@@ -12,19 +12,16 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...errors import AutogradError
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import records
+from ..table.operation import operation
 from ..table.several import record_several
 from .checks import LinAlgError, matrices, square
 from .lu_arrays import size
 from .matrix_products import matmul
 from .solving import solved
 from .triangular import triangle_solved
-
-__all__: list[str] = []
-METHODS: tuple[str, ...] = ()
 
 _ALPHA = (1 + math.sqrt(17)) / 8
 
@@ -108,7 +105,7 @@ def _no_gradient(*args: Any) -> NoReturn:
     )
 
 
-@operation
+@operation(function="linalg.ldl_factor_ex")
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LDLFactorInfo:
@@ -131,12 +128,10 @@ def ldl_factor_ex(
     result = LDLFactorInfo(Tensor(packed), Tensor(pivots), Tensor(info))
     if records(A):
         record_several("LinalgLdlFactorBackward", _no_gradient, (result.LD,), A)
-    if out is None:
-        return result
-    return LDLFactorInfo(*(delivered("linalg.ldl_factor", one, target) for one, target in zip(result, out)))
+    return result
 
 
-@operation
+@operation(function="linalg.ldl_factor")
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | None = None) -> LDLFactor:
     """``A = P @ L @ D @ L.mT @ P.mT`` in LAPACK's packed form, for ``ldl_solve``; there is no gradient.
 
@@ -156,8 +151,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | 
         ValueError: not square.
     """
     result = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
-    short = LDLFactor(result.LD, result.pivots)
-    return short if out is None else LDLFactor(*(delivered("linalg.ldl_factor", *pair) for pair in zip(short, out)))
+    return LDLFactor(result.LD, result.pivots)
 
 
 def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array, Array]:
@@ -176,7 +170,7 @@ def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array
     return order, lower, blocks
 
 
-@operation
+@operation(function="linalg.ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
     """``X`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``; differentiable to ``B``.
 
@@ -206,5 +200,4 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False,
         shift[place][np.arange(len(order)), order] = 1
     ahead, unit = Tensor(shift), Tensor(lower)
     half = solved(Tensor(blocks), triangle_solved(unit, matmul(ahead, B), False, True))
-    result = matmul(ahead.mT, triangle_solved(unit.mH if flip else unit.mT, half, True, True))
-    return delivered("linalg.ldl_solve", result, out)
+    return matmul(ahead.mT, triangle_solved(unit.mH if flip else unit.mT, half, True, True))

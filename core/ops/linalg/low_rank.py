@@ -5,18 +5,15 @@ N. Halko, P.-G. Martinsson and J. A. Tropp, "Finding structure with randomness" 
 
 from __future__ import annotations
 
-from ...operation import operation
 from ...tensors import Tensor
 from ..random.sampling import randn
 from ..reduce.reductions import mean
 from ..shape.transposing import adjoint
+from ..table.operation import operation
 from .checks import matrices
 from .decompositions import linalg_qr
 from .eigenvalues import OldSVD, linalg_svd
 from .matrix_products import matmul
-
-__all__ = ["pca_lowrank", "svd_lowrank"]
-METHODS: tuple[str, ...] = ()
 
 
 def _basis(a: Tensor, q: int, niter: int) -> Tensor:
@@ -28,7 +25,7 @@ def _basis(a: Tensor, q: int, niter: int) -> Tensor:
     return q_columns
 
 
-@operation
+@operation(function=True)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> OldSVD:
     """About the ``q`` largest singular values of matrices and their vectors, ``A - M = U @ diag(S) @ V.mH``, by chance.
 
@@ -59,7 +56,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     return OldSVD(matmul(basis, u), s, adjoint(vh))
 
 
-@operation
+@operation(function=True)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> OldSVD:
     """About the ``q`` largest principal components of samples (rows), by chance: ``svd_lowrank`` of what is left of the mean.
 

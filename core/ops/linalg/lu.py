@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..index.scatter import take_along_dim
@@ -14,14 +13,12 @@ from ..shape.diagonal import tril, triu
 from ..shape.joining import cat
 from ..shape.transposing import adjoint
 from ..table.nodes import Row, keep_result, record, records
+from ..table.operation import operation
 from .checks import LinAlgError, matrices, square
 from .decompositions import identity
 from .lu_arrays import factored, permutation_of
 from .matrix_products import matmul
 from .triangular import triangle_solved
-
-__all__ = ["lu", "lu_solve", "lu_unpack"]
-METHODS = ("lu", "lu_solve")
 
 
 class LU(NamedTuple):
@@ -86,7 +83,7 @@ def _recorded(a: Tensor, packed: Tensor) -> Tensor:
     return top
 
 
-@operation
+@operation(function="linalg.lu_factor_ex")
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LUFactorInfo:
@@ -99,13 +96,7 @@ def lu_factor_ex(
     result = _factor("linalg.lu_factor_ex", A, pivot)
     if check_errors:
         _check("linalg.lu_factor_ex", result.info._array)
-    return _delivered(result, out)
-
-
-def _delivered(result: Any, out: tuple[Tensor, ...] | None) -> Any:
-    if out is None:
-        return result
-    return type(result)(*(delivered("linalg.lu", one, target) for one, target in zip(result, out)))
+    return result
 
 
 def _check(name: str, info: Array) -> None:
@@ -118,7 +109,7 @@ def _check(name: str, info: Array) -> None:
         )
 
 
-@operation
+@operation(function="linalg.lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LUFactor:
     """``A = P @ L @ U`` in packed form, for ``lu_solve``.
 
@@ -138,10 +129,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None =
     """
     result = _factor("linalg.lu_factor", A, pivot)
     _check("linalg.lu_factor", result.info._array)
-    return _delivered(LUFactor(result.LU, result.pivots), out)
+    return LUFactor(result.LU, result.pivots)
 
 
-@operation
+@operation(function="linalg.lu")
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LU:
     """``A = P @ L @ U``: a permutation, a lower triangle with ones on its diagonal, and an upper triangle.
 
@@ -158,7 +149,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None =
         ValueError: fewer than 2 dimensions.
     """
     packed, pivots, _ = _factor("linalg.lu", A, pivot)
-    return _delivered(_unpacked(packed, pivots, True, pivot), out)
+    return _unpacked(packed, pivots, True, pivot)
 
 
 def _unpacked(packed: Tensor, pivots: Tensor, data: bool, permutation: bool) -> LU:
@@ -174,7 +165,7 @@ def _unpacked(packed: Tensor, pivots: Tensor, data: bool, permutation: bool) -> 
     return LU(p, lower, upper)
 
 
-@operation
+@operation(function=True)
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -199,7 +190,7 @@ def lu_unpack(
     x = matrices("lu_unpack", LU_data)
     if unpack_pivots:
         _check_pivots("lu_unpack", x, LU_pivots)
-    return _delivered(_unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots), out)
+    return _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
 def _check_pivots(name: str, x: Array, pivots: Tensor) -> None:
@@ -212,7 +203,7 @@ def _check_pivots(name: str, x: Array, pivots: Tensor) -> None:
         raise ValueError(f"{name}() needs pivots from 1 to {x.shape[-2]}, as lu_factor() returns them")
 
 
-@operation
+@operation(function="linalg.lu_solve")
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -240,8 +231,7 @@ def linalg_lu_solve(
         raise ValueError(f"linalg.lu_solve() cannot solve a system of shape {x.shape} for {B.shape}")
     p = _unpacked(LU, pivots, False, True).P
     # X @ A = B is the same as A.mH @ X.mH = B.mH.
-    result = _solved(LU, p, B, adjoint) if left else _solved(LU, p, B.mH, not adjoint).mH
-    return delivered("linalg.lu_solve", result, out)
+    return _solved(LU, p, B, adjoint) if left else _solved(LU, p, B.mH, not adjoint).mH
 
 
 def _solved(packed: Tensor, p: Tensor, b: Tensor, conjugated: bool) -> Tensor:
@@ -251,13 +241,13 @@ def _solved(packed: Tensor, p: Tensor, b: Tensor, conjugated: bool) -> Tensor:
     return triangle_solved(packed, triangle_solved(packed, matmul(p.mT, b), False, True), True, False)
 
 
-@operation
+@operation(method=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The older form of ``linalg.lu_solve``: the right side comes first. Errors as there."""
-    return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
+    return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
-@operation
+@operation(method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorInfo:
     """The older form of ``linalg.lu_factor``: no error for singular matrices; with ``get_infos``, ``info`` as well."""
     result = _factor("lu", A, pivot)

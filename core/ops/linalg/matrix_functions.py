@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..shape.reshaping import unsqueeze
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records
+from ..table.operation import operation
 from .checks import square
 from .matrix_products import matmul
 from .solving import inv
 
-__all__ = ["chain_matmul", "matrix_exp", "matrix_power"]
-METHODS = ("matrix_exp", "matrix_power")
 
-
-@operation
+@operation(method=True, synonyms=("linalg.matrix_power",))
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th power of square matrices ``(..., m, m)``; a negative one of their inverses.
 
@@ -37,7 +34,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         result = Tensor(np.array(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)))
     else:
         result = _power(input if n > 0 else inv(input), abs(n))
-    return delivered("linalg.matrix_power", result, out)
+    return result
 
 
 def _power(matrix: Tensor, n: int) -> Tensor:
@@ -71,7 +68,7 @@ _PADE = [
 _PADE_BOUND = 5.371920351148152
 
 
-@operation
+@operation(method=True, synonyms=("linalg.matrix_exp",))
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices ``(..., n, n)``.
 
@@ -112,7 +109,7 @@ def exponentials(x: Array) -> Array:
 ARRAYS.matrix_exp, TENSORS.matrix_exp = exponentials, matrix_exp
 
 
-@operation
+@operation(function="linalg.multi_dot")
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of matrices in the order of least work; the first may be a row, the last a column vector.
 
@@ -132,10 +129,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     if any(part.ndim != 2 for part in parts) or any(a[1] != b[0] for a, b in itertools.pairwise(shapes)):
         raise ValueError(f"linalg.multi_dot() cannot multiply shapes {', '.join(str(t.shape) for t in tensors)}")
     result = _chain(parts, _best_cuts([shape[0] for shape in shapes] + [shapes[-1][1]]), 0, len(parts) - 1)
-    result = (
-        result.reshape([n for n, drop in zip(result.shape, (row, column)) if not drop]) if row or column else result
-    )
-    return delivered("linalg.multi_dot", result, out)
+    return result.reshape([n for n, drop in zip(result.shape, (row, column)) if not drop]) if row or column else result
 
 
 def _best_cuts(lengths: list[int]) -> dict[tuple[int, int], int]:
@@ -162,7 +156,7 @@ def _chain(parts: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int
     return matmul(_chain(parts, cuts, i, k), _chain(parts, cuts, k + 1, j))
 
 
-@operation
+@operation(function=True)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """``linalg.multi_dot`` of matrices given one by one; a single one is returned itself."""
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

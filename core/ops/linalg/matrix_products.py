@@ -10,16 +10,13 @@ import numpy as np
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import result_type
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import conj
 from ..shape.reshaping import reshape
 from ..table.array_functions import matmul as product
 from ..table.nodes import OpNode, Row, Saved
-
-__all__ = ["bmm", "dot", "ger", "inner", "linear", "matmul", "mm", "mv", "outer", "vdot"]
-METHODS = ("bmm", "dot", "ger", "inner", "matmul", "mm", "mv", "outer", "vdot")
+from ..table.operation import operation
 
 
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
@@ -71,7 +68,7 @@ _LINEAR = Row(
 )
 
 
-@operation
+@operation(method=True, synonyms=("linalg.matmul",), operator="matmul")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product ``input @ other``: vectors are rows and columns, leading dimensions are broadcast.
 
@@ -79,8 +76,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         TypeError: the dtypes differ, or are bool.
         ValueError: the shapes do not fit.
     """
-    result = _multiplied(input, other, *factors("matmul", input, other))
-    return result if out is None else delivered("matmul", result, out)
+    return _multiplied(input, other, *factors("matmul", input, other))
 
 
 def _multiplied(a: Tensor, b: Tensor, x: Array, y: Array) -> Tensor:
@@ -105,7 +101,7 @@ def _row_for(x: Array, y: Array) -> tuple[Row, tuple[Any, ...]]:
     return _MATMUL, (x.shape, y.shape)
 
 
-@operation
+@operation(method=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices.
 
@@ -113,10 +109,10 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         TypeError: the dtypes differ, or are bool.
         ValueError: an operand is not 2-d, or the shapes do not fit.
     """
-    return _of_dims("mm", (2, 2), input, mat2, out)
+    return _of_dims("mm", (2, 2), input, mat2)
 
 
-@operation
+@operation(method=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
 
@@ -126,28 +122,28 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if input.ndim == 3 and mat2.ndim == 3 and input.shape[0] != mat2.shape[0]:
         raise ValueError(f"bmm() needs as many matrices in both, and you gave shapes {input.shape} and {mat2.shape}")
-    return _of_dims("bmm", (3, 3), input, mat2, out)
+    return _of_dims("bmm", (3, 3), input, mat2)
 
 
-@operation
+@operation(method=True)
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector. Errors: those of ``mm``."""
-    return _of_dims("mv", (2, 1), input, vec, out)
+    return _of_dims("mv", (2, 1), input, vec)
 
 
-@operation
+@operation(method=True)
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements. Errors: those of ``mm``."""
-    return _of_dims("dot", (1, 1), input, tensor, out)
+    return _of_dims("dot", (1, 1), input, tensor)
 
 
-@operation
+@operation(method=True)
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``dot`` with the complex conjugate of the first. Errors: those of ``mm``."""
-    return _of_dims("vdot", (1, 1), conj(input), other, out)
+    return _of_dims("vdot", (1, 1), conj(input), other)
 
 
-@operation
+@operation(method=True)
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sums of products along the last dimension of both; with a 0-d tensor, the product.
 
@@ -162,14 +158,14 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
             raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
         flat = matmul(_as_matrix(input), _as_matrix(other).mT)
         result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
-    return result if out is None else delivered("inner", result, out)
+    return result
 
 
 def _as_matrix(x: Tensor) -> Tensor:
     return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-@operation
+@operation(method=True)
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix of the products of each element of one vector with each of another.
 
@@ -178,17 +174,16 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if input.ndim != 1 or vec2.ndim != 1:
         raise ValueError(f"outer() takes two vectors, and you gave shapes {input.shape} and {vec2.shape}")
-    result = reshape(input, (-1, 1)) * vec2
-    return result if out is None else delivered("outer", result, out)
+    return reshape(input, (-1, 1)) * vec2
 
 
-@operation
+@operation(method=True)
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``outer`` under BLAS's name."""
-    return outer(input, vec2, out=out)
+    return outer(input, vec2)
 
 
-@operation
+@operation(function=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
 
@@ -231,7 +226,7 @@ def link(
     result._requires_grad = True
 
 
-def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
+def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
     x, y = factors(name, a, b)
     if x.ndim != dims[0] or y.ndim != dims[1] or x.shape[-1] != y.shape[-2 if dims[1] > 1 else 0]:
         what = {1: "a vector", 2: "a matrix", 3: "a batch of matrices (3-d)"}
@@ -239,8 +234,7 @@ def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor, out: Tensor
             f"{name}() takes {what[dims[0]]} and {what[dims[1]]} whose inner lengths are equal, "
             f"and you gave shapes {x.shape} and {y.shape}"
         )
-    result = _multiplied(a, b, x, y)
-    return result if out is None else delivered(name, result, out)
+    return _multiplied(a, b, x, y)
 
 
 def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:

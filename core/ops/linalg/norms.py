@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Dims
 from ..elementwise import basic
@@ -16,17 +15,14 @@ from ..index.masking import where
 from ..reduce.extremes import amax, amin
 from ..shape.transposing import movedim
 from ..table.dims import one_dim
-from ..table.in_place import inplace
+from ..table.operation import operation
 from .checks import matrices, square
 from .eigenvalues import eigvalsh, svdvals
 from .solving import inv, tolerance
 from .vector_norms import vector_norm
 
-__all__ = ["dist", "norm", "renorm"]
-METHODS = __all__
 
-
-@operation
+@operation(function="linalg.matrix_norm")
 def matrix_norm(
     A: Tensor,
     ord: float | str = "fro",
@@ -74,7 +70,7 @@ def matrix_norm(
         raise ValueError(
             f'linalg.matrix_norm() takes ord "fro", "nuc", 1, -1, 2, -2, inf and -inf, and you gave {ord!r}'
         )
-    return delivered("linalg.matrix_norm", result, out)
+    return result
 
 
 def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
@@ -83,7 +79,7 @@ def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
     return x
 
 
-@operation
+@operation(function="linalg.norm")
 def linalg_norm(
     A: Tensor,
     ord: float | str | None = None,
@@ -99,16 +95,16 @@ def linalg_norm(
     the tensor has two, else of vectors. Errors: those of the two.
     """
     if ord is None:
-        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2) and not isinstance(ord, str):
         raise ValueError(f"linalg.norm() with ord and without dim takes vectors and matrices, not shape {A.shape}")
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if isinstance(ord, str) or (A.ndim == 2 if dims is None else len(dims) == 2):
-        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)  # type: ignore[arg-type]
-    return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)  # type: ignore[arg-type]
+    return vector_norm(A, ord, dims, keepdim, dtype=dtype)
 
 
-@operation
+@operation(method=True)
 def norm(
     input: Tensor,
     p: float | str | None = "fro",
@@ -129,20 +125,20 @@ def norm(
     """
     if p == "nuc":
         rows, columns = (-2, -1) if dim is None or isinstance(dim, int) else dim
-        return matrix_norm(input, "nuc", (rows, columns), keepdim, dtype=dtype, out=out)
+        return matrix_norm(input, "nuc", (rows, columns), keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise ValueError(f'norm() takes a number, "fro" or "nuc" for p, and you gave {p!r}')
     order = 2.0 if p is None or isinstance(p, str) else float(p)
-    return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
+    return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
-@operation
+@operation(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order ``p`` of ``input - other``, broadcast."""
     return norm(basic.sub(input, other), p)
 
 
-@operation
+@operation(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
 
@@ -155,7 +151,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     return input * where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1.0)
 
 
-@operation
+@operation(function="linalg.cond")
 def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
 
@@ -170,10 +166,10 @@ def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) 
     else:
         square("linalg.cond", A)
         result = matrix_norm(A, p) * matrix_norm(inv(A), p)
-    return delivered("linalg.cond", result, out)
+    return result
 
 
-@operation
+@operation(function="linalg.matrix_rank")
 def matrix_rank(
     A: Tensor,
     *,
@@ -193,10 +189,4 @@ def matrix_rank(
         s = -np.sort(-np.abs(eigvalsh(A.detach())._array), -1)
     else:
         s = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros((*x.shape[:-2], 0), x.real.dtype)
-    result = Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))
-    return delivered("linalg.matrix_rank", result, out)
-
-
-IN_PLACE = {
-    "renorm_": inplace(renorm),
-}
+    return Tensor(np.asarray((s > tolerance(x, s, atol, rtol)[..., None]).sum(-1)))

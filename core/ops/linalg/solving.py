@@ -6,19 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import unsqueeze
 from ..shape.transposing import adjoint, transpose
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.operation import operation
 from .checks import attempt, matrices, replaced, square, unfit
 from .matrix_products import factors, matmul
 from .triangular import solve_triangular
-
-__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "pinverse"]
-METHODS = ("cholesky_inverse", "cholesky_solve", "inverse", "pinverse")
 
 SINGULAR = "is singular, so it has no inverse"
 
@@ -42,7 +39,7 @@ _SOLVE = Row(
 _INV = Row("linalg_inv", _inv_rule, holomorphic=False)
 
 
-@operation
+@operation(function="linalg.solve")
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
 
@@ -65,8 +62,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
         result = transpose(result, -2, -1) if vector else result
     else:
         result = solved(A, right)
-    result = result.squeeze(-1) if vector else result
-    return delivered("linalg.solve", result, out)
+    return result.squeeze(-1) if vector else result
 
 
 def solved(a: Tensor, b: Tensor) -> Tensor:
@@ -85,7 +81,7 @@ def solve_arrays(x: Array, y: Array) -> Array:
     return attempt("linalg.solve", SINGULAR, np.linalg.solve, x, y)
 
 
-@operation
+@operation(function="linalg.inv")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices ``(..., n, n)``.
 
@@ -97,7 +93,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     result = Tensor(inverse_arrays(square("linalg.inv", A)))
     if records(A):
         record(_INV, result, (A,), (keep_result(result),))
-    return delivered("linalg.inv", result, out)
+    return result
 
 
 def inverse_arrays(x: Array) -> Array:
@@ -123,7 +119,7 @@ class SolveInfo(NamedTuple):
     info: Tensor
 
 
-@operation
+@operation(function="linalg.inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
     """``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
 
@@ -135,7 +131,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
     return InverseInfo(result.masked_fill(Tensor(bad[..., None, None]), np.nan), Tensor(bad.astype(np.int32)))
 
 
-@operation
+@operation(function="linalg.solve_ex")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
     """``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
 
@@ -148,13 +144,13 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return SolveInfo(result.masked_fill(Tensor(mask), np.nan), Tensor(bad.astype(np.int32)))
 
 
-@operation
+@operation(method=True)
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``linalg.inv``."""
-    return inv(input, out=out)
+    return inv(input)
 
 
-@operation
+@operation(method=True)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
 
@@ -166,7 +162,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return solve_triangular(second, solve_triangular(first, B, upper=False), upper=True)
 
 
-@operation
+@operation(method=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
     x = square("cholesky_inverse", L)
@@ -186,7 +182,7 @@ def _pinv_rule(xp: Any, g: Any, a: Any, p: Any) -> Any:
 _PINV = Row("linalg_pinv", _pinv_rule, holomorphic=False)
 
 
-@operation
+@operation(function="linalg.pinv")
 def pinv(
     A: Tensor,
     *,
@@ -212,7 +208,7 @@ def pinv(
     result = Tensor(_pseudoinverses(x, atol, rtol, hermitian))
     if records(A):
         record(_PINV, result, (A,), (keep(A), keep_result(result)))
-    return delivered("linalg.pinv", result, out)
+    return result
 
 
 def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian: bool) -> Array:
@@ -233,7 +229,7 @@ def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
     return np.asarray(np.maximum(rtol * largest, atol))
 
 
-@operation
+@operation(method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """``linalg.pinv`` with the share of the largest singular value that counts as 0."""
     return pinv(input, rtol=rcond)
@@ -251,7 +247,7 @@ class LeastSquares(NamedTuple):
 _DRIVERS = "gels", "gelsy", "gelsd", "gelss"
 
 
-@operation
+@operation(function="linalg.lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
 

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..shape.diagonal import lower as lower_part
 from ..shape.diagonal import upper as upper_part
 from ..shape.transposing import transpose
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.operation import operation
 from .checks import LinAlgError, square
 from .matrix_products import factors
-
-__all__ = ["triangular_solve"]
-METHODS = ("triangular_solve",)
 
 _SMALL = 32
 
@@ -40,7 +37,7 @@ _SOLVE = Row(
 )
 
 
-@operation
+@operation(function="linalg.solve_triangular")
 def solve_triangular(
     A: Tensor,
     B: Tensor,
@@ -72,10 +69,10 @@ def solve_triangular(
         )
     else:
         result = triangle_solved(A, B, upper, unitriangular)
-    return delivered("linalg.solve_triangular", result, out)
+    return result
 
 
-@operation
+@operation(method=True)
 def triangular_solve(
     b: Tensor,
     A: Tensor,

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
 from ..reduce.array_reductions import add_reduce, maximum_reduce, minimum_reduce
 from ..table.dims import all_dims, kept_shape
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 
 
 def _rule(xp: Any, g: Any, x: Any, *arguments: Any) -> Any:
@@ -40,7 +40,7 @@ def _slope(xp: Any, g: Any, x: Any, out: Any, order: float, dims: Any, kept: Any
 _NORM = Row("linalg_vector_norm", _rule, holomorphic=False)
 
 
-@operation
+@operation(function="linalg.vector_norm")
 def vector_norm(
     x: Tensor,
     ord: float = 2,
@@ -75,7 +75,7 @@ def vector_norm(
     if ord != 0 and records(source):
         saved = (keep(source), keep_result(result))
         record(_NORM, result, (source,), saved, float(ord), dims, kept_shape(values.shape, dims))
-    return delivered("linalg.vector_norm", result, out)
+    return result
 
 
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:

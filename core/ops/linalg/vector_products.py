@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..elementwise.conversion import to
@@ -18,15 +17,13 @@ from ..shape.joining import stack
 from ..shape.reshaping import reshape
 from ..table.dims import one_dim
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from .matrix_products import factors
 from .solving import inv, solve
 from .vector_norms import vector_norm
 
-__all__ = ["cdist", "cross", "pdist", "vander"]
-METHODS = ("cross",)
 
-
-@operation
+@operation(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross products of vectors of length 3 along ``dim``, broadcast; by default the first dimension of length 3.
 
@@ -39,15 +36,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
         if not threes:
             raise ValueError(f"cross() needs a dimension of length 3, and you gave shape {input.shape}")
         dim = threes[0]
-    result = _cross("cross", input, other, dim)
-    return delivered("cross", result, out)
+    return _cross("cross", input, other, dim)
 
 
-@operation
+@operation(function="linalg.cross")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``."""
-    result = _cross("linalg.cross", input, other, dim)
-    return delivered("linalg.cross", result, out)
+    return _cross("linalg.cross", input, other, dim)
 
 
 def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
@@ -60,18 +55,17 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     return GET(a, ahead) * GET(b, behind) - GET(a, behind) * GET(b, ahead)
 
 
-@operation
+@operation(function="linalg.vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner products of vectors along ``dim``, broadcast; of complex ones with the conjugate of ``x``.
 
     Raises:
         ValueError: the shapes do not fit.
     """
-    result = (conj(x) * y).sum(dim)
-    return delivered("linalg.vecdot", result, out)
+    return (conj(x) * y).sum(dim)
 
 
-@operation
+@operation(function="linalg.vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to ``N - 1`` of each element of ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` by default.
 
@@ -89,7 +83,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return stack(columns[:count], -1) if count else Tensor(np.zeros((*x.shape, 0), x.dtype))
 
 
-@operation
+@operation(function=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of the elements of a vector, as columns: the highest first unless ``increasing``.
 
@@ -117,7 +111,7 @@ _MM_FROM = 25
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@operation
+@operation(function=True)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The distances in the ``p``-norm between each row of ``(..., n, m)`` and each of ``(..., k, m)``: ``(..., n, k)``.
 
@@ -158,7 +152,7 @@ def _distances_by_product(x: Any, y: Any) -> Any:
     return np.sqrt(np.maximum(squares, 0))
 
 
-@operation
+@operation(function=True)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The distances in the ``p``-norm between each two rows of ``(n, m)``, the first before the second: ``(n * (n - 1) / 2,)``.
 
@@ -171,7 +165,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return vector_norm(GET(input, (first,)) - GET(input, (second,)), p, -1)
 
 
-@operation
+@operation(function="linalg.tensorinv")
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse for ``tensordot``: the first ``ind`` dimensions together are as long as the others.
 
@@ -182,11 +176,10 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ValueError(f"linalg.tensorinv() needs prod(shape[:ind]) to be prod(shape[ind:]): {A.shape}, ind {ind}")
-    result = reshape(inv(reshape(A, (math.prod(rows), -1))), columns + rows)
-    return delivered("linalg.tensorinv", result, out)
+    return reshape(inv(reshape(A, (math.prod(rows), -1))), columns + rows)
 
 
-@operation
+@operation(function="linalg.tensorsolve")
 def tensorsolve(
     A: Tensor,
     B: Tensor,
@@ -204,5 +197,4 @@ def tensorsolve(
     rest = given.shape[B.ndim :]
     if math.prod(rest) != B.numel() or math.prod(given.shape[: B.ndim]) != B.numel():
         raise ValueError(f"linalg.tensorsolve() cannot solve a system of shape {given.shape} for {B.shape}")
-    result = reshape(solve(reshape(given, (B.numel(), -1)), reshape(B, -1)), rest)
-    return delivered("linalg.tensorsolve", result, out)
+    return reshape(solve(reshape(given, (B.numel(), -1)), reshape(B, -1)), rest)

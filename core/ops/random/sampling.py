@@ -8,31 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import made
+from ...creation import finish
 from ...devices import check_device
 from ...dtypes import complex_type, get_default_dtype, is_inexact, real_type
-from ...operation import operation
 from ...random import Generator, default_generator
 from ...shapes import to_shape
 from ...tensors import Tensor
 from ...types import Array
-
-__all__ = [
-    "bernoulli",
-    "multinomial",
-    "normal",
-    "poisson",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-]
+from ..table.operation import operation
 
 
-@operation
+@operation(function=True)
 def rand(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -43,10 +29,10 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts."""
-    return made(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
+    return finish(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def randn(
     *lengths: Any,
     size: Sequence[int] | None = None,
@@ -57,10 +43,10 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal with mean 0 and variance 1, of shape ``lengths`` or ``size``; of complex dtypes, the parts have variance 1/2."""
-    return made(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device, out)
+    return finish(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def randint(
     low: int,
     high: int | Sequence[int],
@@ -80,10 +66,10 @@ def randint(
     if size is None:
         low, high, size = 0, low, high  # type: ignore[assignment]
     assert size is not None
-    return made(_integers("randint", low, high, to_shape((size,)), generator, dtype), requires_grad, device, out)
+    return finish(_integers("randint", low, high, to_shape((size,)), generator, dtype), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def randint_like(
     input: Tensor,
     low: int,
@@ -96,7 +82,7 @@ def randint_like(
     """``randint`` in the shape and dtype of ``input``."""
     low, high = (0, low) if high is None else (low, high)
     drawn = _integers("randint_like", low, high, input.shape, None, dtype or input.dtype)
-    return made(drawn, requires_grad, device, None)
+    return finish(drawn, requires_grad, device)
 
 
 def _integers(name: str, low: int, high: Any, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
@@ -106,7 +92,7 @@ def _integers(name: str, low: int, high: Any, shape: tuple[int, ...], generator:
     return np.asarray(drawn).astype(dtype or np.int64, copy=False)
 
 
-@operation
+@operation(function=True)
 def randperm(
     n: int,
     *,
@@ -119,10 +105,10 @@ def randperm(
     if n < 0:
         raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
     drawn = (generator or default_generator).draw("permutation", n)
-    return made(drawn.astype(dtype or np.int64, copy=False), False, device, out)
+    return finish(drawn.astype(dtype or np.int64, copy=False), False, device)
 
 
-@operation
+@operation(function=True)
 def rand_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -130,7 +116,7 @@ def rand_like(
     return rand(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-@operation
+@operation(function=True)
 def randn_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -138,7 +124,7 @@ def randn_like(
     return randn(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-@operation
+@operation(function=True)
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
@@ -166,10 +152,10 @@ def normal(
     if np.any(np.asarray(scale) < 0):
         raise ValueError(f"normal() needs a standard deviation that is not negative, and you gave {std}")
     drawn = floats("standard_normal", shape, generator, kind) * scale + centre
-    return made(np.asarray(drawn, kind), requires_grad, device, out)
+    return finish(np.asarray(drawn, kind), requires_grad, device)
 
 
-@operation
+@operation(method=True)
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -185,10 +171,10 @@ def bernoulli(
     if not ((chances >= 0) & (chances <= 1)).all():
         raise ValueError("bernoulli() takes probabilities within 0 and 1")
     drawn = np.asarray((generator or default_generator).draw("random", chances.shape) < chances)
-    return made(drawn.astype(input.dtype), False, None, out)
+    return finish(drawn.astype(input.dtype), False, None)
 
 
-@operation
+@operation(function=True)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
 
@@ -201,7 +187,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return Tensor(np.asarray((generator or default_generator).draw("poisson", rates)).astype(input.dtype))
 
 
-@operation
+@operation(method=True)
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -238,7 +224,7 @@ def multinomial(
         with np.errstate(divide="ignore"):
             arrivals = draw("standard_exponential", weights.shape) / weights
         drawn = np.argsort(arrivals, -1)[..., :num_samples]
-    return made(drawn.astype(np.int64, copy=False), False, None, out)
+    return finish(drawn.astype(np.int64, copy=False), False, None)
 
 
 def _with_replacement(weights: Array, shares: Array) -> Array:

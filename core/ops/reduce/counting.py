@@ -9,27 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dtypes import result_type
-from ...operation import delivered, operation
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..table.dims import one_dim
+from ..table.operation import operation
 from .extremes import ordered
 
-__all__ = [
-    "bincount",
-    "bucketize",
-    "histc",
-    "histogram",
-    "isin",
-    "searchsorted",
-    "unique",
-    "unique_consecutive",
-    "unravel_index",
-]
-METHODS = ("bincount", "histc", "histogram", "unique", "unique_consecutive")
 
-
-@operation
+@operation(method=True)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -49,7 +36,7 @@ def unique(
     return _chosen(values, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
 
 
-@operation
+@operation(method=True)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -84,7 +71,7 @@ def _chosen(values: Array, inverse: Array, counts: Array, with_inverse: bool, wi
     return tuple(results) if len(results) > 1 else results[0]
 
 
-@operation
+@operation(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of the numbers 0, 1, ... occurs in a vector of integers, or the sum of their ``weights``.
 
@@ -105,7 +92,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return Tensor(counts.astype(np.float32 if weights.dtype == np.float32 else np.float64))
 
 
-@operation
+@operation(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (of the elements', if equal).
 
@@ -122,7 +109,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         raise ValueError(f"histc() needs bins > 0 and finite min < max, and you gave {bins}, {low} and {high}")
     inside = x[(x >= low) & (x <= high)].astype(np.float64)
     places = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
-    return delivered("histc", Tensor(np.bincount(places, minlength=bins).astype(x.dtype)), out)
+    return Tensor(np.bincount(places, minlength=bins).astype(x.dtype))
 
 
 class Histogram(NamedTuple):
@@ -132,7 +119,7 @@ class Histogram(NamedTuple):
     bin_edges: Tensor
 
 
-@operation
+@operation(method=True)
 def histogram(
     input: Tensor,
     bins: int | Tensor,
@@ -165,7 +152,7 @@ def histogram(
     return Histogram(Tensor(counts.astype(x.dtype)), Tensor(edges.astype(x.dtype)))
 
 
-@operation
+@operation(function=True)
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of ``shape``, of the elements with these numbers in row-major order.
 
@@ -179,7 +166,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     return tuple(Tensor(np.asarray(each, np.int64)) for each in np.unravel_index(indices._array, sizes))
 
 
-@operation
+@operation(function=True)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Operand,
@@ -216,10 +203,10 @@ def searchsorted(
         pairs = zip(lines.reshape(-1, lines.shape[-1]), values.reshape(-1, values.shape[-1]))
         found = [np.searchsorted(line, wanted, where) for line, wanted in pairs]
         places = np.asarray(found, np.int64).reshape(values.shape)
-    return delivered("searchsorted", Tensor(places.astype(np.int32 if out_int32 else np.int64, copy=False)), out)
+    return Tensor(places.astype(np.int32 if out_int32 else np.int64, copy=False))
 
 
-@operation
+@operation(function=True)
 def bucketize(
     input: Operand,
     boundaries: Tensor,
@@ -229,10 +216,10 @@ def bucketize(
     out: Tensor | None = None,
 ) -> Tensor:
     """The number of the interval between ``boundaries`` in which each element lies."""
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@operation
+@operation(function=True)
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among ``test_elements``; with ``invert``, where it is not."""
     dtype = result_type(elements, test_elements)

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ...creation import as_tensor
 from ...dtypes import to_float
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise import basic, bitwise
@@ -18,19 +17,9 @@ from ..index import indexing
 from ..shape import joining
 from ..table.dims import one_dim
 from ..table.factories import real_only
-from ..table.in_place import inplace
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.operation import operation
 from ..table.results import ValuesIndices
-
-__all__ = [
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "diff",
-    "logcumsumexp",
-]
-METHODS = __all__
 
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
@@ -111,28 +100,28 @@ _LOGCUMSUMEXP = Row("logcumsumexp", _logcumsumexp_rule)
 _CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim, index, g))
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``."""
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
-        return delivered("cumsum", to(clone(input), x.dtype), out)
+        return to(clone(input), x.dtype)
     result = Tensor(np.add.accumulate(x, axis, x.dtype))
     if records(input):
         record(_CUMSUM, result, (input,), (), axis)
-    return delivered("cumsum", result, out)
+    return result
 
 
-@operation
+@operation(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``."""
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
-        return delivered("cumprod", to(clone(input), x.dtype), out)
+        return to(clone(input), x.dtype)
     result = Tensor(np.multiply.accumulate(x, axis, x.dtype))
     if records(input):
         record(_CUMPROD, result, (input,), (keep(input), keep_result(result)), axis)
-    return delivered("cumprod", result, out)
+    return result
 
 
 def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
@@ -144,25 +133,25 @@ def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
     return input, x, one_dim(dim, x.ndim)
 
 
-@operation
+@operation(method=True)
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow."""
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
-        return delivered("logcumsumexp", to(clone(input), x.dtype), out)
+        return to(clone(input), x.dtype)
     result = Tensor(real_only(np.logaddexp.accumulate)(x, axis) if x.size else x.copy())
     if records(input):
         record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
-    return delivered("logcumsumexp", result, out)
+    return result
 
 
-@operation
+@operation(method=True)
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
     """The largest element up to each along ``dim``, and the last place where it is; nan counts as the largest."""
     return _running(np.maximum, input, dim)
 
 
-@operation
+@operation(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
     """The smallest element up to each along ``dim``, and the last place where it is; nan counts as the smallest."""
     return _running(np.minimum, input, dim)
@@ -182,7 +171,7 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     return ValuesIndices(result, Tensor(indices))
 
 
-@operation
+@operation(method=True)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -208,7 +197,3 @@ def diff(
 
 ARRAYS.__dict__.update({"cumprod": np.cumprod, "cumsum": np.cumsum, "recurrence": recurrence})
 TENSORS.__dict__.update({"cumprod": cumprod, "cumsum": cumsum, "recurrence": recorded_recurrence})
-IN_PLACE = {
-    "cumsum_": inplace(cumsum, keeps="never"),
-    "cumprod_": inplace(cumprod),
-}

@@ -7,25 +7,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
 from ..elementwise.conversion import clone
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from ..table.results import MinMax, ValuesIndices
-
-__all__ = [
-    "amax",
-    "amin",
-    "aminmax",
-    "argmax",
-    "argmin",
-    "max",
-    "min",
-]
-METHODS = __all__
 
 
 def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
@@ -48,27 +37,27 @@ _MIN = Row("min", share)
 _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, dim, index, xp.reshape(g, kept)))
 
 
-@operation
+@operation(method=True)
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The largest element over ``dim``, nan if there is one; equal ones share the gradient.
 
     Raises:
         ValueError: there are no elements.
     """
-    return delivered("amax", _extreme("amax", _AMAX, np.maximum, input, dim, keepdim), out)
+    return _extreme("amax", _AMAX, np.maximum, input, dim, keepdim)
 
 
-@operation
+@operation(method=True)
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The smallest element over ``dim``, nan if there is one; equal ones share the gradient.
 
     Raises:
         ValueError: there are no elements.
     """
-    return delivered("amin", _extreme("amin", _AMIN, np.minimum, input, dim, keepdim), out)
+    return _extreme("amin", _AMIN, np.minimum, input, dim, keepdim)
 
 
-@operation
+@operation(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     """``amin`` and ``amax``.
 
@@ -87,7 +76,7 @@ def max(input: Tensor) -> Tensor: ...
 def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
 def max(input: Tensor, dim: Tensor) -> Tensor: ...
-@operation
+@operation(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
     """The largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum.
 
@@ -108,7 +97,7 @@ def min(input: Tensor) -> Tensor: ...
 def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @overload
 def min(input: Tensor, dim: Tensor) -> Tensor: ...
-@operation
+@operation(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
     """The smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum.
 
@@ -123,7 +112,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return pick(input, _arg("min", np.argmin, input, dim), dim, keepdim)
 
 
-@operation
+@operation(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the largest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
 
@@ -133,7 +122,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _place("argmax", np.argmax, input, dim, keepdim)
 
 
-@operation
+@operation(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the smallest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
 

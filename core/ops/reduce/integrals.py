@@ -9,20 +9,17 @@ import numpy as np
 
 from ...creation import as_tensor
 from ...dtypes import is_inexact
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Scalar
 from ..shape.joining import cat
 from ..shape.splitting import narrow
 from ..table.dims import all_dims, one_dim
+from ..table.operation import operation
 from .cumulative import cumsum
 from .reductions import sum as total
 
-__all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
-METHODS = ()
 
-
-@operation
+@operation(function=True, synonyms=("trapz",))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral along ``dim`` of a function that goes straight from value to value of ``y``.
 
@@ -39,13 +36,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = 
     return total(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
 
 
-@operation
+@operation(function=True)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """``trapezoid`` up to each value but the first. Args and errors are those of ``trapezoid``."""
     return cumsum(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
-
-
-trapz = trapezoid
 
 
 def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
@@ -68,7 +62,7 @@ def _neighbours(y: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return narrow(y, axis, 0, count), narrow(y, axis, min(1, y.shape[axis]), count)
 
 
-@operation
+@operation(function=True)
 def gradient(
     input: Tensor,
     *,

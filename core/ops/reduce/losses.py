@@ -8,24 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import is_floating
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.basic import abs as absolute
 from ..elementwise.basic import mul
 from ..index.masking import where
 from ..table.nodes import Row, keep, record, records
+from ..table.operation import operation
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import log_softmax, peak
-
-__all__ = [
-    "cross_entropy",
-    "l1_loss",
-    "mse_loss",
-    "nll_loss",
-]
-METHODS = ()
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
@@ -76,7 +68,7 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
 
 
-@operation
+@operation(function=True)
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared differences, reduced.
 
@@ -88,7 +80,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(mul(difference, difference), reduction)
 
 
-@operation
+@operation(function=True)
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute differences, reduced.
 
@@ -99,7 +91,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(absolute(input - target), reduction)
 
 
-@operation
+@operation(function=True)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -129,7 +121,7 @@ def nll_loss(
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 
 
-@operation
+@operation(function=True)
 def cross_entropy(
     input: Tensor,
     target: Tensor,

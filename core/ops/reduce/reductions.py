@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -10,27 +11,16 @@ import numpy.typing as npt
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
 from ..elementwise.conversion import to
+from ..table.array_functions import stretched_dims
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation, published
 from .array_reductions import add_reduce, multiply_reduce, pairwise_sum
 from .cumulative import product_rule
-
-__all__ = [
-    "all",
-    "any",
-    "count_nonzero",
-    "mean",
-    "nanmean",
-    "nansum",
-    "prod",
-    "sum",
-]
-METHODS = __all__
 
 
 def _spread(xp: Any, g: Any, shape: Any, kept: Any) -> Any:
@@ -48,7 +38,7 @@ _NANSUM = Row("nansum", lambda xp, g, mask, kept: xp.chosen(mask, xp.reshape(g, 
 _PROD = Row("prod", _prod_rule)
 
 
-@operation
+@operation(method=True)
 def sum(
     input: Tensor,
     dim: Dims = None,
@@ -67,12 +57,12 @@ def sum(
         )
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
-        return result if out is None else delivered("sum", result, out)
+        return result
     dims = all_dims(dim, x.ndim)
     result = Tensor(total(x, dims, keepdim, dtype))
     if input._requires_grad and is_grad_enabled():
         record(_SUM, result, (input,), (), x.shape, kept_shape(x.shape, dims))
-    return result if out is None else delivered("sum", result, out)
+    return result
 
 
 def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
@@ -90,7 +80,7 @@ def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
     return np.asarray(pairwise_sum(x, dims, keepdims))
 
 
-@operation
+@operation(method=True)
 def mean(
     input: Tensor,
     dim: Dims = None,
@@ -111,7 +101,7 @@ def mean(
         result = Tensor(add_reduce(x, None) / x.dtype.type(x.size))
         if input._requires_grad and is_grad_enabled():
             record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
-        return result if out is None else delivered("mean", result, out)
+        return result
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
     # A sum and a division: np.mean would warn of empty slices, and is slower.
@@ -120,7 +110,7 @@ def mean(
     result = Tensor(np.true_divide(added, added.dtype.type(count)).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_MEAN, result, (input,), (), x.shape, kept_shape(x.shape, dims), count)
-    return result if out is None else delivered("mean", result, out)
+    return result
 
 
 def needs_inexact(name: str, input: Tensor) -> Array:
@@ -136,7 +126,7 @@ def needs_inexact(name: str, input: Tensor) -> Array:
     return input._array
 
 
-@operation
+@operation(method=True)
 def nansum(
     input: Tensor,
     dim: Dims = None,
@@ -150,16 +140,16 @@ def nansum(
         input = to(input, dtype)
     x = input._array
     if not is_inexact(x.dtype):
-        return sum(input, dim, keepdim, dtype=dtype, out=out)
+        return sum(input, dim, keepdim, dtype=dtype)
     dims = all_dims(dim, x.ndim)
     mask = ~np.isnan(x)
     result = Tensor(total(np.where(mask, x, x.dtype.type(0)), dims, keepdim))
     if records(input):
         record(_NANSUM, result, (input,), (), mask, kept_shape(x.shape, dims))
-    return delivered("nansum", result, out)
+    return result
 
 
-@operation
+@operation(method=True)
 def nanmean(
     input: Tensor,
     dim: Dims = None,
@@ -173,10 +163,10 @@ def nanmean(
         input = to(input, dtype)
     x = needs_inexact("nanmean", input)
     count = Tensor(np.asarray((~np.isnan(x)).sum(axis=all_dims(dim, x.ndim), keepdims=keepdim)))
-    return basic.div(nansum(input, dim, keepdim), count, out=out)
+    return basic.div(nansum(input, dim, keepdim), count)
 
 
-@operation
+@operation(method=True)
 def prod(
     input: Tensor,
     dim: int | None = None,
@@ -198,19 +188,19 @@ def prod(
     if records(input):
         kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))
         record(_PROD, result, (input,), (keep(input), keep_result(result)), axis, kept)
-    return delivered("prod", result, out)
+    return result
 
 
-@operation
+@operation(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element is true (not zero); 1 or 0 for ``uint8``."""
-    return delivered("all", _truth(np.all, input, dim, keepdim), out)
+    return _truth(np.all, input, dim, keepdim)
 
 
-@operation
+@operation(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element is true (not zero); 1 or 0 for ``uint8``."""
-    return delivered("any", _truth(np.any, input, dim, keepdim), out)
+    return _truth(np.any, input, dim, keepdim)
 
 
 def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
@@ -220,7 +210,22 @@ def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
 
 
-@operation
+@operation(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over ``dim`` or in all."""
     return Tensor(np.asarray(np.count_nonzero(input._array, axis=all_dims(dim, input._array.ndim))).astype(np.int64))
+
+
+@published(function=False, method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sums over the dimensions that broadcasting from ``size`` would have stretched: what undoes ``expand``.
+
+    Raises:
+        ValueError: ``size`` cannot be broadcast to this shape.
+    """
+    wanted: tuple[int, ...] = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    extra = input.ndim - len(wanted)
+    if extra < 0 or builtins.any(length not in (1, own) for length, own in zip(wanted, input.shape[extra:])):
+        raise ValueError(f"sum_to_size() cannot sum shape {input.shape} to {wanted}")
+    dims = stretched_dims(input.shape, wanted)
+    return (sum(input, dims) if dims else input).reshape(wanted)

@@ -9,27 +9,16 @@ import numpy.typing as npt
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import get_default_dtype, is_inexact, to_float
-from ...operation import delivered, operation
 from ...random import Generator, default_generator
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from .array_reductions import add_reduce, maximum_reduce
 
-__all__ = [
-    "dropout",
-    "log_softmax",
-    "logsumexp",
-    "softmax",
-]
 # What of these are methods of tensors too.
-METHODS = (
-    "log_softmax",
-    "logsumexp",
-    "softmax",
-)
 
 _SOFTMAX = Row("softmax", lambda xp, g, out, dim: (g - xp.sum_dims(g * out, dim, True)) * out)
 _LOG_SOFTMAX = Row("log_softmax", lambda xp, g, out, dim: g - xp.exp(out) * xp.sum_dims(g, dim, True))
@@ -37,7 +26,7 @@ _LOGSUMEXP = Row("logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * 
 _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 
-@operation
+@operation(method=True, synonyms=("special.softmax",))
 def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
     """``exp(input)`` divided by its sum along ``dim``.
 
@@ -53,7 +42,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
     return result
 
 
-@operation
+@operation(method=True, synonyms=("special.log_softmax",))
 def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
     """The logarithm of ``softmax``, precise where that is tiny.
 
@@ -71,7 +60,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
     return result
 
 
-@operation
+@operation(method=True, synonyms=("special.logsumexp",))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """``log(sum(exp(input)))`` over ``dim``, without overflow; of no elements, -inf."""
     x = to_float(input._array)
@@ -83,10 +72,10 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     result = Tensor(sums if keepdim else sums.reshape([n for axis, n in enumerate(sums.shape) if axis not in dims]))
     if records(input):
         record(_LOGSUMEXP, result, (input,), (keep(input), keep_result(result)), kept)
-    return result if out is None else delivered("logsumexp", result, out)
+    return result
 
 
-@operation
+@operation(function=True)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
 

@@ -8,7 +8,6 @@ from typing import Any, overload
 import numpy as np
 
 from ...creation import as_tensor
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise import arithmetic, rounding
@@ -17,29 +16,15 @@ from ..index import masking, scatter
 from ..shape import reshaping, transposing
 from ..table.dims import one_dim
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from ..table.results import ValuesIndices
 from .extremes import not_empty, ordered, pick, picked, share
 from .reductions import needs_inexact
 
-__all__ = [
-    "argsort",
-    "kthvalue",
-    "median",
-    "mode",
-    "msort",
-    "nanmedian",
-    "nanquantile",
-    "quantile",
-    "sort",
-    "topk",
-]
-METHODS = __all__
-
-
 _CHOSEN = Row("median", share)
 
 
-@operation
+@operation(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
     """The elements in order along ``dim``, and where they were. Nan counts as the largest; equal ones keep their order."""
     x = ordered("sort", input)
@@ -49,20 +34,20 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return ValuesIndices(picked(input, values, order, axis), Tensor(order))
 
 
-@operation
+@operation(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The places of the elements in order along ``dim``."""
     x = ordered("argsort", input)
     return Tensor(_order(x, one_dim(dim, x.ndim), descending))
 
 
-@operation
+@operation(method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension."""
-    return delivered("msort", sort(input, 0).values, out)
+    return sort(input, 0).values
 
 
-@operation
+@operation(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
     """The ``k`` largest (or smallest) elements along ``dim``, in order, and where they are.
 
@@ -80,7 +65,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return ValuesIndices(picked(input, np.take_along_axis(x, places, axis), places, axis), Tensor(places))
 
 
-@operation
+@operation(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The ``k``-th smallest element along ``dim`` (counted from 1), and where it is.
 
@@ -99,7 +84,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 def median(input: Tensor) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
-@operation
+@operation(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
     """The middle element, the lower of two; nan if there is a nan. With ``dim``, along it, and where it is.
 
@@ -113,7 +98,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def nanmedian(input: Tensor) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
-@operation
+@operation(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
     """The median of what is not nan.
 
@@ -157,7 +142,7 @@ def _middle(x: Array, axis: int, skip: bool) -> Array:
     return np.take_along_axis(order, place, axis)
 
 
-@operation
+@operation(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The most frequent element along ``dim`` (the smallest of several), and the last place where it is.
 
@@ -178,7 +163,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     return pick(input, np.take_along_axis(order, last, axis), axis, keepdim)
 
 
-@operation
+@operation(method=True)
 def quantile(
     input: Tensor,
     q: float | Tensor,
@@ -197,10 +182,10 @@ def quantile(
     Raises:
         ValueError: ``q`` is out of range, the interpolation is another, or there are no elements.
     """
-    return delivered("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False), out)
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False)
 
 
-@operation
+@operation(method=True)
 def nanquantile(
     input: Tensor,
     q: float | Tensor,
@@ -211,7 +196,7 @@ def nanquantile(
     out: Tensor | None = None,
 ) -> Tensor:
     """``quantile`` of what is not nan."""
-    return delivered("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True), out)
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
 
 
 _BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...creation import as_tensor
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import basic
@@ -19,19 +18,10 @@ from ..linalg import matrix_products
 from ..shape import reshaping, transposing
 from ..table.dims import all_dims, kept_shape
 from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.operation import operation
 from . import reductions
 from .array_reductions import add_reduce
 from .reductions import needs_inexact
-
-__all__ = [
-    "corrcoef",
-    "cov",
-    "std",
-    "std_mean",
-    "var",
-    "var_mean",
-]
-METHODS = __all__
 
 
 def _var_rule(xp: Any, g: Any, a: Any, dims: Any, kept: Any, count: float, divisor: float) -> Any:
@@ -50,7 +40,7 @@ _VAR = Row("var", _var_rule)
 _STD = Row("std", _std_rule)
 
 
-@operation
+@operation(method=True)
 def var(
     input: Tensor,
     dim: Dims | bool = None,
@@ -67,10 +57,10 @@ def var(
     Raises:
         TypeError: integers or booleans.
     """
-    return delivered("var", _deviation("var", input, dim, unbiased, keepdim, correction, root=False), out)
+    return _deviation("var", input, dim, unbiased, keepdim, correction, root=False)
 
 
-@operation
+@operation(method=True)
 def std(
     input: Tensor,
     dim: Dims | bool = None,
@@ -85,10 +75,10 @@ def std(
     Raises:
         TypeError: integers or booleans.
     """
-    return delivered("std", _deviation("std", input, dim, unbiased, keepdim, correction, root=True), out)
+    return _deviation("std", input, dim, unbiased, keepdim, correction, root=True)
 
 
-@operation
+@operation(method=True)
 def var_mean(
     input: Tensor,
     dim: Dims | bool = None,
@@ -102,7 +92,7 @@ def var_mean(
     return var(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
 
 
-@operation
+@operation(method=True)
 def std_mean(
     input: Tensor,
     dim: Dims | bool = None,
@@ -147,7 +137,7 @@ def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, roo
     return result.astype(x.dtype) if x.itemsize == 2 else result
 
 
-@operation
+@operation(method=True)
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -184,7 +174,7 @@ def cov(
     return reshaping.reshape(result, ()) if rows.shape[0] == 1 else result
 
 
-@operation
+@operation(method=True)
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation coefficients of the rows of ``input``, shape ``(variables, observations)``.
 

@@ -6,17 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to
 from ..table.dims import one_dim
-from ..table.in_place import inplace
 from ..table.linear_map import LinearMap
 from ..table.nodes import ARRAYS, TENSORS
-
-__all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu"]
-METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "trace", "tril", "triu")
+from ..table.operation import operation
 
 
 def _diagonal(x: Array, offset: int, dim1: int, dim2: int) -> Array:
@@ -64,7 +60,7 @@ _TRIL = LinearMap("tril", lower, lambda g, shape, k: lower(g, k))
 _TRIU = LinearMap("triu", upper, lambda g, shape, k: upper(g, k))
 
 
-@operation
+@operation(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A view of the diagonals of two dimensions, as a new last dimension.
 
@@ -81,13 +77,13 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return _DIAGONAL.view(input, offset, *_two_dims("diagonal", input.ndim, dim1, dim2))
 
 
-@operation
+@operation(function="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """``diagonal`` of the last two dimensions. Errors: those of ``diagonal``."""
     return diagonal(A, offset, dim1, dim2)
 
 
-@operation
+@operation(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices of zeros with the last dimension of ``input`` on a diagonal; they lie in ``dim1`` and ``dim2``.
 
@@ -105,7 +101,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return _DIAGONAL.transposed(input, tuple(shape), offset, first, second)
 
 
-@operation
+@operation(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with ``src`` on the diagonals. Errors: those of ``diagonal``.
 
@@ -121,7 +117,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return _DIAGONAL.transposed(src, input.shape, offset, first, second) + input.masked_fill(Tensor(off), 0)
 
 
-@operation
+@operation(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with a vector on its diagonal; of a matrix, a copy of its diagonal.
 
@@ -135,13 +131,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return _DIAGONAL.view(input, diagonal, 0, 1).clone()
 
 
-@operation
+@operation(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with the flattened tensor on its diagonal."""
     return diag_embed(input.reshape(-1), offset)
 
 
-@operation
+@operation(method=True)
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 
@@ -153,7 +149,7 @@ def trace(input: Tensor) -> Tensor:
     return _DIAGONAL.view(input, 0, 0, 1).sum()
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The last two dimensions' lower triangles, up to that diagonal, and zeros elsewhere.
 
@@ -163,7 +159,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _TRIL(_matrices("tril", input), diagonal)
 
 
-@operation
+@operation(method=True, in_place="overwrite")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The last two dimensions' upper triangles, from that diagonal on, and zeros elsewhere.
 
@@ -189,4 +185,3 @@ def _two_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
 ARRAYS.tril, TENSORS.tril = lower, _TRIL
 ARRAYS.triu, TENSORS.triu = upper, _TRIU
 ARRAYS.diag_embed, TENSORS.diag_embed = _diagonal_matrices, diag_embed
-IN_PLACE = {"tril_": inplace(tril, keeps="never"), "triu_": inplace(triu, keeps="never")}

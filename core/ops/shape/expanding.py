@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...shapes import listed
 from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import Row
+from ..table.operation import operation, published
 from ..table.views import view_of
-
-__all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to"]
-METHODS = ("broadcast_to", "expand", "expand_as")
 
 
 def stretched(x: Array, shape: tuple[int, ...]) -> Array:
@@ -40,7 +37,7 @@ def stretched(x: Array, shape: tuple[int, ...]) -> Array:
 _EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=stretched, holomorphic=False)
 
 
-@operation
+@operation(function=False, method=True)
 def expand(input: Tensor, *size: Any) -> Tensor:
     """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length.
 
@@ -56,13 +53,13 @@ def expand(input: Tensor, *size: Any) -> Tensor:
     return _expanded(input, tuple(wanted))
 
 
-@operation
+@operation(function=False, method=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``expand`` to the shape of ``other``."""
     return _expanded(input, other._array.shape)
 
 
-@operation
+@operation(method=True)
 def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length. Errors: ``expand``'s."""
     return expand(input, tuple(size)) if -1 in size else _expanded(input, tuple(size))
@@ -77,6 +74,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return view_of(input, out, _EXPAND, (shape,), (x.shape,))
 
 
+@published(function=True)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape that they have together.
 
@@ -88,6 +86,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(_expanded(tensor, shape) for tensor in given)
 
 
+@published(function=True)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape of an element-wise operation on tensors of these shapes (or lengths).
 

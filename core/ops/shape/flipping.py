@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...shapes import listed
 from ...tensors import Tensor
 from ...types import Array
 from ..index.array_elements import FULL
 from ..table.dims import all_dims, one_dim
 from ..table.linear_map import LinearMap
+from ..table.operation import operation
 from .transposing import transpose
-
-__all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
-METHODS = ("flip", "fliplr", "flipud", "roll", "rot90")
 
 
 def _flipped(x: Array, dims: tuple[int, ...]) -> Array:
@@ -38,7 +35,7 @@ _FLIP = LinearMap("flip", _flipped, lambda g, shape, dims: _flipped(g, dims))
 _ROLL = LinearMap("roll", _rolled, lambda g, shape, shifts, dims: _rolled(g, tuple(-n for n in shifts), dims))
 
 
-@operation
+@operation(method=True)
 def flip(input: Tensor, *dims: Any) -> Tensor:
     """A copy with the order of the elements reversed along ``dims``; along none if they are empty.
 
@@ -50,7 +47,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
     return _FLIP(input, all_dims(given, input.ndim) if given else ())
 
 
-@operation
+@operation(method=True)
 def fliplr(input: Tensor) -> Tensor:
     """``flip`` along dimension 1.
 
@@ -62,7 +59,7 @@ def fliplr(input: Tensor) -> Tensor:
     return _FLIP(input, (1,))
 
 
-@operation
+@operation(method=True)
 def flipud(input: Tensor) -> Tensor:
     """``flip`` along dimension 0.
 
@@ -74,7 +71,7 @@ def flipud(input: Tensor) -> Tensor:
     return _FLIP(input, (0,))
 
 
-@operation
+@operation(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy with elements moved by ``shifts`` along ``dims``, those that leave coming in at the other end.
 
@@ -95,7 +92,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     return _ROLL(input, steps, axes) if input.ndim else _ROLL(input, (), ())
 
 
-@operation
+@operation(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy turned by ``k`` right angles in the plane of two dimensions, from the first towards the second.
 

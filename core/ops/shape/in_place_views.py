@@ -6,20 +6,17 @@ import weakref
 from typing import Any
 
 from ...autograd.grad_mode import GradMode, is_grad_enabled
-from ...operation import operation
 from ...tensors import Tensor
 from ..table.dims import one_dim
 from ..table.in_place_history import check_writable
 from ..table.nodes import Row
+from ..table.operation import operation
 from ..table.views import view_of
 from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .transposing import SWAP
 
-__all__: list[str] = []
-METHODS = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")
 
-
-@operation
+@operation(function=False, method=True)
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor.
 
@@ -32,7 +29,7 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _turn(input, x.swapaxes(*dims), SWAP, dims, dims) if x.ndim else _reshape(input, ())
 
 
-@operation
+@operation(function=False, method=True)
 def t_(input: Tensor) -> Tensor:
     """Exchange rows and columns of this matrix; a tensor of fewer dimensions stays as it is. Errors: ``transpose_``'s.
 
@@ -44,25 +41,25 @@ def t_(input: Tensor) -> Tensor:
     return transpose_(input, 0, -1)
 
 
-@operation
+@operation(function=False, method=True)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """``transpose_`` under NumPy's name."""
     return transpose_(input, axis0, axis1)
 
 
-@operation
+@operation(function=False, method=True)
 def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """``transpose_`` under another name."""
     return transpose_(input, dim0, dim1)
 
 
-@operation
+@operation(function=False, method=True)
 def squeeze_(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Drop dimensions of length 1 of this tensor, as ``squeeze`` does. Errors: ``transpose_``'s."""
     return _reshape(input, squeezed_shape(input._array, dim))
 
 
-@operation
+@operation(function=False, method=True)
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     """Give this tensor a dimension of length 1, as ``unsqueeze`` does. Errors: ``transpose_``'s."""
     return _reshape(input, unsqueezed_shape(input._array, dim))

@@ -11,26 +11,12 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges
 from ...dtypes import get_default_dtype, result_type
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ...types import Array, DType
 from ..table.dims import one_dim
 from ..table.nodes import Row, record, records
+from ..table.operation import operation, published
 from .reshaping import atleast_1d, atleast_2d, atleast_3d, reshape
-
-__all__ = [
-    "block_diag",
-    "cat",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "row_stack",
-    "stack",
-    "vstack",
-]
-METHODS = ()
 
 Tensors = Sequence[Tensor]
 
@@ -64,7 +50,7 @@ _STACK = Row("stack", pull=_cut_stack, holomorphic=False)
 _BLOCKS = Row("block_diag", pull=_cut_blocks, holomorphic=False)
 
 
-@operation
+@operation(function=True)
 def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after the other along ``dim``; vectors of no elements are left out.
 
@@ -88,22 +74,22 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
         ) from None
     if is_grad_enabled() and True in [part._requires_grad for part in parts]:
         record(_CAT, result, parts, (), axis, [array.shape[axis] for array in arrays], _converted(parts, result))
-    return result if out is None else delivered("cat", result, out)
+    return result
 
 
-@operation
+@operation(function=True)
 def concat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """``cat`` under another name."""
-    return cat(tensors, dim, out=out)
+    return cat(tensors, dim)
 
 
-@operation
+@operation(function=True)
 def concatenate(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """``cat`` under NumPy's name."""
-    return cat(tensors, dim, out=out)
+    return cat(tensors, dim)
 
 
-@operation
+@operation(function=True)
 def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, of one shape, side by side along a new dimension ``dim``.
 
@@ -128,7 +114,7 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
     result = Tensor(np.concatenate([array.reshape(longer) for array in arrays], axis))
     if is_grad_enabled() and True in [part._requires_grad for part in parts]:
         record(_STACK, result, parts, (), axis, _converted(parts, result))
-    return result if out is None else delivered("stack", result, out)
+    return result
 
 
 def _converted(parts: Tensors, result: Tensor) -> list[DType] | None:
@@ -152,37 +138,38 @@ def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
     return [part._array.astype(wanted, copy=False) for part in full], full
 
 
-@operation
+@operation(function=True)
 def hstack(tensors: Tensors) -> Tensor:
     """Side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
     parts = [atleast_1d(tensor) for tensor in tensors]
     return cat(parts, 0 if not parts or parts[0].ndim == 1 else 1)
 
 
-@operation
+@operation(function=True)
 def vstack(tensors: Tensors) -> Tensor:
     """One below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
     return cat([atleast_2d(tensor) for tensor in tensors], 0)
 
 
-@operation
+@operation(function=True)
 def row_stack(tensors: Tensors) -> Tensor:
     """``vstack`` under another name."""
     return vstack(tensors)
 
 
-@operation
+@operation(function=True)
 def dstack(tensors: Tensors) -> Tensor:
     """One behind the other along dimension 2. Errors: those of ``cat``."""
     return cat([atleast_3d(tensor) for tensor in tensors], 2)
 
 
-@operation
+@operation(function=True)
 def column_stack(tensors: Tensors) -> Tensor:
     """Side by side along dimension 1, vectors as columns. Errors: those of ``cat``."""
     return cat([tensor if tensor.ndim >= 2 else reshape(tensor, (-1, 1)) for tensor in tensors], 1)
 
 
+@published(function=True)
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the matrices along its diagonal and zeros elsewhere; vectors are rows.
 

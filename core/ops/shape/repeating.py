@@ -7,19 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...operation import operation
 from ...shapes import listed
 from ...tensors import Tensor
 from ...types import Array
 from ..index.elements import FULL, GET
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
+from ..table.operation import operation, published
 from .expanding import broadcast_to
 from .joining import stack
 from .reshaping import reshape
-
-__all__ = ["cartesian_prod", "combinations", "meshgrid", "repeat_interleave", "tile"]
-METHODS = ("repeat", "repeat_interleave", "tile")
 
 
 def _summed_blocks(g: Array, shape: tuple[int, ...], times: tuple[int, ...]) -> Array:
@@ -31,7 +28,7 @@ def _summed_blocks(g: Array, shape: tuple[int, ...], times: tuple[int, ...]) -> 
 _REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _summed_blocks)
 
 
-@operation
+@operation(function=False, method=True)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """Copies of ``input`` side by side, ``repeats[i]`` of them along dimension ``i``; further ones come in front.
 
@@ -46,14 +43,14 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return _REPEAT(input, tuple(int(each) for each in times))
 
 
-@operation
+@operation(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
     times = listed(dims)
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
-@operation
+@operation(method=True)
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -89,6 +86,7 @@ def _counts(counts: Array) -> Array:
     return counts
 
 
+@published(function=True)
 def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tensor, ...]:
     """Views of vectors that together run over a grid; with "xy" the first two dimensions are exchanged.
 
@@ -112,6 +110,7 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
     )
 
 
+@published(function=True)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of an element of each vector, as rows of a matrix; of one vector, itself.
 
@@ -125,7 +124,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([reshape(grid, -1) for grid in meshgrid(*tensors)], 1)
 
 
-@operation
+@operation(function=True)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, as rows of a matrix, in the order of ``itertools.combinations``.
 

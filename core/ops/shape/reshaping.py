@@ -7,45 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...shapes import to_shape
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import clone
 from ..table.dims import one_dim
 from ..table.nodes import Row, record, records
+from ..table.operation import operation, published
 from ..table.views import view_of
-
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "flatten",
-    "ravel",
-    "reshape",
-    "squeeze",
-    "unflatten",
-    "unsqueeze",
-]
-METHODS = (
-    "contiguous",
-    "flatten",
-    "ravel",
-    "reshape",
-    "reshape_as",
-    "squeeze",
-    "unflatten",
-    "unsqueeze",
-    "view",
-    "view_as",
-)
 
 RESHAPE = Row(
     "reshape", lambda xp, g, shape: xp.reshape(g, shape), view=lambda x, shape: x.reshape(shape), holomorphic=False
 )
 
 
-@operation
+@operation(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements of ``input`` in row-major order in another shape, of which one length may be -1: a view if possible.
 
@@ -86,7 +62,7 @@ def reshaped(input: Tensor, out: Array) -> Tensor:
     return record(RESHAPE, result, (input,), (), x.shape) if records(input) else result
 
 
-@operation
+@operation(function=False, method=True)
 def view(input: Tensor, *shape: Any) -> Tensor:
     """Like ``reshape``, but never a copy. ``view(dtype)`` reads the same memory as another dtype, without gradient.
 
@@ -120,19 +96,19 @@ def _retyped(input: Tensor, dtype: Any) -> Tensor:
     return result
 
 
-@operation
+@operation(function=False, method=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``view`` in the shape of ``other``."""
     return view(input, other.shape)
 
 
-@operation
+@operation(function=False, method=True)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """``reshape`` to the shape of ``other``."""
     return reshape(input, other.shape)
 
 
-@operation
+@operation(method=True)
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """A view without the dimensions of length 1, or without those of ``dim`` that have length 1.
 
@@ -152,7 +128,7 @@ def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
     return tuple(length for axis, length in enumerate(x.shape) if length != 1 or axis not in dims)
 
 
-@operation
+@operation(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A view with a new dimension of length 1 in front of dimension ``dim``.
 
@@ -170,7 +146,7 @@ def unsqueezed_shape(x: Array, dim: int) -> tuple[int, ...]:
     return (*x.shape[:place], 1, *x.shape[place:])
 
 
-@operation
+@operation(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector.
 
@@ -188,13 +164,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshaped(input, x.reshape((*x.shape[:start], middle, *x.shape[end + 1 :])))
 
 
-@operation
+@operation(method=True)
 def ravel(input: Tensor) -> Tensor:
     """The elements in row-major order as a vector: a view if possible."""
     return reshaped(input, np.ascontiguousarray(input._array).reshape(-1))
 
 
-@operation
+@operation(method=True)
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """A view with dimension ``dim`` taken apart into several of lengths ``sizes``, of which one may be -1.
 
@@ -211,16 +187,19 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     return reshape(input, (*shape[:axis], *(length // known if n == -1 else n for n in lengths), *shape[axis + 1 :]))
 
 
+@published(function=True)
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor, those of no dimensions as vectors of one element; several come back as a tuple."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim else reshape(tensor, 1))
 
 
+@published(function=True)
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with dimensions of length 1 in front until there are 2; several come back as a tuple."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim >= 2 else reshape(tensor, (1, -1)))
 
 
+@published(function=True)
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with dimensions of length 1 until there are 3: ``(n,)`` becomes ``(1, n, 1)``, ``(n, m)`` ``(n, m, 1)``."""
     return _each(tensors, _three_dims)
@@ -238,7 +217,7 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
     return function(tensors[0]) if len(tensors) == 1 else tuple(function(tensor) for tensor in tensors)
 
 
-@operation
+@operation(function=False, method=True)
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
     return input if input._array.flags.c_contiguous else clone(input)

@@ -14,36 +14,13 @@ import numpy as np
 
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Edge, Node
-from ...operation import operation
 from ...tensors import Tensor
 from ..index.elements import FULL, PART
 from ..index.indexing import part
 from ..table.dims import one_dim
 from ..table.nodes import TENSORS, records
+from ..table.operation import operation
 from ..table.views import register
-
-__all__ = [
-    "chunk",
-    "dsplit",
-    "hsplit",
-    "narrow",
-    "split",
-    "split_with_sizes",
-    "tensor_split",
-    "unbind",
-    "vsplit",
-]
-METHODS = (
-    "chunk",
-    "dsplit",
-    "hsplit",
-    "narrow",
-    "split",
-    "split_with_sizes",
-    "tensor_split",
-    "unbind",
-    "vsplit",
-)
 
 
 class SplitNode(Node):
@@ -99,7 +76,7 @@ def _parts(name: str, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
     return tuple(views)
 
 
-@operation
+@operation(method=True)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts along ``dim``: of that size each (the last may be smaller), or of those sizes.
 
@@ -116,7 +93,7 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int =
     return _cut(input, axis, [*range(0, max(length, 1), size or 1), length])
 
 
-@operation
+@operation(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the given sizes along ``dim``. Errors: those of ``split``."""
     return _sections("split_with_sizes", input, split_sizes, dim)
@@ -132,7 +109,7 @@ def _sections(name: str, input: Tensor, sizes: Sequence[int], dim: int) -> tuple
     return _cut(input, axis, bounds)
 
 
-@operation
+@operation(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
 
@@ -148,7 +125,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _cut(input, axis, [*range(0, length, -(-length // chunks)), length])
 
 
-@operation
+@operation(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
 
@@ -170,7 +147,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     return _parts("SplitBackward", input, places) if forward else tuple(part(input, place) for place in places)
 
 
-@operation
+@operation(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """``tensor_split`` along dimension 1, or 0 for vectors, in equal parts.
 
@@ -180,13 +157,13 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     return _equally("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
 
 
-@operation
+@operation(method=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """``tensor_split`` along dimension 0 of at least 2, in equal parts. Errors: those of ``hsplit``."""
     return _equally("vsplit", input, indices_or_sections, 0, 2)
 
 
-@operation
+@operation(method=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """``tensor_split`` along dimension 2, in equal parts. Errors: those of ``hsplit``."""
     return _equally("dsplit", input, indices_or_sections, 2, 3)
@@ -200,7 +177,7 @@ def _equally(name: str, input: Tensor, sections: Any, dim: int, least: int) -> t
     return tensor_split(input, sections, dim)
 
 
-@operation
+@operation(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the slices along ``dim``, which they lack.
 
@@ -214,7 +191,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return _parts("UnbindBackward", input, [(*before, index) for index in range(length)])
 
 
-@operation
+@operation(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """A view of ``length`` slices along ``dim``, from number ``start`` on.
 

@@ -9,15 +9,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _strided
 
 from ...errors import AutogradError
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
 from ..table.nodes import records
-
-__all__ = ["as_strided"]
-METHODS = ("as_strided", "unfold")
+from ..table.operation import operation
 
 
 def _windows(x: Array, dim: int, size: int, step: int) -> Array:
@@ -42,7 +39,7 @@ def _overlaid(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) 
 _UNFOLD = LinearMap("unfold", _windows, _overlaid, view=True)
 
 
-@operation
+@operation(function=False, method=True)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A view of the windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last dimension.
 
@@ -87,7 +84,7 @@ def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: 
 _AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
 
 
-@operation
+@operation(method=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of the memory of ``input`` with any shape and strides, in elements.
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...operation import operation
 from ...shapes import listed
 from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..table.dims import one_dim
 from ..table.nodes import Row
+from ..table.operation import operation
 from ..table.views import view_of
-
-__all__ = ["adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose"]
-METHODS = ("adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose")
 
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -39,7 +36,7 @@ _PERMUTE = Row(
 )
 
 
-@operation
+@operation(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged.
 
@@ -66,19 +63,19 @@ def _no_such_dim(dim0: int, dim1: int, ndim: int) -> Exception:
     return IndexError(f"dims {dim0} and {dim1} are out of range")
 
 
-@operation
+@operation(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """``transpose`` under NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
-@operation
+@operation(method=True)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """``transpose`` under another name."""
     return transpose(input, dim0, dim1)
 
 
-@operation
+@operation(method=True)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """A view with the dimensions in the order ``dims``.
 
@@ -97,7 +94,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return view_of(input, out, _PERMUTE, (order,), (order,))
 
 
-@operation
+@operation(method=True)
 def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
     """A view with the dimensions ``source`` moved to the places ``destination``; the others keep their order.
 
@@ -118,13 +115,13 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
     return permute(input, tuple(order) if ndim else ())
 
 
-@operation
+@operation(method=True)
 def moveaxis(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
     """``movedim`` under NumPy's name."""
     return movedim(input, source, destination)
 
 
-@operation
+@operation(method=True)
 def t(input: Tensor) -> Tensor:
     """A view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
 
@@ -140,13 +137,13 @@ def _reversed(input: Tensor) -> Tensor:
     return view_of(input, input._array.T, _REVERSE, ())
 
 
-@operation
+@operation(property="T")
 def reversed_dims(input: Tensor) -> Tensor:
     """``.T``: a view with all dimensions in reverse order."""
     return _reversed(input)
 
 
-@operation
+@operation(property="mT")
 def matrix_transpose(input: Tensor) -> Tensor:
     """``.mT``: a view with the last two dimensions exchanged.
 
@@ -158,7 +155,7 @@ def matrix_transpose(input: Tensor) -> Tensor:
     return transpose(input, -2, -1)
 
 
-@operation
+@operation(method=True, property="mH")
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transposed matrices: the last two dimensions exchanged; a view of what is real.
 
@@ -168,7 +165,7 @@ def adjoint(input: Tensor) -> Tensor:
     return conj(matrix_transpose(input))
 
 
-@operation
+@operation(property="H")
 def hermitian(input: Tensor) -> Tensor:
     """``.H``: the conjugate transpose of a matrix.
 
@@ -178,6 +175,3 @@ def hermitian(input: Tensor) -> Tensor:
     if input._array.ndim not in (0, 2):
         raise ValueError(f".H takes matrices, and the shape is {input.shape}; use .mH for batches of them")
     return conj(_reversed(input))
-
-
-PROPERTIES = {"H": hermitian, "T": reversed_dims, "mH": adjoint, "mT": matrix_transpose}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,23 +11,11 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import to_float
-from ...operation import delivered, operation
 from ...tensors import Tensor
 from ..table.factories import unary
-from ..table.in_place import inplace
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record
+from ..table.operation import operation
 from . import error_arrays, gamma_arrays
-
-__all__ = [
-    "digamma",
-    "erf",
-    "erfc",
-    "erfinv",
-    "lgamma",
-    "mvlgamma",
-    "polygamma",
-]
-METHODS = __all__
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,6 +40,9 @@ erf = unary(
     _bell,
     saves="a",
     doc="``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
+    method=True,
+    in_place=True,
+    synonyms=("special.erf",),
 )
 erfc = unary(
     "erfc",
@@ -58,6 +50,9 @@ erfc = unary(
     lambda xp, g, a: -_bell(xp, g, a),
     saves="a",
     doc="``1 - erf(input)``, precise where that is tiny.",
+    method=True,
+    in_place=True,
+    synonyms=("special.erfc",),
 )
 erfinv = unary(
     "erfinv",
@@ -65,6 +60,9 @@ erfinv = unary(
     lambda xp, g, out: g * (np.pi**0.5 / 2 * xp.exp(out * out)),
     saves="o",
     doc="The inverse of ``erf``: infinite at -1 and 1, nan beyond.",
+    method=True,
+    in_place=True,
+    synonyms=("special.erfinv",),
 )
 erfcx = unary(
     "erfcx",
@@ -72,7 +70,7 @@ erfcx = unary(
     lambda xp, g, a: g * (2 * a * xp.erfcx(a) - 2 / np.pi**0.5),
     saves="a",
     doc="``exp(input**2) * erfc(input)``, which does not vanish to the right.",
-    module=__name__,
+    function="special.erfcx",
 )
 log_ndtr = unary(
     "log_ndtr",
@@ -80,7 +78,7 @@ log_ndtr = unary(
     lambda xp, g, a: g * ((2 / np.pi) ** 0.5 / xp.erfcx(a * -(0.5**0.5))),
     saves="a",
     doc="The logarithm of the share of a standard normal distribution below ``input``, precise where that is tiny.",
-    module=__name__,
+    function="special.log_ndtr",
 )
 ARRAYS.erfcx, TENSORS.erfcx = error_arrays.erfcx, erfcx
 lgamma = unary(
@@ -89,6 +87,9 @@ lgamma = unary(
     lambda xp, g, a: g * xp.digamma(a),
     saves="a",
     doc="The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
+    method=True,
+    in_place=True,
+    synonyms=("special.gammaln",),
 )
 digamma = unary(
     "digamma",
@@ -96,12 +97,15 @@ digamma = unary(
     lambda xp, g, a: g * xp.polygamma(1, a),
     saves="a",
     doc="The derivative of ``lgamma``; nan at the negative integers.",
+    method=True,
+    in_place=True,
+    synonyms=("special.digamma", "special.psi"),
 )
 
 _POLYGAMMA = Row("polygamma", lambda xp, g, a, n: g * xp.polygamma(n + 1, a))
 
 
-@operation
+@operation(method=True, in_place=True, synonyms=("special.polygamma",))
 def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None) -> Tensor:
     """The derivative of order ``n`` of ``digamma``; as a method, ``input.polygamma(n)``.
 
@@ -117,10 +121,10 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
     result = Tensor(_real(gamma_arrays.polygamma)(n, x))
     if input._requires_grad and is_grad_enabled():
         record(_POLYGAMMA, result, (input,), (keep(input),), n)
-    return delivered("polygamma", result, out)
+    return result
 
 
-@operation
+@operation(method=True, in_place=True, synonyms=("special.multigammaln",))
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension ``p``; it is there above ``(p - 1) / 2``.
 
@@ -132,7 +136,16 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     result = lgamma(input) + p * (p - 1) / 4 * np.log(np.pi)
     for number in range(1, p):
         result = result + lgamma(input - number / 2)
-    return delivered("mvlgamma", result, out)
+    return result
 
 
-IN_PLACE = {f"{each.__name__}_": inplace(each) for each in (digamma, erf, erfc, erfinv, lgamma, mvlgamma, polygamma)}
+@operation(function="special.ndtr")
+def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The share of a standard normal distribution that is below ``input``."""
+    return erfc(input * -math.sqrt(0.5)) * 0.5
+
+
+@operation(function="special.ndtri")
+def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
+    return erfinv(input * 2 - 1) * math.sqrt(2)

@@ -10,14 +10,10 @@ import numpy as np
 from ...errors import AutogradError
 from ...types import Array
 from ..table.factories import Binary, binary
-from ..table.in_place import inplace
 from ..table.nodes import ARRAYS, TENSORS, Rule
 from . import error_and_gamma, gamma_arrays
 from .incomplete_gamma_arrays import lower_and_upper
 from .zeta_arrays import zeta as zeta_arrays
-
-__all__ = ["igamma", "igammac"]
-METHODS = __all__
 
 
 def _in_double(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
@@ -78,6 +74,9 @@ igamma = binary(
     floats=True,
     doc="The regularized lower incomplete gamma function: the integral of ``t**(a-1) exp(-t) / gamma(a)`` from 0 to ``x``."
     + _ARGUMENTS,
+    method=True,
+    in_place=True,
+    synonyms=("special.gammainc",),
 )
 igammac = binary(
     "igammac",
@@ -87,6 +86,9 @@ igammac = binary(
     saves=("", "ab"),
     floats=True,
     doc="The regularized upper incomplete gamma function, ``1 - igamma``, precise where that is tiny." + _ARGUMENTS,
+    method=True,
+    in_place=True,
+    synonyms=("special.gammaincc",),
 )
 zeta: Binary = binary(
     "zeta",
@@ -95,7 +97,6 @@ zeta: Binary = binary(
     lambda xp, g, s, q: -g * s * xp.zeta(s + 1, q),
     saves=("", "ab"),
     floats=True,
-    module=__name__,
     doc="""The Hurwitz zeta function, the sum of ``(other + k)**-input`` over ``k >= 0``.
 
     Args:
@@ -108,7 +109,6 @@ zeta: Binary = binary(
         TypeError: complex numbers.
         AutogradError: in the backward pass, if ``input`` requires grad.
     """,
+    function="special.zeta",
 )
 ARRAYS.zeta, TENSORS.zeta = _in_double(zeta_arrays), zeta
-
-IN_PLACE = {f"{each.__name__}_": inplace(each) for each in (igamma, igammac)}

@@ -15,11 +15,8 @@ import numpy as np
 from ...errors import ArgumentValueError
 from ...tensors import Tensor
 from ...types import Array
-from ..table.factories import Binary, binary, flat
+from ..table.factories import Binary, binary, zero_gradient
 from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records
-
-__all__: list[str] = []
-METHODS: tuple[str, ...] = ()
 
 _HIGHEST = 100_000
 # (A[k], B[k], C[k])
@@ -107,10 +104,10 @@ def _make(name: str, title: str, formula: str) -> Binary:
         name,
         lambda x, n: values(name, 0, x, n),
         lambda xp, g, x, n: g * xp.polynomial(name, 1, x, n),
-        flat,  # degrees are cut to whole numbers
+        zero_gradient,  # degrees are cut to whole numbers
         saves=("ab", ""),
         floats=True,
-        module=__name__,
+        function=f"special.{name}",
         doc=f"""The {title} polynomial of degree ``n`` (``other``) at ``input``: {formula}.
 
     Args:

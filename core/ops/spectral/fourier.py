@@ -12,13 +12,14 @@ All are made of three linear maps without a scale of their own (Cooley and Tukey
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ...dtypes import to_float
-from ...operation import delivered, operation
+from ...creation import finish
+from ...dtypes import get_default_dtype, to_float
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import conj
@@ -26,9 +27,7 @@ from ..shape.flipping import roll
 from ..shape.joining import cat
 from ..table.dims import all_dims, one_dim
 from ..table.linear_map import LinearMap
-
-__all__: list[str] = []
-METHODS: tuple[str, ...] = ()
+from ..table.operation import operation
 
 Dims = tuple[int, ...]
 Lengths = Sequence[int] | None
@@ -192,7 +191,7 @@ def _length(n: int | None) -> Lengths:
 # -- one dimension
 
 
-@operation
+@operation(function="fft.fft")
 def fft_fft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -209,18 +208,18 @@ def fft_fft(
         ValueError: a length below 1, or another ``norm``.
         TypeError: half-precision numbers.
     """
-    return delivered("fft.fft", _fft(input, _length(n), _one(input, dim), norm, False), out)
+    return _fft(input, _length(n), _one(input, dim), norm, False)
 
 
-@operation
+@operation(function="fft.ifft")
 def fft_ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of ``fft`` along one dimension; arguments and errors as there, "backward" scales by 1/n."""
-    return delivered("fft.ifft", _fft(input, _length(n), _one(input, dim), norm, True), out)
+    return _fft(input, _length(n), _one(input, dim), norm, True)
 
 
-@operation
+@operation(function="fft.rfft")
 def fft_rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -230,31 +229,31 @@ def fft_rfft(
         TypeError: complex or half-precision numbers.
         IndexError, ValueError: as of ``fft``.
     """
-    return delivered("fft.rfft", _rfft(input, _length(n), _one(input, dim), norm, False), out)
+    return _rfft(input, _length(n), _one(input, dim), norm, False)
 
 
-@operation
+@operation(function="fft.irfft")
 def fft_irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of ``rfft``: ``n`` real numbers, 2 * (length - 1) if ``n`` is ``None``. Errors as of ``fft``."""
-    return delivered("fft.irfft", _irfft(input, _length(n), _one(input, dim), norm, True), out)
+    return _irfft(input, _length(n), _one(input, dim), norm, True)
 
 
-@operation
+@operation(function="fft.hfft")
 def fft_hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the real ``fft`` of a signal of which the first half is given; the other half mirrors it, conjugated."""
-    return delivered("fft.hfft", _irfft(input, _length(n), _one(input, dim), norm, False), out)
+    return _irfft(input, _length(n), _one(input, dim), norm, False)
 
 
-@operation
+@operation(function="fft.ihfft")
 def fft_ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of ``hfft``: the first half of the ``ifft`` of real numbers."""
-    return delivered("fft.ihfft", _rfft(input, _length(n), _one(input, dim), norm, True), out)
+    return _rfft(input, _length(n), _one(input, dim), norm, True)
 
 
 # -- several dimensions
@@ -272,7 +271,7 @@ def _make(name: str, kind: Any, inverse: bool, summary: str, dims: Dims | None) 
         out: Tensor | None = None,
     ) -> Tensor:
         axes = (dim,) if isinstance(dim, int) else dim
-        return delivered(f"fft.{name}", kind(input, s, axes, norm, inverse), out)
+        return kind(input, s, axes, norm, inverse)
 
     transform.__name__ = transform.__qualname__ = f"fft_{name}"
     transform.__doc__ = f"""{summary}
@@ -288,7 +287,7 @@ def _make(name: str, kind: Any, inverse: bool, summary: str, dims: Dims | None) 
         ValueError: not as many lengths as dimensions, a length below 1, or another ``norm``.
         TypeError: numbers that the transform does not take.
     """
-    return operation(transform)
+    return operation(function=f"fft.{name}")(transform)
 
 
 fft_fft2 = _make("fft2", _fft, False, "Return ``fft`` along two dimensions.", (-2, -1))
@@ -312,7 +311,7 @@ fft_ihfftn = _make("ihfftn", _rfft, True, "Return the inverse of ``hfftn``.", No
 # -- the order of a spectrum
 
 
-@operation
+@operation(function="fft.fftshift")
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Return a spectrum with frequency 0 moved from the front to the middle of ``dim`` (all dimensions by default).
 
@@ -323,8 +322,46 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return roll(input, [input.shape[axis] // 2 for axis in dims], dims)
 
 
-@operation
+@operation(function="fft.ifftshift")
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Return the inverse of ``fftshift``. Errors as there."""
     dims = all_dims(dim, input.ndim)
     return roll(input, [-(input.shape[axis] // 2) for axis in dims], dims)
+
+
+@operation(function="fft.fftfreq")
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the frequencies of the elements of ``fft``, in cycles per unit of ``d``, the distance between samples.
+
+    Raises:
+        ValueError: ``n`` is below 1.
+    """
+    return finish(_frequencies(np.fft.fftfreq, n, d, dtype), requires_grad, device)
+
+
+@operation(function="fft.rfftfreq")
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the frequencies of the elements of ``rfft`` of ``n`` numbers; see ``fftfreq``."""
+    return finish(_frequencies(np.fft.rfftfreq, n, d, dtype), requires_grad, device)
+
+
+def _frequencies(table: Callable[[int, float], Array], n: int, d: float, dtype: npt.DTypeLike | None) -> Array:
+    if n < 1:
+        raise ValueError(f"frequencies need at least one sample, and you gave n={n}")
+    return np.asarray(table(n, d)).astype(dtype or get_default_dtype())

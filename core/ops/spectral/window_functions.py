@@ -9,11 +9,9 @@ import numpy.typing as npt
 
 from ...creation import finish
 from ...dtypes import get_default_dtype
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
-
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
+from ..table.operation import operation
 
 HANN = (0.5, 0.5)
 BLACKMAN = (0.42, 0.5, 0.08)
@@ -35,7 +33,7 @@ def bessel(t: Array, beta: float) -> Array:
     return np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta)
 
 
-@operation
+@operation(function=True)
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -48,7 +46,7 @@ def hann_window(
     return _window(lambda t: cosine_sum(t, HANN), window_length, periodic, dtype, device, requires_grad)
 
 
-@operation
+@operation(function=True)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -63,7 +61,7 @@ def hamming_window(
     return _window(lambda t: cosine_sum(t, (alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
-@operation
+@operation(function=True)
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -83,7 +81,7 @@ def blackman_window(
     )
 
 
-@operation
+@operation(function=True)
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -96,7 +94,7 @@ def bartlett_window(
     return _window(triangle, window_length, periodic, dtype, device, requires_grad)
 
 
-@operation
+@operation(function=True)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

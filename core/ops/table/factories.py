@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,16 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges
 from ...dtypes import get_default_dtype, is_inexact, result_type, to_float
 from ...interception import NOT_TAKEN, active, offer
-from ...operation import FAILURES, OPERATIONS, delivered, explained
 from ...tensors import Operand, Tensor
 from ...types import Array, Counter, DType
+from .call_errors import FAILURES, explained
+from .in_place import write_out
 from .nodes import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
+from .operation import Declaration, Keeps, published
+from .registry import OPERATIONS, PACKAGE, named
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Unary(Protocol):
@@ -51,11 +57,18 @@ def unary(
     saves: str,
     doc: str,
     module: str | None = None,
+    **declaration: Unpack[Declaration],
 ) -> Unary:
-    """An operation on one tensor that computes in floating point.
+    """Return an operation on one tensor that computes in floating point.
 
-    ``saves`` is ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither. ``module`` is the
-    one that has the operation under its name, if the package itself has not.
+    Args:
+        name: the operation's name.
+        forward: from an array to an array.
+        rule: the gradient rule, ``rule(xp, grad, saved)``.
+        saves: ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither.
+        doc: the docstring.
+        module: the module that has the operation under its name, if no function of ``telegrad`` is made of it.
+        declaration: where users find it; see ``Declaration``.
     """
     row = Row(name, rule)
     saves_input, saves_result = "a" in saves, "o" in saves
@@ -87,9 +100,9 @@ def unary(
                 saved = ((result._array, None, result._counter, 0),)
             result._edge = (OpNode(used, (input._edge or gradient_edge(input),), saved), 0)
             result._requires_grad = True
-        return result if out is None else delivered(name, result, out)
+        return result if out is None else write_out(name, result, out)
 
-    return named(operation, name, doc, module)
+    return declared(operation, name, doc, declaration, module, "keep" if saves_input else "overwrite")
 
 
 def binary(
@@ -102,12 +115,21 @@ def binary(
     doc: str,
     floats: bool = False,
     module: str | None = None,
+    **declaration: Unpack[Declaration],
 ) -> Binary:
-    """An operation on two operands that are broadcast together; at least one is a tensor.
+    """Return an operation on two operands that are broadcast together; at least one is a tensor.
 
-    ``saves`` says for each rule which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all
-    that either takes, in this order, and ``None`` for what only the other one needs. ``floats``: it computes in
-    floating point. ``module``: as for ``unary``.
+    Args:
+        name: the operation's name.
+        forward: from two arrays, or an array and a number, to an array.
+        rule_a: the gradient rule of the first operand, ``rule(xp, grad, *saved)``.
+        rule_b: that of the second.
+        saves: for each rule, which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all that
+            either takes, in this order, and ``None`` for what only the other one needs.
+        doc: the docstring.
+        floats: it computes in floating point.
+        module: as of ``unary``.
+        declaration: where users find it; see ``Declaration``.
     """
     row = Row(name, rule_a, rule_b)
     letters = [letter for letter in "abo" if letter in saves[0] + saves[1]]
@@ -150,9 +172,10 @@ def binary(
                 node = _fitting(used, (edge_a, edge_b), saved, result._array.shape, input, other, x, y)
             result._edge = (node, 0)
             result._requires_grad = True
-        return result if out is None else delivered(name, result, out)
+        return result if out is None else write_out(name, result, out)
 
-    return named(operation, name, doc, module)
+    keeps: Keeps = "keep" if "a" in saves[0] else "keep_for_other" if "a" in saves[1] else "overwrite"
+    return declared(operation, name, doc, declaration, module, keeps)
 
 
 def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any) -> tuple[Saved, ...]:
@@ -181,8 +204,15 @@ def _fitting(
     return BroadcastNode(row, edges, saved, (target_a, target_b))
 
 
-def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, ordered: bool = False) -> Binary:
-    """An operation on two broadcast operands whose result is never differentiable; ``ordered``: of real numbers."""
+def comparison(
+    name: str,
+    forward: Callable[[Any, Any], Any],
+    doc: str,
+    *,
+    ordered: bool = False,
+    **declaration: Unpack[Declaration],
+) -> Binary:
+    """Return an operation on two broadcast operands whose result is never differentiable; ``ordered``: of real numbers."""
     if ordered:
         forward = real_only(forward)
 
@@ -197,14 +227,22 @@ def comparison(name: str, forward: Callable[[Any, Any], Any], doc: str, *, order
             result = Tensor(forward(x, y))
         except FAILURES as error:
             raise explained(error, name, (input, other), {}) from None
-        return result if out is None else delivered(name, result, out)
+        return result if out is None else write_out(name, result, out)
 
-    return named(operation, name, doc)
+    return declared(operation, name, doc, declaration)
 
 
-def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, saves: str = "", doc: str) -> Unary:
-    """An operation on one tensor that keeps its dtype, integers too; ``rule`` is ``None`` where it is flat."""
-    row = Row(name, flat if rule is None else rule)
+def exact(
+    name: str,
+    forward: Callable[[Array], Any],
+    rule: Rule | None,
+    *,
+    saves: str = "",
+    doc: str,
+    **declaration: Unpack[Declaration],
+) -> Unary:
+    """Return an operation on one tensor that keeps its dtype, integers too; without a ``rule`` its gradient is 0."""
+    row = Row(name, zero_gradient if rule is None else rule)
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
@@ -216,13 +254,13 @@ def exact(name: str, forward: Callable[[Array], Any], rule: Rule | None, *, save
         if input._requires_grad and is_grad_enabled():
             saved = (keep(input),) if saves == "a" else (keep_result(result),) if saves == "o" else ()
             record(row, result, (input,), saved)
-        return result if out is None else delivered(name, result, out)
+        return result if out is None else write_out(name, result, out)
 
-    return named(operation, name, doc)
+    return declared(operation, name, doc, declaration, keeps="keep" if "a" in saves else "overwrite")
 
 
-def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
-    """An operation on one tensor whose result is not differentiable, as where something holds."""
+def test(name: str, forward: Callable[[Array], Any], doc: str, **declaration: Unpack[Declaration]) -> Unary:
+    """Return an operation on one tensor whose result is not differentiable, as where something holds."""
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
@@ -231,13 +269,30 @@ def test(name: str, forward: Callable[[Array], Any], doc: str) -> Unary:
             result = Tensor(forward(input._array))
         except FAILURES as error:
             raise explained(error, name, (input,), {}) from None
-        return result if out is None else delivered(name, result, out)
+        return result if out is None else write_out(name, result, out)
 
-    return named(operation, name, doc)
+    return declared(operation, name, doc, declaration)
 
 
-def flat(xp: Any, g: Any, *saved: Any) -> Any:
-    """The rule of what changes in steps, if at all: its gradient is 0."""
+def declared(
+    operation: Any,
+    name: str,
+    doc: str,
+    declaration: Declaration,
+    module: str | None = None,
+    keeps: Keeps = "overwrite",
+) -> Any:
+    """Name a closure and publish it as its declaration says; ``keeps`` is what its in-place form does by default."""
+    place = declaration.get("function")
+    if isinstance(place, str):
+        module = f"{PACKAGE}.{place.rpartition('.')[0]}"
+    if declaration.get("in_place") is True:
+        declaration = {**declaration, "in_place": keeps}
+    return published(**declaration)(named(operation, name, doc, module))
+
+
+def zero_gradient(xp: Any, g: Any, *saved: Any) -> Any:
+    """Return zeros: the rule of operations that are constant between steps."""
     return xp.zeros_like(g)
 
 
@@ -293,18 +348,3 @@ def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor
     # The public function of that name, which may be this one with further parameters (``add`` has ``alpha``).
     operation = OPERATIONS.get(operation.__name__, operation)
     return offer(operation, operands, {} if out is None else {"out": out})
-
-
-PACKAGE = __name__.partition(".")[0]
-
-
-def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any:
-    """Give a closure the name and docstring that users see.
-
-    The name includes the place, by default the package itself: another worker finds the function by it, and so does pickle.
-    """
-    operation.__name__ = operation.__qualname__ = name
-    operation.__module__ = PACKAGE if module is None else module
-    operation.__doc__ = doc
-    OPERATIONS[name] = operation
-    return operation

@@ -9,22 +9,24 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import can_cast
 from ...errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ...interception import NOT_TAKEN, active, offer
-from ...operation import FAILURES, explained
 from ...tensors import Tensor
 from ...types import DType
-from ..elementwise.conversion import to
-from .factories import PACKAGE, named
+from .call_errors import FAILURES, explained
 from .in_place_history import changed, check_writable, stopped
+from .nodes import TENSORS
+from .registry import PACKAGE, named
 
 
 def inplace(
-    operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None, *, keeps: str = "always"
+    operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None, *, keeps: str = "keep"
 ) -> Callable[..., Tensor]:
-    """The in-place form of ``operation``: the result is written into the first argument, which is returned.
+    """Return the in-place form of ``operation``, which writes the result into the first argument and returns that.
 
-    ``ufunc`` computes it straight into the memory when both operands are of one dtype and nothing is recorded.
-    ``keeps`` says when the gradient rules want the value that is overwritten, which is then copied first: "always",
-    "never", or when the "other" operand requires grad.
+    Args:
+        operation: a function whose first argument is a tensor.
+        ufunc: computes it directly in the memory when both operands are of one dtype and nothing is recorded.
+        keeps: whether the gradient rules use the value that is overwritten, which is then copied before: "keep",
+            "overwrite" or "keep_for_other", as of ``Declaration``.
     """
     name = operation.__name__ + "_"
 
@@ -44,7 +46,7 @@ def inplace(
         source = target
         if recording and _any_requires_grad(target, args, *kwargs.values()):
             check_writable(target)
-            if keeps == "always" or (keeps == "other" and _any_requires_grad(*args, *kwargs.values())):
+            if keeps == "keep" or (keeps == "keep_for_other" and _any_requires_grad(*args, *kwargs.values())):
                 source = Tensor(target._array.copy(), target._requires_grad, target._edge)
                 args = tuple(source if arg is target else arg for arg in args)
                 kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
@@ -69,7 +71,7 @@ def inplace(
 
 
 def write(name: str, target: Tensor, value: Tensor) -> None:
-    """Copy ``value`` into the array of ``target``, broadcasting it.
+    """Copy ``value`` into the array of ``target``, whose shape it has.
 
     Raises:
         TypeError: the dtype of ``value`` is of a higher category (floating point into integers).
@@ -84,7 +86,7 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
 
 
 def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
-    """``value`` converted to the ``dtype`` of what it is written into.
+    """Return ``value`` converted to the ``dtype`` of what it is written into.
 
     Raises:
         TypeError: that is of a lower category.
@@ -95,20 +97,23 @@ def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
         raise ArgumentTypeError(
             f"{name}() cannot write {value.dtype} results into a tensor of {dtype}; convert it first"
         )
-    return to(value, dtype)
+    converted: Tensor = TENSORS.cast(value, dtype)
+    return converted
 
 
-def write_out(name: str, result: Tensor, out: Tensor) -> Tensor:
-    """Copy ``result`` into ``out`` and return that.
+def write_out(name: str, result: Any, out: Any) -> Any:
+    """Copy the result, or each of a named tuple of results, into ``out`` and return that.
 
     Raises:
-        AutogradError: ``result`` is recorded, or ``out`` requires grad.
-        TypeError: it is no tensor, or its dtype is of a lower category.
+        AutogradError: the result is recorded, or ``out`` requires grad.
+        TypeError: ``out`` is not a tensor, or its dtype is of a lower category.
         ValueError: its shape differs.
     """
+    if isinstance(result, tuple):
+        return type(result)(*(write_out(name, *pair) for pair in zip(result, out)))
     if not isinstance(out, Tensor):
         raise ArgumentTypeError(f"{name}(): out must be a tensor, not {type(out).__name__}")
-    if result._requires_grad or (out._requires_grad and is_grad_enabled()):
+    if result._edge is not None or (out._requires_grad and is_grad_enabled()):
         raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
     write(name, out, result)
     return changed(out)

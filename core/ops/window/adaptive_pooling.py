@@ -22,16 +22,6 @@ from .max_pooling import max_pool
 from .pooling import avg_pool, check_floating
 from .resampling import RESAMPLE, Sources, tables
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-]
-METHODS = ()
-
 Sizes = int | None | Sequence[int | None]
 
 

@@ -9,9 +9,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ..shape.reshaping import squeeze, unsqueeze
+from ..table.operation import operation
 from .window import Ints, Window
 
 P = ParamSpec("P")
@@ -41,7 +41,7 @@ def in_dims(dims: int, function: Callable[Concatenate[int, P], R]) -> Callable[P
     call.__name__ = call.__qualname__ = f"{function.__name__.strip('_')}{dims}d"
     call.__module__ = function.__module__
     vars(call).update(__signature__=signature)
-    return operation(call)
+    return operation(function=True)(call)
 
 
 def batched(input: Tensor, dims: int) -> Tensor:

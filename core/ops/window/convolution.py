@@ -15,16 +15,6 @@ from .arguments import at_least, batched, in_dims, per_dim, window_over
 from .products import convolve, convolve_image, convolve_weight
 from .window import Ints, Window
 
-__all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-]
-METHODS = ()
-
 # What each derivative is to. Its function takes the other two in this order.
 _OUTPUT, _INPUT, _WEIGHT = range(3)
 _FUNCTIONS: tuple[Any, ...] = (convolve, convolve_image, convolve_weight)

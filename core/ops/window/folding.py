@@ -6,16 +6,13 @@ import math
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array
 from ..shape.reshaping import reshape, squeeze, unsqueeze
 from ..table.linear_map import LinearMap
+from ..table.operation import operation
 from .arguments import batched, per_dim, window_over
 from .window import Ints, Window, overlap_add, padded, patches
-
-__all__ = ["col2im", "im2col"]
-METHODS = ()
 
 
 def _unfold(x: Array, window: Window) -> Array:
@@ -31,7 +28,7 @@ _UNFOLD = LinearMap("unfold", _unfold, _fold)
 _FOLD = LinearMap("fold", _fold, lambda g, _, shape, window: _unfold(g, window))
 
 
-@operation
+@operation(function=True)
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Return the patches of an image that a window sees, as columns.
 
@@ -55,7 +52,7 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     return columns if input.ndim == 4 else squeeze(columns, 0)
 
 
-@operation
+@operation(function=True)
 def col2im(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:

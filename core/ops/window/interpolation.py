@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...operation import operation
 from ...tensors import Tensor
+from ..table.operation import operation
 from .adaptive_pooling import adaptive_avg_pool
 from .arguments import one_each
 from .resampling import RESAMPLE, Sources, antialiased, cubic, linear, nearest, tables
-
-__all__ = ["interpolate"]
-METHODS = ()
 
 # The modes for each number of spatial dimensions.
 _MODES = {
@@ -23,7 +20,7 @@ _MODES = {
 }
 
 
-@operation
+@operation(function=True)
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,

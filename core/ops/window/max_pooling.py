@@ -18,16 +18,6 @@ from ..table.nodes import Row, record, records
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
 from .window import Ints, Window, cropped, overlap_add, padded, reduce_window
 
-__all__ = [
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-]
-METHODS = ()
-
 
 class MaxPool(Protocol):
     """Signature of ``max_pool1d``, ``max_pool2d`` and ``max_pool3d``, whose result depends on ``return_indices``."""

@@ -8,24 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import operation
 from ...tensors import Tensor
 from ...types import Array, DType
 from ..elementwise.basic import abs as absolute
 from ..elementwise.basic import pow, relu, sign
 from ..table.linear_map import LinearMap
+from ..table.operation import operation
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
 from .window import Ints, Window, overlap_add, reduce_window
-
-__all__ = [
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-]
-METHODS = ()
 
 
 def _sum(x: Array, window: Window) -> Array:
@@ -39,7 +29,7 @@ def _share(g: Array, shape: tuple[int, ...], window: Window) -> Array:
 _SUM = LinearMap("sum_pool", _sum, _share)
 
 
-@operation
+@operation(function=True)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Ints,

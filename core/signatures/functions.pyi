@@ -1,0 +1,781 @@
+"""Functions of ``telegrad``: written by ``python -m telegrad.core.signatures.write``; do not edit."""
+
+from ..ops.create.filling import fill as fill
+from ..ops.create.ranges import arange as arange
+from ..ops.create.ranges import eye as eye
+from ..ops.create.ranges import linspace as linspace
+from ..ops.create.ranges import logspace as logspace
+from ..ops.create.ranges import tril_indices as tril_indices
+from ..ops.create.ranges import triu_indices as triu_indices
+from ..ops.create.sparse import sparse_coo_tensor as sparse_coo_tensor
+from ..ops.elementwise.arithmetic import addcdiv as addcdiv
+from ..ops.elementwise.arithmetic import addcmul as addcmul
+from ..ops.elementwise.arithmetic import copysign as copysign
+from ..ops.elementwise.arithmetic import fmax as fmax
+from ..ops.elementwise.arithmetic import fmin as fmin
+from ..ops.elementwise.arithmetic import fmod as fmod
+from ..ops.elementwise.arithmetic import heaviside as heaviside
+from ..ops.elementwise.arithmetic import lerp as lerp
+from ..ops.elementwise.arithmetic import nan_to_num as nan_to_num
+from ..ops.elementwise.arithmetic import positive as positive
+from ..ops.elementwise.arithmetic import rsub as rsub
+from ..ops.elementwise.arithmetic import sgn as sgn
+from ..ops.elementwise.basic import abs as abs
+from ..ops.elementwise.basic import abs as absolute
+from ..ops.elementwise.basic import add as add
+from ..ops.elementwise.basic import cos as cos
+from ..ops.elementwise.basic import div as div
+from ..ops.elementwise.basic import div as divide
+from ..ops.elementwise.basic import div as true_divide
+from ..ops.elementwise.basic import eq as eq
+from ..ops.elementwise.basic import exp as exp
+from ..ops.elementwise.basic import floor_divide as floor_divide
+from ..ops.elementwise.basic import ge as ge
+from ..ops.elementwise.basic import ge as greater_equal
+from ..ops.elementwise.basic import gt as greater
+from ..ops.elementwise.basic import gt as gt
+from ..ops.elementwise.basic import isfinite as isfinite
+from ..ops.elementwise.basic import isnan as isnan
+from ..ops.elementwise.basic import le as le
+from ..ops.elementwise.basic import le as less_equal
+from ..ops.elementwise.basic import log as log
+from ..ops.elementwise.basic import logical_not as logical_not
+from ..ops.elementwise.basic import lt as less
+from ..ops.elementwise.basic import lt as lt
+from ..ops.elementwise.basic import maximum as maximum
+from ..ops.elementwise.basic import minimum as minimum
+from ..ops.elementwise.basic import mul as mul
+from ..ops.elementwise.basic import mul as multiply
+from ..ops.elementwise.basic import ne as ne
+from ..ops.elementwise.basic import ne as not_equal
+from ..ops.elementwise.basic import neg as neg
+from ..ops.elementwise.basic import neg as negative
+from ..ops.elementwise.basic import pow as pow
+from ..ops.elementwise.basic import relu as relu
+from ..ops.elementwise.basic import remainder as remainder
+from ..ops.elementwise.basic import sigmoid as sigmoid
+from ..ops.elementwise.basic import sign as sign
+from ..ops.elementwise.basic import sin as sin
+from ..ops.elementwise.basic import sqrt as sqrt
+from ..ops.elementwise.basic import sub as sub
+from ..ops.elementwise.basic import sub as subtract
+from ..ops.elementwise.basic import tanh as tanh
+from ..ops.elementwise.bitwise import bitwise_and as bitwise_and
+from ..ops.elementwise.bitwise import bitwise_left_shift as bitwise_left_shift
+from ..ops.elementwise.bitwise import bitwise_not as bitwise_not
+from ..ops.elementwise.bitwise import bitwise_or as bitwise_or
+from ..ops.elementwise.bitwise import bitwise_right_shift as bitwise_right_shift
+from ..ops.elementwise.bitwise import bitwise_xor as bitwise_xor
+from ..ops.elementwise.bitwise import logical_and as logical_and
+from ..ops.elementwise.bitwise import logical_or as logical_or
+from ..ops.elementwise.bitwise import logical_xor as logical_xor
+from ..ops.elementwise.clamping import clamp as clamp
+from ..ops.elementwise.clamping import clamp as clip
+from ..ops.elementwise.clamping import clamp_max as clamp_max
+from ..ops.elementwise.clamping import clamp_min as clamp_min
+from ..ops.elementwise.comparison import allclose as allclose
+from ..ops.elementwise.comparison import equal as equal
+from ..ops.elementwise.comparison import isclose as isclose
+from ..ops.elementwise.comparison import isinf as isinf
+from ..ops.elementwise.comparison import isneginf as isneginf
+from ..ops.elementwise.comparison import isposinf as isposinf
+from ..ops.elementwise.comparison import isreal as isreal
+from ..ops.elementwise.comparison import signbit as signbit
+from ..ops.elementwise.complex_numbers import angle as angle
+from ..ops.elementwise.complex_numbers import complex as complex
+from ..ops.elementwise.complex_numbers import conj as conj
+from ..ops.elementwise.complex_numbers import conj_physical as conj_physical
+from ..ops.elementwise.complex_numbers import imag as imag
+from ..ops.elementwise.complex_numbers import is_complex as is_complex
+from ..ops.elementwise.complex_numbers import polar as polar
+from ..ops.elementwise.complex_numbers import real as real
+from ..ops.elementwise.complex_numbers import resolve_conj as resolve_conj
+from ..ops.elementwise.complex_numbers import resolve_neg as resolve_neg
+from ..ops.elementwise.complex_numbers import view_as_complex as view_as_complex
+from ..ops.elementwise.complex_numbers import view_as_real as view_as_real
+from ..ops.elementwise.conversion import clone as clone
+from ..ops.elementwise.conversion import detach as detach
+from ..ops.elementwise.exponential import exp2 as exp2
+from ..ops.elementwise.exponential import expm1 as expm1
+from ..ops.elementwise.exponential import float_power as float_power
+from ..ops.elementwise.exponential import hypot as hypot
+from ..ops.elementwise.exponential import log10 as log10
+from ..ops.elementwise.exponential import log1p as log1p
+from ..ops.elementwise.exponential import log2 as log2
+from ..ops.elementwise.exponential import logaddexp as logaddexp
+from ..ops.elementwise.exponential import logaddexp2 as logaddexp2
+from ..ops.elementwise.exponential import logit as logit
+from ..ops.elementwise.exponential import reciprocal as reciprocal
+from ..ops.elementwise.exponential import rsqrt as rsqrt
+from ..ops.elementwise.exponential import square as square
+from ..ops.elementwise.exponential import xlogy as xlogy
+from ..ops.elementwise.number_parts import frexp as frexp
+from ..ops.elementwise.number_parts import gcd as gcd
+from ..ops.elementwise.number_parts import lcm as lcm
+from ..ops.elementwise.number_parts import ldexp as ldexp
+from ..ops.elementwise.number_parts import nextafter as nextafter
+from ..ops.elementwise.rounding import ceil as ceil
+from ..ops.elementwise.rounding import floor as floor
+from ..ops.elementwise.rounding import frac as frac
+from ..ops.elementwise.rounding import round as round
+from ..ops.elementwise.rounding import trunc as fix
+from ..ops.elementwise.rounding import trunc as trunc
+from ..ops.elementwise.trigonometric import acos as acos
+from ..ops.elementwise.trigonometric import acos as arccos
+from ..ops.elementwise.trigonometric import acosh as acosh
+from ..ops.elementwise.trigonometric import acosh as arccosh
+from ..ops.elementwise.trigonometric import asin as arcsin
+from ..ops.elementwise.trigonometric import asin as asin
+from ..ops.elementwise.trigonometric import asinh as arcsinh
+from ..ops.elementwise.trigonometric import asinh as asinh
+from ..ops.elementwise.trigonometric import atan as arctan
+from ..ops.elementwise.trigonometric import atan as atan
+from ..ops.elementwise.trigonometric import atan2 as arctan2
+from ..ops.elementwise.trigonometric import atan2 as atan2
+from ..ops.elementwise.trigonometric import atanh as arctanh
+from ..ops.elementwise.trigonometric import atanh as atanh
+from ..ops.elementwise.trigonometric import cosh as cosh
+from ..ops.elementwise.trigonometric import deg2rad as deg2rad
+from ..ops.elementwise.trigonometric import rad2deg as rad2deg
+from ..ops.elementwise.trigonometric import sinc as sinc
+from ..ops.elementwise.trigonometric import sinh as sinh
+from ..ops.elementwise.trigonometric import tan as tan
+from ..ops.index.index_select import embedding as embedding
+from ..ops.index.index_select import index_add as index_add
+from ..ops.index.index_select import index_copy as index_copy
+from ..ops.index.index_select import index_fill as index_fill
+from ..ops.index.index_select import index_select as index_select
+from ..ops.index.index_select import select as select
+from ..ops.index.indexing import index_put as index_put
+from ..ops.index.indexing import put as put
+from ..ops.index.indexing import take as take
+from ..ops.index.masking import argwhere as argwhere
+from ..ops.index.masking import masked_fill as masked_fill
+from ..ops.index.masking import masked_scatter as masked_scatter
+from ..ops.index.masking import masked_select as masked_select
+from ..ops.index.masking import nonzero as nonzero
+from ..ops.index.masking import where as where
+from ..ops.index.scatter import gather as gather
+from ..ops.index.scatter import scatter as scatter
+from ..ops.index.scatter import scatter_add as scatter_add
+from ..ops.index.scatter import scatter_reduce as scatter_reduce
+from ..ops.index.scatter import take_along_dim as take_along_dim
+from ..ops.index.slice_scatter import index_reduce as index_reduce
+from ..ops.index.slice_scatter import select_scatter as select_scatter
+from ..ops.index.slice_scatter import slice_scatter as slice_scatter
+from ..ops.linalg.added_products import addbmm as addbmm
+from ..ops.linalg.added_products import addmm as addmm
+from ..ops.linalg.added_products import addmv as addmv
+from ..ops.linalg.added_products import addr as addr
+from ..ops.linalg.added_products import baddbmm as baddbmm
+from ..ops.linalg.decompositions import cholesky as cholesky
+from ..ops.linalg.decompositions import qr as qr
+from ..ops.linalg.determinants import det as det
+from ..ops.linalg.determinants import logdet as logdet
+from ..ops.linalg.determinants import slogdet as slogdet
+from ..ops.linalg.eigenvalues import svd as svd
+from ..ops.linalg.einsum import einsum as einsum
+from ..ops.linalg.einsum import kron as kron
+from ..ops.linalg.einsum import tensordot as tensordot
+from ..ops.linalg.householder import geqrf as geqrf
+from ..ops.linalg.householder import orgqr as orgqr
+from ..ops.linalg.householder import ormqr as ormqr
+from ..ops.linalg.low_rank import pca_lowrank as pca_lowrank
+from ..ops.linalg.low_rank import svd_lowrank as svd_lowrank
+from ..ops.linalg.lu import lu as lu
+from ..ops.linalg.lu import lu_solve as lu_solve
+from ..ops.linalg.lu import lu_unpack as lu_unpack
+from ..ops.linalg.matrix_functions import chain_matmul as chain_matmul
+from ..ops.linalg.matrix_functions import matrix_exp as matrix_exp
+from ..ops.linalg.matrix_functions import matrix_power as matrix_power
+from ..ops.linalg.matrix_products import bmm as bmm
+from ..ops.linalg.matrix_products import dot as dot
+from ..ops.linalg.matrix_products import ger as ger
+from ..ops.linalg.matrix_products import inner as inner
+from ..ops.linalg.matrix_products import linear as linear
+from ..ops.linalg.matrix_products import matmul as matmul
+from ..ops.linalg.matrix_products import mm as mm
+from ..ops.linalg.matrix_products import mv as mv
+from ..ops.linalg.matrix_products import outer as outer
+from ..ops.linalg.matrix_products import vdot as vdot
+from ..ops.linalg.norms import dist as dist
+from ..ops.linalg.norms import norm as norm
+from ..ops.linalg.norms import renorm as renorm
+from ..ops.linalg.solving import cholesky_inverse as cholesky_inverse
+from ..ops.linalg.solving import cholesky_solve as cholesky_solve
+from ..ops.linalg.solving import inverse as inverse
+from ..ops.linalg.solving import pinverse as pinverse
+from ..ops.linalg.triangular import triangular_solve as triangular_solve
+from ..ops.linalg.vector_products import cdist as cdist
+from ..ops.linalg.vector_products import cross as cross
+from ..ops.linalg.vector_products import pdist as pdist
+from ..ops.linalg.vector_products import vander as vander
+from ..ops.random.sampling import bernoulli as bernoulli
+from ..ops.random.sampling import multinomial as multinomial
+from ..ops.random.sampling import normal as normal
+from ..ops.random.sampling import poisson as poisson
+from ..ops.random.sampling import rand as rand
+from ..ops.random.sampling import rand_like as rand_like
+from ..ops.random.sampling import randint as randint
+from ..ops.random.sampling import randint_like as randint_like
+from ..ops.random.sampling import randn as randn
+from ..ops.random.sampling import randn_like as randn_like
+from ..ops.random.sampling import randperm as randperm
+from ..ops.reduce.counting import bincount as bincount
+from ..ops.reduce.counting import bucketize as bucketize
+from ..ops.reduce.counting import histc as histc
+from ..ops.reduce.counting import histogram as histogram
+from ..ops.reduce.counting import isin as isin
+from ..ops.reduce.counting import searchsorted as searchsorted
+from ..ops.reduce.counting import unique as unique
+from ..ops.reduce.counting import unique_consecutive as unique_consecutive
+from ..ops.reduce.counting import unravel_index as unravel_index
+from ..ops.reduce.cumulative import cummax as cummax
+from ..ops.reduce.cumulative import cummin as cummin
+from ..ops.reduce.cumulative import cumprod as cumprod
+from ..ops.reduce.cumulative import cumsum as cumsum
+from ..ops.reduce.cumulative import diff as diff
+from ..ops.reduce.cumulative import logcumsumexp as logcumsumexp
+from ..ops.reduce.extremes import amax as amax
+from ..ops.reduce.extremes import amin as amin
+from ..ops.reduce.extremes import aminmax as aminmax
+from ..ops.reduce.extremes import argmax as argmax
+from ..ops.reduce.extremes import argmin as argmin
+from ..ops.reduce.extremes import max as max
+from ..ops.reduce.extremes import min as min
+from ..ops.reduce.integrals import cumulative_trapezoid as cumulative_trapezoid
+from ..ops.reduce.integrals import gradient as gradient
+from ..ops.reduce.integrals import trapezoid as trapezoid
+from ..ops.reduce.integrals import trapezoid as trapz
+from ..ops.reduce.losses import cross_entropy as cross_entropy
+from ..ops.reduce.losses import l1_loss as l1_loss
+from ..ops.reduce.losses import mse_loss as mse_loss
+from ..ops.reduce.losses import nll_loss as nll_loss
+from ..ops.reduce.reductions import all as all
+from ..ops.reduce.reductions import any as any
+from ..ops.reduce.reductions import count_nonzero as count_nonzero
+from ..ops.reduce.reductions import mean as mean
+from ..ops.reduce.reductions import nanmean as nanmean
+from ..ops.reduce.reductions import nansum as nansum
+from ..ops.reduce.reductions import prod as prod
+from ..ops.reduce.reductions import sum as sum
+from ..ops.reduce.softmax import dropout as dropout
+from ..ops.reduce.softmax import log_softmax as log_softmax
+from ..ops.reduce.softmax import logsumexp as logsumexp
+from ..ops.reduce.softmax import softmax as softmax
+from ..ops.reduce.sorting import argsort as argsort
+from ..ops.reduce.sorting import kthvalue as kthvalue
+from ..ops.reduce.sorting import median as median
+from ..ops.reduce.sorting import mode as mode
+from ..ops.reduce.sorting import msort as msort
+from ..ops.reduce.sorting import nanmedian as nanmedian
+from ..ops.reduce.sorting import nanquantile as nanquantile
+from ..ops.reduce.sorting import quantile as quantile
+from ..ops.reduce.sorting import sort as sort
+from ..ops.reduce.sorting import topk as topk
+from ..ops.reduce.statistics import corrcoef as corrcoef
+from ..ops.reduce.statistics import cov as cov
+from ..ops.reduce.statistics import std as std
+from ..ops.reduce.statistics import std_mean as std_mean
+from ..ops.reduce.statistics import var as var
+from ..ops.reduce.statistics import var_mean as var_mean
+from ..ops.shape.diagonal import diag as diag
+from ..ops.shape.diagonal import diag_embed as diag_embed
+from ..ops.shape.diagonal import diagflat as diagflat
+from ..ops.shape.diagonal import diagonal as diagonal
+from ..ops.shape.diagonal import diagonal_scatter as diagonal_scatter
+from ..ops.shape.diagonal import trace as trace
+from ..ops.shape.diagonal import tril as tril
+from ..ops.shape.diagonal import triu as triu
+from ..ops.shape.expanding import broadcast_shapes as broadcast_shapes
+from ..ops.shape.expanding import broadcast_tensors as broadcast_tensors
+from ..ops.shape.expanding import broadcast_to as broadcast_to
+from ..ops.shape.flipping import flip as flip
+from ..ops.shape.flipping import fliplr as fliplr
+from ..ops.shape.flipping import flipud as flipud
+from ..ops.shape.flipping import roll as roll
+from ..ops.shape.flipping import rot90 as rot90
+from ..ops.shape.joining import block_diag as block_diag
+from ..ops.shape.joining import cat as cat
+from ..ops.shape.joining import column_stack as column_stack
+from ..ops.shape.joining import concat as concat
+from ..ops.shape.joining import concatenate as concatenate
+from ..ops.shape.joining import dstack as dstack
+from ..ops.shape.joining import hstack as hstack
+from ..ops.shape.joining import row_stack as row_stack
+from ..ops.shape.joining import stack as stack
+from ..ops.shape.joining import vstack as vstack
+from ..ops.shape.queries import is_conj as is_conj
+from ..ops.shape.queries import is_floating_point as is_floating_point
+from ..ops.shape.queries import is_inference as is_inference
+from ..ops.shape.queries import is_neg as is_neg
+from ..ops.shape.queries import is_nonzero as is_nonzero
+from ..ops.shape.queries import is_same_size as is_same_size
+from ..ops.shape.queries import is_signed as is_signed
+from ..ops.shape.queries import is_tensor as is_tensor
+from ..ops.shape.queries import numel as numel
+from ..ops.shape.repeating import cartesian_prod as cartesian_prod
+from ..ops.shape.repeating import combinations as combinations
+from ..ops.shape.repeating import meshgrid as meshgrid
+from ..ops.shape.repeating import repeat_interleave as repeat_interleave
+from ..ops.shape.repeating import tile as tile
+from ..ops.shape.reshaping import atleast_1d as atleast_1d
+from ..ops.shape.reshaping import atleast_2d as atleast_2d
+from ..ops.shape.reshaping import atleast_3d as atleast_3d
+from ..ops.shape.reshaping import flatten as flatten
+from ..ops.shape.reshaping import ravel as ravel
+from ..ops.shape.reshaping import reshape as reshape
+from ..ops.shape.reshaping import squeeze as squeeze
+from ..ops.shape.reshaping import unflatten as unflatten
+from ..ops.shape.reshaping import unsqueeze as unsqueeze
+from ..ops.shape.splitting import chunk as chunk
+from ..ops.shape.splitting import dsplit as dsplit
+from ..ops.shape.splitting import hsplit as hsplit
+from ..ops.shape.splitting import narrow as narrow
+from ..ops.shape.splitting import split as split
+from ..ops.shape.splitting import split_with_sizes as split_with_sizes
+from ..ops.shape.splitting import tensor_split as tensor_split
+from ..ops.shape.splitting import unbind as unbind
+from ..ops.shape.splitting import vsplit as vsplit
+from ..ops.shape.strided import as_strided as as_strided
+from ..ops.shape.transposing import adjoint as adjoint
+from ..ops.shape.transposing import moveaxis as moveaxis
+from ..ops.shape.transposing import movedim as movedim
+from ..ops.shape.transposing import permute as permute
+from ..ops.shape.transposing import swapaxes as swapaxes
+from ..ops.shape.transposing import swapdims as swapdims
+from ..ops.shape.transposing import t as t
+from ..ops.shape.transposing import transpose as transpose
+from ..ops.special.bessel import i0 as i0
+from ..ops.special.error_and_gamma import digamma as digamma
+from ..ops.special.error_and_gamma import erf as erf
+from ..ops.special.error_and_gamma import erfc as erfc
+from ..ops.special.error_and_gamma import erfinv as erfinv
+from ..ops.special.error_and_gamma import lgamma as lgamma
+from ..ops.special.error_and_gamma import mvlgamma as mvlgamma
+from ..ops.special.error_and_gamma import polygamma as polygamma
+from ..ops.special.gamma_and_zeta import igamma as igamma
+from ..ops.special.gamma_and_zeta import igammac as igammac
+from ..ops.spectral.window_functions import bartlett_window as bartlett_window
+from ..ops.spectral.window_functions import blackman_window as blackman_window
+from ..ops.spectral.window_functions import hamming_window as hamming_window
+from ..ops.spectral.window_functions import hann_window as hann_window
+from ..ops.spectral.window_functions import kaiser_window as kaiser_window
+from ..ops.window.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from ..ops.window.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from ..ops.window.adaptive_pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from ..ops.window.adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from ..ops.window.adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from ..ops.window.adaptive_pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from ..ops.window.convolution import conv1d as conv1d
+from ..ops.window.convolution import conv2d as conv2d
+from ..ops.window.convolution import conv3d as conv3d
+from ..ops.window.convolution import conv_transpose1d as conv_transpose1d
+from ..ops.window.convolution import conv_transpose2d as conv_transpose2d
+from ..ops.window.convolution import conv_transpose3d as conv_transpose3d
+from ..ops.window.folding import col2im as col2im
+from ..ops.window.folding import im2col as im2col
+from ..ops.window.interpolation import interpolate as interpolate
+from ..ops.window.max_pooling import max_pool1d as max_pool1d
+from ..ops.window.max_pooling import max_pool2d as max_pool2d
+from ..ops.window.max_pooling import max_pool3d as max_pool3d
+from ..ops.window.max_pooling import max_unpool1d as max_unpool1d
+from ..ops.window.max_pooling import max_unpool2d as max_unpool2d
+from ..ops.window.max_pooling import max_unpool3d as max_unpool3d
+from ..ops.window.pooling import avg_pool1d as avg_pool1d
+from ..ops.window.pooling import avg_pool2d as avg_pool2d
+from ..ops.window.pooling import avg_pool3d as avg_pool3d
+from ..ops.window.pooling import lp_pool1d as lp_pool1d
+from ..ops.window.pooling import lp_pool2d as lp_pool2d
+from ..ops.window.pooling import lp_pool3d as lp_pool3d
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "add",
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "addmv",
+    "addr",
+    "adjoint",
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "aminmax",
+    "angle",
+    "any",
+    "arange",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "as_strided",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "baddbmm",
+    "bartlett_window",
+    "bernoulli",
+    "bincount",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "blackman_window",
+    "block_diag",
+    "bmm",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "broadcast_to",
+    "bucketize",
+    "cartesian_prod",
+    "cat",
+    "cdist",
+    "ceil",
+    "chain_matmul",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "chunk",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "clone",
+    "col2im",
+    "column_stack",
+    "combinations",
+    "complex",
+    "concat",
+    "concatenate",
+    "conj",
+    "conj_physical",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "copysign",
+    "corrcoef",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cov",
+    "cross",
+    "cross_entropy",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_trapezoid",
+    "deg2rad",
+    "det",
+    "detach",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
+    "diff",
+    "digamma",
+    "dist",
+    "div",
+    "divide",
+    "dot",
+    "dropout",
+    "dsplit",
+    "dstack",
+    "einsum",
+    "embedding",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "eye",
+    "fill",
+    "fix",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "frexp",
+    "gather",
+    "gcd",
+    "ge",
+    "geqrf",
+    "ger",
+    "gradient",
+    "greater",
+    "greater_equal",
+    "gt",
+    "hamming_window",
+    "hann_window",
+    "heaviside",
+    "histc",
+    "histogram",
+    "hsplit",
+    "hstack",
+    "hypot",
+    "i0",
+    "igamma",
+    "igammac",
+    "im2col",
+    "imag",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_reduce",
+    "index_select",
+    "inner",
+    "interpolate",
+    "inverse",
+    "is_complex",
+    "is_conj",
+    "is_floating_point",
+    "is_inference",
+    "is_neg",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_tensor",
+    "isclose",
+    "isfinite",
+    "isin",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "kaiser_window",
+    "kron",
+    "kthvalue",
+    "l1_loss",
+    "lcm",
+    "ldexp",
+    "le",
+    "lerp",
+    "less",
+    "less_equal",
+    "lgamma",
+    "linear",
+    "linspace",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "logaddexp",
+    "logaddexp2",
+    "logcumsumexp",
+    "logdet",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "logspace",
+    "logsumexp",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "lt",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "matmul",
+    "matrix_exp",
+    "matrix_power",
+    "max",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "maximum",
+    "mean",
+    "median",
+    "meshgrid",
+    "min",
+    "minimum",
+    "mm",
+    "mode",
+    "moveaxis",
+    "movedim",
+    "mse_loss",
+    "msort",
+    "mul",
+    "multinomial",
+    "multiply",
+    "mv",
+    "mvlgamma",
+    "nan_to_num",
+    "nanmean",
+    "nanmedian",
+    "nanquantile",
+    "nansum",
+    "narrow",
+    "ne",
+    "neg",
+    "negative",
+    "nextafter",
+    "nll_loss",
+    "nonzero",
+    "norm",
+    "normal",
+    "not_equal",
+    "numel",
+    "orgqr",
+    "ormqr",
+    "outer",
+    "pca_lowrank",
+    "pdist",
+    "permute",
+    "pinverse",
+    "poisson",
+    "polar",
+    "polygamma",
+    "positive",
+    "pow",
+    "prod",
+    "put",
+    "qr",
+    "quantile",
+    "rad2deg",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "ravel",
+    "real",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "renorm",
+    "repeat_interleave",
+    "reshape",
+    "resolve_conj",
+    "resolve_neg",
+    "roll",
+    "rot90",
+    "round",
+    "row_stack",
+    "rsqrt",
+    "rsub",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "searchsorted",
+    "select",
+    "select_scatter",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinc",
+    "sinh",
+    "slice_scatter",
+    "slogdet",
+    "softmax",
+    "sort",
+    "sparse_coo_tensor",
+    "split",
+    "split_with_sizes",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "std_mean",
+    "sub",
+    "subtract",
+    "sum",
+    "svd",
+    "svd_lowrank",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "take",
+    "take_along_dim",
+    "tan",
+    "tanh",
+    "tensor_split",
+    "tensordot",
+    "tile",
+    "topk",
+    "trace",
+    "transpose",
+    "trapezoid",
+    "trapz",
+    "triangular_solve",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "true_divide",
+    "trunc",
+    "unbind",
+    "unflatten",
+    "unique",
+    "unique_consecutive",
+    "unravel_index",
+    "unsqueeze",
+    "vander",
+    "var",
+    "var_mean",
+    "vdot",
+    "view_as_complex",
+    "view_as_real",
+    "vsplit",
+    "vstack",
+    "where",
+    "xlogy",
+]
