@@ -1,4 +1,4 @@
-"""``Bernoulli``, a coin, and ``Geometric``, how often it fails before it succeeds."""
+"""``Bernoulli``, the result of one trial, and ``Geometric``, the number of failures before the first success."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from .odds import Odds, softplus
 
 
 class Bernoulli(Odds):
-    """1 with probability ``probs`` (or ``sigmoid(logits)``), else 0."""
+    """Bernoulli distribution: 1 with probability ``probs``, else 0 (``torch.distributions.Bernoulli``).
+
+    Probability of ``x``: ``probs**x * (1 - probs)**(1 - x)``.
+
+    Args:
+        probs: probabilities of a success, any shape: the batch shape.
+        logits: ``log(probs / (1 - probs))``, instead of ``probs``.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: not exactly one of ``probs`` and ``logits`` is given, or it is outside its constraint.
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
@@ -50,7 +61,18 @@ class Bernoulli(Odds):
 
 
 class Geometric(Odds):
-    """How many trials of success probability ``probs`` fail before one succeeds: 0, 1, ..."""
+    """Geometric distribution: the number of failures, 0, 1, ..., before the first success (``torch.distributions.Geometric``).
+
+    Probability of ``k``: ``(1 - probs)**k * probs``.
+
+    Args:
+        probs: probabilities of a success, above 0, any shape: the batch shape.
+        logits: ``log(probs / (1 - probs))``, instead of ``probs``.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: not exactly one of ``probs`` and ``logits`` is given, or it is outside its constraint.
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.half_open_unit, "logits": constraints.real}
     support = constraints.nonnegative_integer

@@ -15,12 +15,23 @@ from .gamma import log_gamma_sample
 
 
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
-    """The logarithm of the beta function."""
+    """Return the logarithm of the beta function: ``log(gamma(a) * gamma(b) / gamma(a + b))``."""
     return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 class Beta(Distribution):
-    """Beta with the parameters ``concentration1`` (alpha) and ``concentration0`` (beta)."""
+    """Beta distribution of numbers from 0 to 1 (``torch.distributions.Beta``).
+
+    Density at ``x``: ``x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta)``.
+
+    Args:
+        concentration1: alpha, above 0.
+        concentration0: beta, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -36,7 +47,7 @@ class Beta(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        # With both below 1 there are two, at the ends: nan.
+        # With both concentrations below 1 the density is greatest at both ends: the result is nan.
         one, other = (clamp(a - 1, min=0) for a in (self.concentration1, self.concentration0))
         return one / (one + other)
 
@@ -46,7 +57,7 @@ class Beta(Distribution):
         return self.concentration1 * self.concentration0 / (total * total * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        # One Gamma variable's share of the sum of two, from their logarithms.
+        # The quotient of one gamma variable and the sum of two, from their logarithms.
         one, other = (
             log_gamma_sample(broadcast_to(a, self._extended(sample_shape)))
             for a in (self.concentration1, self.concentration0)
@@ -65,7 +76,17 @@ class Beta(Distribution):
 
 
 class Dirichlet(Distribution):
-    """Dirichlet's distribution of ``concentration.shape[-1]`` probabilities that sum to 1."""
+    """Dirichlet distribution of vectors of probabilities, which sum to 1 (``torch.distributions.Dirichlet``).
+
+    Density at ``x``: ``gamma(sum a) / prod gamma(a) * prod x**(a - 1)`` with ``a`` for ``concentration``.
+
+    Args:
+        concentration: numbers above 0, of shape ``(*batch_shape, n)``, for vectors of ``n`` elements.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: ``concentration`` has no dimension, or is outside its constraint.
+    """
 
     arg_constraints: ClassVar = {"concentration": constraints.positive_vector}
     support = constraints.simplex
@@ -97,5 +118,5 @@ class Dirichlet(Distribution):
 
     def entropy(self) -> Tensor:
         a, total = self.concentration, self.concentration.sum(-1)
-        spread = (total - a.shape[-1]) * digamma(total) - ((a - 1) * digamma(a)).sum(-1)
-        return lgamma(a).sum(-1) - lgamma(total) + spread
+        weighted = (total - a.shape[-1]) * digamma(total) - ((a - 1) * digamma(a)).sum(-1)
+        return lgamma(a).sum(-1) - lgamma(total) + weighted

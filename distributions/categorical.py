@@ -1,4 +1,4 @@
-"""``Categorical``: one of several outcomes, as its number or (``OneHotCategorical``) as a vector."""
+"""``Categorical``: one of ``n`` outcomes, as its number or (``OneHotCategorical``) as a vector."""
 
 from __future__ import annotations
 
@@ -14,15 +14,29 @@ from .odds import Choice
 
 
 def draw(probs: Tensor, shape: tuple[int, ...]) -> Array:
-    """Numbers of outcomes, of the given shape, whose last dimensions are those of ``probs`` without its last."""
-    # Where a uniform number falls among the sums of the probabilities: exact zeros are never drawn.
+    """Return random numbers of outcomes.
+
+    Args:
+        probs: probabilities, of shape ``(*batch_shape, n)``.
+        shape: of the result; its last dimensions are ``batch_shape``.
+    """
+    # The cumulative sums below a uniform number are counted: outcomes of probability 0 are never drawn.
     sums = np.cumsum(probs.numpy(force=True), -1, dtype=np.float64)
     uniform = default_generator.draw("random", shape) * sums[..., -1]
     return np.asarray((uniform[..., None] >= sums).sum(-1))
 
 
 class Categorical(Choice):
-    """The number of one of ``probs.shape[-1]`` outcomes; ``probs`` (or ``logits``) need not be normalised."""
+    """Categorical distribution of the numbers 0 to ``n - 1`` of ``n`` outcomes (``torch.distributions.Categorical``).
+
+    Args:
+        probs: weights of at least 0, of shape ``(*batch_shape, n)``; they are divided by their sums.
+        logits: unnormalised logarithms of probabilities, instead of ``probs``.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: not exactly one of ``probs`` and ``logits`` is given, it has no dimension, or a weight is negative.
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
@@ -36,7 +50,7 @@ class Categorical(Choice):
 
     @property
     def param_shape(self) -> tuple[int, ...]:
-        """The shape of ``probs``."""
+        """Return the shape of ``probs``: ``(*batch_shape, n)``."""
         return (*self.batch_shape, self._num_events)
 
     @property
@@ -70,7 +84,16 @@ class Categorical(Choice):
 
 
 class OneHotCategorical(Choice):
-    """``Categorical`` with outcomes as vectors that are 1 at one place."""
+    """Categorical distribution of one-hot vectors: 1 at the outcome, else 0 (``torch.distributions.OneHotCategorical``).
+
+    Args:
+        probs: weights of at least 0, of shape ``(*batch_shape, n)``; they are divided by their sums.
+        logits: unnormalised logarithms of probabilities, instead of ``probs``.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: not exactly one of ``probs`` and ``logits`` is given, it has no dimension, or a weight is negative.
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot

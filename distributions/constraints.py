@@ -1,4 +1,4 @@
-"""What values parameters and samples may have: ``check`` says where a tensor meets it (``torch.distributions.constraints``)."""
+"""Conditions on the values of parameters and samples (``torch.distributions.constraints``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ Check = Callable[[Array], Array]
 
 
 class Constraint:
-    """A condition on the elements of a tensor, or on its last ``event_dim`` dimensions together."""
+    """Condition on the elements of a tensor, or on its last ``event_dim`` dimensions together.
+
+    Args:
+        text: names the allowed values in errors.
+        holds: returns for an array where the condition holds.
+        event_dim: number of last dimensions that are checked together.
+        is_discrete: whether the allowed values are isolated.
+    """
 
     def __init__(self, text: str, holds: Check, event_dim: int = 0, is_discrete: bool = False) -> None:
         self.text = text
@@ -21,7 +28,7 @@ class Constraint:
         self.is_discrete = is_discrete
 
     def check(self, value: Tensor) -> Tensor:
-        """Where it holds: booleans of the shape of ``value`` without its last ``event_dim`` dimensions."""
+        """Return where the condition holds: booleans of the shape of ``value`` without its last ``event_dim`` dimensions."""
         with np.errstate(invalid="ignore"):
             return Tensor(np.asarray(self._holds(value.numpy(force=True))))
 
@@ -41,7 +48,7 @@ def _symmetric(x: Array) -> Array:
     return np.isclose(x, x.swapaxes(-1, -2), atol=1e-6).all((-2, -1))
 
 
-# A nan meets none of them.
+# No constraint allows nan.
 real = Constraint("real numbers", lambda x: x == x)
 positive = Constraint("numbers above 0", lambda x: x > 0)
 nonnegative = Constraint("numbers of at least 0", lambda x: x >= 0)
@@ -69,18 +76,18 @@ one_hot = Constraint(
 
 
 def interval(low: Tensor, high: Tensor) -> Constraint:
-    """From ``low`` to ``high``."""
+    """Return the constraint to numbers from ``low`` to ``high``, which are broadcast with the value."""
     bottom, top = low.numpy(force=True), high.numpy(force=True)
     return Constraint("numbers within its bounds", lambda x: (x >= bottom) & (x <= top))
 
 
 def integer_interval(low: int, high: int) -> Constraint:
-    """Whole numbers from ``low`` to ``high``."""
+    """Return the constraint to whole numbers from ``low`` to ``high``."""
     text = f"whole numbers from {low} to {high}"
     return Constraint(text, lambda x: (x >= low) & (x <= high) & _whole(x), is_discrete=True)
 
 
 def multinomial(total: int) -> Constraint:
-    """Vectors of counts that sum to ``total``."""
+    """Return the constraint to vectors of counts that sum to ``total``."""
     text = f"vectors of counts that sum to {total}"
     return Constraint(text, lambda x: np.asarray(((x >= 0) & _whole(x)).all(-1) & (x.sum(-1) == total)), 1, True)

@@ -1,4 +1,4 @@
-"""``Distribution``: what all distributions have, and the checks of their parameters and values."""
+"""``Distribution``: the base class of all distributions, and the checks of their parameters and values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Shape = tuple[int, ...]
 
 
 class Distribution:
-    """The base of all distributions (``torch.distributions.Distribution``).
+    """Base class of all distributions (``torch.distributions.Distribution``).
 
-    ``batch_shape`` is that of the parameters, one distribution for each element; ``event_shape`` is that of one sample of one
-    of them. ``sample(sample_shape)`` is of shape ``(*sample_shape, *batch_shape, *event_shape)``.
+    A distribution is a batch of independent ones, one for each element of its parameters. Results and samples have the dtype of
+    the parameters, but samples of ``Categorical``, which are integers.
 
     Args:
-        batch_shape, event_shape: see above.
-        validate_args: whether parameters and values are checked; at first as ``set_default_validate_args`` says, True.
+        batch_shape: the shape of the batch: that of the parameters, broadcast.
+        event_shape: the shape of one sample of one distribution.
+        validate_args: whether parameters and values are checked; ``None`` takes the default (``set_default_validate_args``).
 
     Raises:
         ValueError: a parameter is outside its constraint; the message names it.
@@ -47,70 +48,92 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments when ``validate_args`` is not given."""
+        """Set whether distributions check their arguments when ``validate_args`` is not given. It is True at first."""
         Distribution._validate_args = value
 
-    # -- what subclasses define, as far as it exists for them
+    # -- defined by subclasses, as far as it exists for them
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Samples through which gradients reach the parameters.
+        """Return samples through which gradients reach the parameters.
+
+        Args:
+            sample_shape: number of samples in each dimension.
+
+        Returns:
+            A tensor of shape ``(*sample_shape, *batch_shape, *event_shape)``.
 
         Raises:
-            NotImplementedError: this distribution has none.
+            NotImplementedError: this distribution has no such samples.
         """
         raise NotImplementedError(f"{type(self).__name__} has no rsample(); gradients can go through log_prob()")
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Samples, outside every graph."""
+        """Return samples of shape ``(*sample_shape, *batch_shape, *event_shape)``, without a graph."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or probability, at ``value``."""
+        """Return the logarithm of the density, or of the probability, at ``value``.
+
+        Args:
+            value: of a shape that broadcasts with ``(*batch_shape, *event_shape)``.
+
+        Returns:
+            A tensor of the broadcast shape without its last ``len(event_shape)`` dimensions.
+
+        Raises:
+            ValueError: ``value`` has another shape, or is outside the support.
+        """
         raise self._without("log_prob()")
 
     def entropy(self) -> Tensor:
-        """The entropy in nats, of shape ``batch_shape``."""
+        """Return the entropy in nats, of shape ``batch_shape``."""
         raise self._without("entropy()")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of samples up to ``value``."""
+        """Return the probability of a sample of at most ``value``, element by element."""
         raise self._without("cdf()")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of ``cdf``: the quantile of a probability."""
+        """Return the quantile of the probability ``value``: the inverse of ``cdf``."""
         raise self._without("icdf()")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that samples can have, along a new first dimension."""
+        """Return all values that samples can have, along a new first dimension.
+
+        Args:
+            expand: expand the other dimensions to ``batch_shape``; otherwise they have length 1.
+        """
         raise self._without("enumerate_support()")
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
+        """Return the mean, of shape ``(*batch_shape, *event_shape)``."""
         raise self._without("mean")
 
     @property
     def mode(self) -> Tensor:
-        """The value of the greatest density."""
+        """Return the value of the greatest density, of shape ``(*batch_shape, *event_shape)``.
+
+        If it is not unique, it is nan or the first one."""
         raise self._without("mode")
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
+        """Return the variance of each element, of shape ``(*batch_shape, *event_shape)``."""
         raise self._without("variance")
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
+        """Return the standard deviation: the square root of ``variance``."""
         return self.variance.sqrt()
 
     def perplexity(self) -> Tensor:
-        """``exp(entropy())``."""
+        """Return ``exp(entropy())``."""
         return exp(self.entropy())
 
     def expand(self, batch_shape: Sequence[int]) -> Distribution:
-        """The same distribution with its parameters broadcast to ``batch_shape``."""
+        """Return the same distribution with its parameters broadcast to ``batch_shape``."""
         shape = tuple(batch_shape)
         parameters = {
             name: broadcast_to(value, (*shape, *value.shape[value.ndim - self.arg_constraints[name].event_dim :]))
@@ -119,11 +142,11 @@ class Distribution:
         return type(self)(**parameters, **self._options(), validate_args=False)  # type: ignore[arg-type]
 
     def _given(self) -> dict[str, Tensor]:
-        """The parameters that this distribution was made with."""
+        """Return the parameters that this distribution was made with."""
         return {name: value for name, value in vars(self).items() if name in self.arg_constraints}
 
     def _options(self) -> dict[str, Any]:
-        """What else it was made with."""
+        """Return the other arguments that it was made with."""
         return {}
 
     # -- for subclasses
@@ -134,7 +157,7 @@ class Distribution:
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def _checked(self, value: Any) -> Tensor:
-        """A value whose density is asked for: as a tensor, of a shape that fits, and in the support."""
+        """Return a value as a tensor, after checking that its shape fits and that it is in the support."""
         value = as_tensor(value)
         if not self._validate_args:
             return value
@@ -165,7 +188,7 @@ class Distribution:
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the dtype of the tensors."""
+    """Return numbers and tensors as tensors of one shape; numbers take the dtype of the first tensor."""
     tensors = [value for value in values if isinstance(value, Tensor)]
     dtype = tensors[0].dtype if tensors else get_default_dtype()
     made = [value if isinstance(value, Tensor) else as_tensor(value, dtype) for value in values]
@@ -174,7 +197,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def sum_rightmost(value: Tensor, dims: int) -> Tensor:
-    """The sum over the last ``dims`` dimensions."""
+    """Return the sum over the last ``dims`` dimensions."""
     return value.sum(tuple(range(-dims, 0))) if dims else value
 
 

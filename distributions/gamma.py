@@ -16,11 +16,11 @@ _LOG_GAMMA = Row("log_gamma_sample", lambda xp, g, slope: g * slope)
 
 
 def log_gamma_sample(concentration: Tensor) -> Tensor:
-    """The logarithms of samples of Gamma variables of scale 1, of the shape of ``concentration``.
+    """Return the logarithms of samples of gamma variables of scale 1, of the shape of ``concentration``.
 
-    A sample is one for ``concentration + 1``, times ``u ** (1 / concentration)``: so a small concentration is no
-    trouble, and its logarithm never underflows. The gradient is the implicit one (Figurnov et al. 2018): as
-    ``concentration`` changes, a sample moves so that the probability of smaller ones stays.
+    A sample is one for ``concentration + 1``, times ``u ** (1 / concentration)`` with a uniform ``u``: so the logarithm does
+    not underflow for small concentrations. The gradient is the implicit one (Figurnov et al. 2018): when ``concentration``
+    changes, a sample moves so that the probability of smaller ones stays the same.
     """
     a = concentration.numpy(force=True)
     boosted = default_generator.draw("standard_gamma", a.astype(np.float64) + 1)
@@ -35,7 +35,7 @@ def log_gamma_sample(concentration: Tensor) -> Tensor:
 
 
 def _slope(a: Array, x: Array) -> Array:
-    """How fast a sample ``x`` moves with its concentration ``a``: minus the derivative of the cdf by ``a``, over the density.
+    """Return the derivative of a sample ``x`` by its concentration ``a``: minus that of the cdf by ``a``, over the density.
 
     By the series of the lower incomplete gamma function, ``x**a e**-x sum_n x**n / Gamma(a + n + 1)`` (DLMF 8.7.1),
     differentiated by ``a`` term by term; divided by the density it is ``x sum_n t_n (log x - digamma(a + n + 1))``.
@@ -54,7 +54,18 @@ def _slope(a: Array, x: Array) -> Array:
 
 
 class Gamma(Distribution):
-    """Gamma with shape ``concentration`` and inverse scale ``rate``."""
+    """Gamma distribution (``torch.distributions.Gamma``).
+
+    Density at ``x``: ``b**a / gamma(a) * x**(a - 1) * exp(-b * x)``.
+
+    Args:
+        concentration: the shape parameter ``a``, above 0.
+        rate: the inverse scale ``b``, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -91,7 +102,15 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """The sum of ``df`` squares of standard normal variables."""
+    """Chi-squared distribution: the sum of ``df`` squares of standard normal variables (``torch.distributions.Chi2``).
+
+    Args:
+        df: degrees of freedom, above 0; its shape is the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"df": constraints.positive}
 
@@ -101,7 +120,18 @@ class Chi2(Gamma):
 
 
 class Exponential(Distribution):
-    """The time until an event that happens ``rate`` times in a unit of time."""
+    """Exponential distribution: the time between events that happen ``rate`` times in a unit of time
+    (``torch.distributions.Exponential``).
+
+    Density at ``x``: ``rate * exp(-rate * x)``.
+
+    Args:
+        rate: above 0; its shape is the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -1,4 +1,4 @@
-"""``Gumbel``: the largest of many."""
+"""``Gumbel``: the distribution of the largest of many samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from .location_scale import LocationScale
 
 
 class Gumbel(LocationScale):
-    """Gumbel's distribution, of the largest of many, around ``loc``, of width ``scale``."""
+    """Gumbel distribution: the limit of the largest of many samples (``torch.distributions.Gumbel``).
+
+    Density at ``x``: ``exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``.
+
+    Args:
+        loc: where the density is greatest.
+        scale: the width, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     @property
     def mean(self) -> Tensor:

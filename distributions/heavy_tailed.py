@@ -1,4 +1,4 @@
-"""Distributions that are far out more often than normal ones: ``StudentT`` and ``Cauchy``."""
+"""Distributions whose tails are heavier than the normal one's: ``StudentT`` and ``Cauchy``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,19 @@ from .location_scale import LocationScale
 
 
 class StudentT(LocationScale):
-    """Student's distribution of ``df`` degrees of freedom around ``loc``, of width ``scale``."""
+    """Student's t-distribution (``torch.distributions.StudentT``).
+
+    Density at ``x``: proportional to ``(1 + z**2 / df) ** (-(df + 1) / 2)`` with ``z = (x - loc) / scale``.
+
+    Args:
+        df: degrees of freedom, above 0.
+        loc: where the density is greatest.
+        scale: the width, above 0; the three are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {
         "df": constraints.positive,
@@ -33,8 +45,8 @@ class StudentT(LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        spread = self.scale * self.scale * self.df / (self.df - 2)
-        return where(self.df > 2, spread, where(self.df > 1, math.inf, math.nan))
+        finite = self.scale * self.scale * self.df / (self.df - 2)
+        return where(self.df > 2, finite, where(self.df > 1, math.inf, math.nan))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended(sample_shape)
@@ -53,7 +65,18 @@ class StudentT(LocationScale):
 
 
 class Cauchy(LocationScale):
-    """The quotient of two normal variables, around ``loc``, of width ``scale``; it has no mean."""
+    """Cauchy distribution: the quotient of two normal variables; it has no mean (``torch.distributions.Cauchy``).
+
+    Density at ``x``: ``1 / (pi * scale * (1 + z**2))`` with ``z = (x - loc) / scale``.
+
+    Args:
+        loc: where the density is greatest.
+        scale: the width, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     @property
     def mean(self) -> Tensor:

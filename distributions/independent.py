@@ -1,4 +1,4 @@
-"""``Independent``: several distributions of a batch as one of vectors."""
+"""``Independent``: dimensions of a batch as dimensions of its events."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from .distribution import Distribution, sum_rightmost
 
 
 class Independent(Distribution):
-    """The last ``reinterpreted_batch_ndims`` batch dimensions of a distribution, taken as dimensions of its events.
+    """Distribution whose last batch dimensions are taken as dimensions of its events (``torch.distributions.Independent``).
+
+    ``log_prob`` and ``entropy`` are summed over these dimensions.
+
+    Args:
+        base_distribution: a distribution of at least ``reinterpreted_batch_ndims`` batch dimensions.
+        reinterpreted_batch_ndims: number of batch dimensions that become dimensions of an event.
+        validate_args: see ``Distribution``.
 
     Raises:
-        ValueError: it has fewer batch dimensions.
+        ValueError: ``base_distribution`` has fewer batch dimensions.
     """
 
     def __init__(

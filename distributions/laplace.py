@@ -1,4 +1,4 @@
-"""``Laplace``: two exponentials, back to back."""
+"""``Laplace``: the two-sided exponential distribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from .location_scale import LocationScale
 
 
 class Laplace(LocationScale):
-    """Laplace's distribution around ``loc``, of width ``scale``."""
+    """Laplace distribution (``torch.distributions.Laplace``).
+
+    Density at ``x``: ``exp(-|x - loc| / scale) / (2 * scale)``.
+
+    Args:
+        loc: where the density is greatest.
+        scale: the width, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     @property
     def mean(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""Distributions that are one standard form, moved by ``loc`` and stretched by ``scale``."""
+"""Base class of distributions that are a standard one, shifted by ``loc`` and scaled by ``scale``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from .distribution import Distribution, broadcast_all
 
 
 class LocationScale(Distribution):
-    """A distribution on the real line around ``loc``, where its density is greatest, of width ``scale``."""
+    """Distribution on the real line: ``loc + scale * z``, where ``z`` has a standard distribution.
+
+    Args:
+        loc: where the density is greatest.
+        scale: the width, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -25,5 +34,5 @@ class LocationScale(Distribution):
         return self.loc
 
     def _standard(self, value: Tensor) -> Tensor:
-        """A value as one of the standard form."""
+        """Return ``(value - loc) / scale``."""
         return (self._checked(value) - self.loc) / self.scale

@@ -1,4 +1,4 @@
-"""``MixtureSameFamily``: one of several distributions of a kind, chosen by chance."""
+"""``MixtureSameFamily``: one of several distributions of a class, chosen at random."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from .distribution import Distribution
 
 
 class MixtureSameFamily(Distribution):
-    """Samples of ``component_distribution``, whose last batch dimension ``mixture_distribution`` chooses from.
+    """Mixture: a sample of a component that is chosen at random (``torch.distributions.MixtureSameFamily``).
+
+    Density at ``x``: the sum over the components of their probability times their density at ``x``.
 
     Args:
-        mixture_distribution: of batch shape ``(...)``, over as many classes as there are components.
-        component_distribution: of batch shape ``(..., components)``.
-        validate_args: whether values are checked.
+        mixture_distribution: chooses the component: of batch shape ``(...)``, over as many outcomes as there are components.
+        component_distribution: the components, along its last batch dimension: of batch shape ``(..., components)``.
+        validate_args: see ``Distribution``.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: there are not as many outcomes as components.
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -33,11 +35,11 @@ class MixtureSameFamily(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         batch = component_distribution.batch_shape
-        chances = mixture_distribution.probs
-        if not batch or chances.shape[-1] != batch[-1]:
+        weights = mixture_distribution.probs
+        if not batch or weights.shape[-1] != batch[-1]:
             raise ValueError(
-                f"MixtureSameFamily needs a chance for each of the components, the last of the batch dimensions {batch}, "
-                f"and there are {chances.shape[-1]}"
+                f"MixtureSameFamily needs a probability for each of the components, the last of the batch dimensions {batch}, "
+                f"and there are {weights.shape[-1]}"
             )
         self.mixture_distribution = mixture_distribution
         self.component_distribution = component_distribution
@@ -49,9 +51,9 @@ class MixtureSameFamily(Distribution):
         return len(self.event_shape)
 
     @property
-    def _chances(self) -> Tensor:
-        chances = self.mixture_distribution.probs
-        return chances.reshape(*chances.shape, *(1,) * self._events)
+    def _weights(self) -> Tensor:
+        weights = self.mixture_distribution.probs
+        return weights.reshape(*weights.shape, *(1,) * self._events)
 
     @property
     def _axis(self) -> int:
@@ -59,13 +61,13 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return (self._chances * self.component_distribution.mean).sum(self._axis)
+        return (self._weights * self.component_distribution.mean).sum(self._axis)
 
     @property
     def variance(self) -> Tensor:
-        inside = (self._chances * self.component_distribution.variance).sum(self._axis)
+        inside = (self._weights * self.component_distribution.variance).sum(self._axis)
         apart = self.component_distribution.mean - self.mean.unsqueeze(self._axis)
-        return inside + (self._chances * apart * apart).sum(self._axis)
+        return inside + (self._weights * apart * apart).sum(self._axis)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():

@@ -1,4 +1,4 @@
-"""``Multinomial``: how often each of several outcomes came in a number of draws."""
+"""``Multinomial``: the counts of the outcomes of a number of draws."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ from .odds import Choice
 
 
 class Multinomial(Choice):
-    """Counts of ``probs.shape[-1]`` outcomes in ``total_count`` draws; ``probs`` (or ``logits``) need not be normalised.
+    """Multinomial distribution: counts of ``n`` outcomes in ``total_count`` draws (``torch.distributions.Multinomial``).
+
+    Probability of counts ``k``: ``total_count! / prod k! * prod probs**k``.
+
+    Args:
+        total_count: number of draws, at least 0.
+        probs: weights of at least 0, of shape ``(*batch_shape, n)``; they are divided by their sums.
+        logits: unnormalised logarithms of probabilities, instead of ``probs``.
+        validate_args: see ``Distribution``.
 
     Raises:
-        ValueError: ``total_count`` is no integer of at least 0.
+        ValueError: ``total_count`` is not an integer of at least 0, not exactly one of ``probs`` and ``logits`` is given, it
+            has no dimension, or a weight is negative.
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -60,7 +69,7 @@ class Multinomial(Choice):
         return ways + xlogy(value, self.probs).sum(-1)
 
     def entropy(self) -> Tensor:
-        """The entropy in nats, as a sum over the possible counts of each outcome."""
+        """Return the entropy in nats, of shape ``batch_shape``: a sum over the possible counts of each outcome."""
         n = self.total_count
         single = Categorical(probs=self.probs, validate_args=False).entropy()
         counts = [self.probs * 0 + count for count in range(n + 1)]
@@ -70,7 +79,7 @@ class Multinomial(Choice):
 
 
 def _binomial(n: int, k: int, p: Tensor) -> Tensor:
-    """The probability of ``k`` successes in ``n``."""
+    """Return the probability of ``k`` successes in ``n`` trials."""
     one = p * 0
     ways = lgamma(one + (n + 1)) - lgamma(one + (k + 1)) - lgamma(one + (n - k + 1))
     return (ways + xlogy(one + k, p) + xlogy(one + (n - k), 1 - p)).exp()

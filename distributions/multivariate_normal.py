@@ -1,4 +1,4 @@
-"""``MultivariateNormal``: vectors whose elements vary together."""
+"""``MultivariateNormal``: normal vectors whose elements are correlated."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from .distribution import Distribution
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors with mean ``loc`` and one of the matrices, of shape ``(..., n, n)``.
+    """Multivariate normal distribution, given by one of three matrices (``torch.distributions.MultivariateNormal``).
+
+    Density at ``x``: ``exp(-(x - loc)^T C^-1 (x - loc) / 2) / sqrt((2 pi)**n det C)`` with the covariance matrix ``C``.
 
     Args:
-        loc: shape ``(..., n)``.
-        covariance_matrix: positive definite.
-        precision_matrix: its inverse.
-        scale_tril: its Cholesky factor, lower triangular with a positive diagonal.
-        validate_args: whether parameters and values are checked.
+        loc: the mean, of shape ``(..., n)``.
+        covariance_matrix: ``C``, positive definite, of shape ``(..., n, n)``.
+        precision_matrix: the inverse of ``C``, of the same shape, instead.
+        scale_tril: the Cholesky factor of ``C``, lower triangular with a positive diagonal, of the same shape, instead.
+        validate_args: see ``Distribution``.
 
     Raises:
         LinAlgError: a matrix is not positive definite.
@@ -56,12 +58,12 @@ class MultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """The covariance of each two elements."""
+        """Return the covariances of the elements, of shape ``(*batch_shape, n, n)``."""
         return self.scale_tril @ self.scale_tril.mT
 
     @property
     def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance matrix."""
+        """Return the inverse of the covariance matrix."""
         return linalg.inv(self.covariance_matrix)
 
     @property

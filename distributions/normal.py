@@ -1,4 +1,4 @@
-"""``Normal``; ``LogNormal``, whose logarithm is normal; and ``HalfNormal``, which is the size of a normal variable."""
+"""``Normal``; ``LogNormal``, whose logarithm is normal; and ``HalfNormal``, the absolute value of a normal variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from .location_scale import LocationScale
 
 
 class Normal(LocationScale):
-    """Normal with mean ``loc`` and standard deviation ``scale``."""
+    """Normal distribution (``torch.distributions.Normal``).
+
+    Density at ``x``: ``exp(-z**2 / 2) / (scale * sqrt(2 pi))`` with ``z = (x - loc) / scale``.
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     @property
     def mean(self) -> Tensor:
@@ -46,7 +57,16 @@ class Normal(LocationScale):
 
 
 class LogNormal(Normal):
-    """The exponential of a normal variable with mean ``loc`` and standard deviation ``scale``."""
+    """Log-normal distribution: the exponential of a normal variable (``torch.distributions.LogNormal``).
+
+    Args:
+        loc: the mean of the logarithm.
+        scale: the standard deviation of the logarithm, above 0; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     support = constraints.positive
 
@@ -85,7 +105,15 @@ class LogNormal(Normal):
 
 
 class HalfNormal(Distribution):
-    """The size of a normal variable with mean 0 and standard deviation ``scale``."""
+    """Half-normal distribution: the absolute value of a normal variable of mean 0 (``torch.distributions.HalfNormal``).
+
+    Args:
+        scale: the standard deviation of that variable, above 0; its shape is the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"scale": constraints.positive}
     support = constraints.nonnegative

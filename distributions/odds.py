@@ -1,4 +1,4 @@
-"""Distributions that are given by probabilities or by logits, whichever the user has."""
+"""Base classes of distributions that are given by probabilities or by logits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from .distribution import Distribution, broadcast_all
 
 
 def one_of(name: str, probs: Any, logits: Any) -> None:
-    """Raise ``ValueError`` unless exactly one is given."""
+    """Check that exactly one of two parameters is given.
+
+    Raises:
+        ValueError: both are given, or neither.
+    """
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
         raise ValueError(f"{name} needs either probs or logits, and you gave {given}")
 
 
 class Odds(Distribution):
-    """Of two outcomes: ``probs`` is ``sigmoid(logits)``. Subclasses have either as an attribute."""
+    """Distribution of two outcomes: ``probs`` is ``sigmoid(logits)``; the one that was not given is computed."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         one_of(type(self).__name__, probs, logits)
@@ -39,7 +43,7 @@ class Odds(Distribution):
 
 
 class Choice(Distribution):
-    """Of several outcomes, along the last dimension: ``probs`` is ``softmax(logits)``. Both are normalised."""
+    """Distribution of outcomes along the last dimension: ``probs`` is ``softmax(logits)``. Both are normalised."""
 
     def _take(self, probs: Any, logits: Any, validate_args: bool | None) -> tuple[int, ...]:
         if validate_args is not None:
@@ -69,11 +73,11 @@ class Choice(Distribution):
 
 
 def clamped(probs: Tensor) -> Tensor:
-    """Probabilities kept away from 0 and 1 by the smallest step of their dtype, so that logarithms are finite."""
+    """Return probabilities clamped to ``eps`` and ``1 - eps`` of their dtype, so that logarithms are finite."""
     eps = float(np.finfo(probs.dtype).eps)
     return clamp(probs, eps, 1 - eps)
 
 
 def softplus(x: Tensor) -> Tensor:
-    """``log(1 + exp(x))``, without overflow."""
+    """Return ``log(1 + exp(x))``, without overflow."""
     return logaddexp(x, zeros_like(x))

@@ -1,4 +1,4 @@
-"""``Poisson``: how many events happen in a unit of time."""
+"""``Poisson``: the number of events in a unit of time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from .distribution import Distribution, broadcast_all
 
 
 class Poisson(Distribution):
-    """The number of events that happen ``rate`` times on the average."""
+    """Poisson distribution: the number of events that happen ``rate`` times on average (``torch.distributions.Poisson``).
+
+    Probability of ``k``: ``rate**k * exp(-rate) / k!``.
+
+    Args:
+        rate: the mean, at least 0; its shape is the batch shape.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: a parameter is outside its constraint; the message names it.
+    """
 
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -1,4 +1,4 @@
-"""``TransformedDistribution``: samples of another distribution, changed by transforms."""
+"""``TransformedDistribution``: samples of another distribution, mapped by transforms."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from .transforms import ComposeTransform, Transform
 
 
 class TransformedDistribution(Distribution):
-    """What a transform makes of samples of another distribution.
+    """Distribution of ``y = f(x)``, where ``x`` has another distribution (``torch.distributions.TransformedDistribution``).
+
+    Density at ``y``: that of ``x = f^-1(y)``, divided by ``|det df/dx|``.
 
     Args:
-        base_distribution: where samples come from.
-        transforms: one, or several, which are done one after the other.
-        validate_args: whether values are checked.
+        base_distribution: the distribution of ``x``.
+        transforms: ``f``: one transform, or several that are applied one after the other.
+        validate_args: see ``Distribution``.
     """
 
     def __init__(
@@ -27,37 +29,39 @@ class TransformedDistribution(Distribution):
     ) -> None:
         self.base_dist = base_distribution
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        self._whole = ComposeTransform(self.transforms)
+        self._transform = ComposeTransform(self.transforms)
         self.has_rsample = base_distribution.has_rsample
-        self.support = self._whole.codomain if self.transforms else base_distribution.support
+        self.support = self._transform.codomain if self.transforms else base_distribution.support
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        self._events = max(self._whole.event_dim, len(base_distribution.event_shape))
+        self._events = max(self._transform.event_dim, len(base_distribution.event_shape))
         split = len(shape) - self._events
         super().__init__(shape[:split], shape[split:], validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._whole(self.base_dist.rsample(sample_shape))
+        return self._transform(self.base_dist.rsample(sample_shape))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return self._whole(self.base_dist.sample(sample_shape))
+            return self._transform(self.base_dist.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         y = self._checked(value)
-        x = self._whole._inv_call(y)
+        x = self._transform._inv_call(y)
         base = sum_rightmost(self.base_dist.log_prob(x), self._events - len(self.base_dist.event_shape))
-        return base - sum_rightmost(self._whole.log_abs_det_jacobian(x, y), self._events - self._whole.event_dim)
+        return base - sum_rightmost(
+            self._transform.log_abs_det_jacobian(x, y), self._events - self._transform.event_dim
+        )
 
     def cdf(self, value: Tensor) -> Tensor:
-        below = self.base_dist.cdf(self._whole._inv_call(self._checked(value)))
-        return self._turned(below)
+        below = self.base_dist.cdf(self._transform._inv_call(self._checked(value)))
+        return self._oriented(below)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._whole(self.base_dist.icdf(self._turned(value)))
+        return self._transform(self.base_dist.icdf(self._oriented(value)))
 
-    def _turned(self, probability: Tensor) -> Tensor:
-        # Where the transform falls, what is below becomes what is above.
-        return self._whole.sign * (probability - 0.5) + 0.5
+    def _oriented(self, probability: Tensor) -> Tensor:
+        # For a decreasing transform the probabilities below and above a value change places.
+        return self._transform.sign * (probability - 0.5) + 0.5
 
     def expand(self, batch_shape: Sequence[int]) -> Distribution:
         inner = (*self.batch_shape, *self.event_shape)[len(self.batch_shape) : len(self.base_dist.batch_shape)]

@@ -1,4 +1,4 @@
-"""Invertible functions of tensors with the logarithms of how much they stretch (``torch.distributions.transforms``)."""
+"""Invertible functions of tensors and their log-determinants (``torch.distributions.transforms``)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from .odds import softplus
 
 
 class Transform:
-    """The base of all transforms: ``t(x)`` is the value, ``t.inv(y)`` the inverse.
+    """Base class of all transforms: ``t(x)`` is the value, ``t.inv(y)`` the inverse (``torch.distributions.Transform``).
 
     Subclasses define ``_call(x)``, ``_inverse(y)`` and ``log_abs_det_jacobian(x, y)``.
 
     Args:
-        cache_size: 1 to remember the last value and where it was taken, so that the inverse there is exact, and costs nothing.
+        cache_size: 1 to keep the last argument and its value, so that the inverse of that value is exact and costs nothing.
 
     Attributes:
-        domain, codomain: what it takes and what it gives.
+        domain: the constraint of arguments.
+        codomain: the constraint of values.
         bijective: whether there is an inverse.
-        sign: 1 if it rises everywhere, -1 if it falls.
-        event_dim: how many of the last dimensions belong together.
+        sign: 1 if it increases everywhere, -1 if it decreases.
+        event_dim: number of last dimensions that are mapped together.
 
     Raises:
-        ValueError: ``cache_size`` is neither 0 nor 1.
+        ValueError: ``cache_size`` is not 0 or 1.
     """
 
     domain: Constraint = constraints.real
@@ -46,13 +47,13 @@ class Transform:
         self._last: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The value at ``x``."""
+        """Return the value at ``x``."""
         if self._last is not None and self._last[0] is x:
             return self._last[1]
         return self._remembered(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        """Where the value is ``y``."""
+        """Return the argument whose value is ``y``."""
         if self._last is not None and self._last[1] is y:
             return self._last[0]
         return self._remembered(self._inverse(y), y)[0]
@@ -69,12 +70,20 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} must define _inverse()")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of the absolute slope at ``x``, where the value is ``y``."""
+        """Return ``log |det dy/dx|`` at ``x``, where the value is ``y``.
+
+        Args:
+            x: arguments.
+            y: their values.
+
+        Returns:
+            A tensor of the shape of ``x`` without its last ``event_dim`` dimensions.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define log_abs_det_jacobian()")
 
     @property
     def inv(self) -> Transform:
-        """The inverse, as a transform."""
+        """Return the inverse, as a transform."""
         return _Inverse(self)
 
 
@@ -100,7 +109,14 @@ class _Inverse(Transform):
 
 
 class AffineTransform(Transform):
-    """``loc + scale * x``."""
+    """The transform ``loc + scale * x``.
+
+    Args:
+        loc: number or tensor that broadcasts with ``x``.
+        scale: number or tensor that broadcasts with ``x``, not 0.
+        event_dim: number of last dimensions over which ``log_abs_det_jacobian`` is summed.
+        cache_size: see ``Transform``.
+    """
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -114,12 +130,14 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        stretch = zeros_like(x) + log(as_tensor(self.scale, None if isinstance(self.scale, Tensor) else x.dtype).abs())
-        return sum_rightmost(stretch, self.event_dim)
+        log_scale = zeros_like(x) + log(
+            as_tensor(self.scale, None if isinstance(self.scale, Tensor) else x.dtype).abs()
+        )
+        return sum_rightmost(log_scale, self.event_dim)
 
 
 class ExpTransform(Transform):
-    """``exp(x)``."""
+    """The transform ``exp(x)``."""
 
     codomain = constraints.positive
 
@@ -134,7 +152,12 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """``x ** exponent`` of numbers above 0."""
+    """The transform ``x ** exponent`` of numbers above 0.
+
+    Args:
+        exponent: number or tensor that broadcasts with ``x``, not 0.
+        cache_size: see ``Transform``.
+    """
 
     domain = codomain = constraints.positive
 
@@ -154,7 +177,7 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """``sigmoid(x)``."""
+    """The transform ``sigmoid(x)``."""
 
     codomain = constraints.unit_interval
 
@@ -171,7 +194,7 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """``log(1 + exp(x))``."""
+    """The transform ``log(1 + exp(x))``."""
 
     codomain = constraints.positive
 
@@ -186,7 +209,7 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """``tanh(x)``; its slope is computed from ``x``, which is exact where ``tanh`` has come to 1."""
+    """The transform ``tanh(x)``. Its derivative is computed from ``x``, which is exact where ``tanh(x)`` rounds to 1."""
 
     codomain = constraints.Constraint("numbers from -1 to 1", lambda x: (x >= -1) & (x <= 1))
 
@@ -201,7 +224,12 @@ class TanhTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """Composition of transforms, which are applied one after the other.
+
+    Args:
+        parts: the transforms; the first is applied first.
+        cache_size: see ``Transform``.
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)

@@ -1,4 +1,4 @@
-"""``Uniform``: every number between two bounds alike."""
+"""``Uniform``: numbers between two bounds, all with the same density."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from .distribution import Distribution, broadcast_all
 
 
 class Uniform(Distribution):
-    """Uniform in [``low``, ``high``).
+    """Uniform distribution of numbers from ``low`` up to, and without, ``high`` (``torch.distributions.Uniform``).
+
+    Density: ``1 / (high - low)``.
+
+    Args:
+        low: the lower bound.
+        high: the upper bound; the two are broadcast to the batch shape.
+        validate_args: see ``Distribution``.
 
     Raises:
         ValueError: ``low`` is not below ``high``.
