@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PEER ?=
+PARALLEL := -n auto --dist worksteal
 
-.PHONY: demo test check bench proto signatures clean
+.PHONY: demo test test-fast test-all check bench proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -17,8 +18,14 @@ PEER ?=
 demo: .venv/installed      ## one parameter server, two trainers, real digits
 	@$(BIN)/telegrad demo
 
-test: .venv/installed      ## every test; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
-	@$(BIN)/python -m pytest $(TESTS)
+test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(TESTS)
+
+test-fast: .venv/installed ## those without worker processes, in less than a minute
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not processes" $(TESTS)
+
+test-all: .venv/installed  ## those marked slow too: long runs of chaos, thousands of schedules
+	@$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .

@@ -4,24 +4,29 @@ import faulthandler
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from pathlib import Path
 
 import pytest
-from helpers import threads
+from helpers import programs, threads
 from telegrad.agents import make_agent
-from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
 
-PROGRAMS = Path(__file__).parent / "programs"
+# Tests run side by side; threads of BLAS in the processes that they start would wait for one another, spinning.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+START_PROCESSES = {"job", "run_python"}  # fixtures
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what starts processes by a fixture."""
+    for item in items:
+        if START_PROCESSES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.processes)
 
 
 def pytest_collection_finish():
@@ -115,68 +120,6 @@ def workers(cluster):
         yield agents
 
 
-class Job:
-    """Worker processes that run a script of tests/programs, without a launcher: one that dies does not end the others."""
-
-    def __init__(self, folder, program, count, args=(), **environment):
-        self.folder = folder
-        with closing(reserve_port()) as reserved:
-            shared = job_environment(count, reserved.getsockname()[1])
-        self.environment = {**os.environ, **shared, "PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1", **environment}
-        self.script = str(PROGRAMS / f"{program}.py")
-        self.processes = [self.start(rank, *args) for rank in range(count)]
-
-    def start(self, rank, *args, **environment):
-        """One more process."""
-        with open(self.log(rank), "ab") as log:
-            return subprocess.Popen(
-                [sys.executable, self.script, *map(str, args)],
-                env={**self.environment, "RANK": str(rank), **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-
-    def log(self, rank):
-        return self.folder / f"worker{rank}.log"
-
-    def output(self, rank):
-        return self.log(rank).read_text()
-
-    def outputs(self):
-        return "\n".join(f"--- worker {rank}\n{self.output(rank)}" for rank in range(len(self.processes)))
-
-    def wait(self, seconds=60.0, codes=None):
-        """Wait for all; those that do not end print their stacks. Their exit codes must be 0, or ``codes``."""
-        deadline = time.monotonic() + seconds
-        late = []
-        for rank, process in enumerate(self.processes):
-            try:
-                process.wait(max(deadline - time.monotonic(), 0.01))
-            except subprocess.TimeoutExpired:
-                late.append(rank)
-                process.send_signal(signal.SIGABRT)
-                process.send_signal(signal.SIGCONT)
-                process.wait(10)
-        found = [process.returncode for process in self.processes]
-        assert not late, f"workers {late} did not end within {seconds} s:\n{self.outputs()}"
-        assert found == (codes or [0] * len(found)), f"exit codes {found}:\n{self.outputs()}"
-
-    def read_until(self, rank, word, seconds=60.0):
-        """Wait until a worker has written a word."""
-        deadline = time.monotonic() + seconds
-        while word not in self.output(rank):
-            alive = self.processes[rank].poll() is None or word in self.output(rank)
-            assert alive and time.monotonic() < deadline, f"worker {rank} never wrote {word!r}:\n{self.outputs()}"
-            time.sleep(0.01)
-
-    def end(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait(10)
-
-
 @pytest.fixture
 def job(tmp_path):
     """``job(program, count, args)`` starts worker processes; none of them outlives the test."""
@@ -185,7 +128,7 @@ def job(tmp_path):
     def start(program, count, args=(), **environment):
         folder = tmp_path / str(len(started))
         folder.mkdir()
-        started.append(Job(folder, program, count, args, **environment))
+        started.append(programs.Job(folder, program, count, args, **environment))
         return started[-1]
 
     faulthandler.dump_traceback_later(150, exit=True)  # should the test itself hang
@@ -195,3 +138,9 @@ def job(tmp_path):
         faulthandler.cancel_dump_traceback_later()
         for each in started:
             each.end()
+
+
+@pytest.fixture
+def run_python():
+    """``run_python(*arguments, code=0, **options)`` runs an interpreter to its end; see ``helpers.programs``."""
+    return programs.run_python

@@ -1,8 +1,5 @@
 """Element types: promotion as PyTorch's (tests/golden/record_dtypes.py recorded it), limits, aliases, bfloat16."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import telegrad as tg
@@ -133,7 +130,7 @@ def test_what_tensors_cannot_hold():
         tg.set_default_dtype(tg.int64)
 
 
-def test_without_ml_dtypes():
+def test_without_ml_dtypes(run_python):
     program = """
 import sys
 sys.modules["ml_dtypes"] = None
@@ -145,8 +142,7 @@ try:
 except TypeError:
     print("refused")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout == "refused\n", done.stderr
+    assert run_python("-c", program) == "refused\n"
 
 
 class TestBfloat16:

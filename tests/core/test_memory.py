@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import platform
-import subprocess
-import sys
 import threading
 import tracemalloc
 import weakref
@@ -232,10 +230,9 @@ print(faults(10))
     ],
     ids=["import", "worker", "call", "user"],
 )
-def test_freed_memory_is_kept_on_request_only(setting, environment, kept):
+def test_freed_memory_is_kept_on_request_only(run_python, setting, environment, kept):
     if platform.libc_ver()[0] != "glibc":
         pytest.skip("another allocator")
     own = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    command = [sys.executable, "-c", FAULTS.format(setting=setting)]
-    faults = int(subprocess.run(command, env=own | environment, check=True, capture_output=True).stdout)
+    faults = int(run_python("-c", FAULTS.format(setting=setting), env=own | environment))
     assert (faults < 10 * 16 * 128) is kept, "page faults for 160 arrays of 256 pages"

@@ -6,8 +6,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 from multiprocessing import forkserver
 from multiprocessing.reduction import ForkingPickler
@@ -49,7 +47,7 @@ def programs(monkeypatch):
     assert not transit.held, "something that was sent was never received"
 
 
-@pytest.fixture(params=["spawn", "fork", "forkserver"])
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.processes) for kind in ("spawn", "fork", "forkserver")])
 def context(request):
     return multiprocessing.get_context(request.param)
 
@@ -142,12 +140,12 @@ def test_ordinary_copies_are_not_shared():
     assert copy.copy(tensor).is_shared()
 
 
-def test_import_does_not_load_what_only_sharing_needs():
+def test_import_does_not_load_what_only_sharing_needs(run_python):
     script = (
         "import sys, telegrad.core; assert 'multiprocessing.reduction' not in sys.modules, 'loaded';"
         "telegrad.core.Tensor([1.0]).share_memory_(); assert 'multiprocessing.reduction' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=LIMIT)
+    run_python("-c", script)
 
 
 def test_received_where_it_is_already():

@@ -178,16 +178,15 @@ def test_after_a_death_persistent_workers_are_started_anew(programs):
     assert list(loader) == list(range(8))
 
 
-def test_a_script_without_a_guard_is_told(tmp_path):
+def test_a_script_without_a_guard_is_told(tmp_path, run_python):
     script = tmp_path / "script.py"
     script.write_text(
         "from telegrad.data import DataLoader\n"
         "class Numbers(list): pass\n"
         "list(DataLoader(Numbers([1, 2]), num_workers=1))\n"
     )
-    result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=LIMIT)
-    assert result.returncode == 1
-    assert "ended before its first answer, with exit code 1" in result.stderr and '"__main__"' in result.stderr
+    output = run_python(script, code=1)
+    assert "ended before its first answer, with exit code 1" in output and '"__main__"' in output
 
 
 # -- leaving

@@ -18,16 +18,9 @@ from telegrad.examples.ps_options import Options, parse
 pytestmark = pytest.mark.processes
 
 FOLDER = Path(telegrad.examples.__file__).parent
-LAUNCHER = [sys.executable, "-c", "from telegrad.launcher.cli import main; main()"]
+LAUNCHER = ["-c", "from telegrad.launcher.cli import main; main()"]
 LIMIT_S = 120
 TIDY = "tidy: 0 pending calls, 0 references, 0 contexts"
-
-
-def run(command, tmp_path):
-    """The output of a command that must succeed within the limit."""
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def under_launcher(count, script, *args):
@@ -35,7 +28,7 @@ def under_launcher(count, script, *args):
 
 
 def alone(script, *args):
-    return [sys.executable, str(FOLDER / script), *args]
+    return [FOLDER / script, *args]
 
 
 def as_module(count, module):
@@ -45,8 +38,8 @@ def as_module(count, module):
 @pytest.mark.parametrize(
     "command", [under_launcher(2, "hello_rpc.py"), alone("hello_rpc.py"), as_module(2, "hello_rpc")]
 )
-def test_hello_rpc(command, tmp_path):
-    output = run(command, tmp_path)
+def test_hello_rpc(command, tmp_path, run_python):
+    output = run_python(*command, cwd=tmp_path)
     for line in ("saluton, alice, from bob", "await: [0.5, 0.25, 0.125]", "lambda: 42", "ZeroDivisionError"):
         assert line in output
     assert output.count(TIDY) == 2
@@ -55,16 +48,17 @@ def test_hello_rpc(command, tmp_path):
 @pytest.mark.parametrize(
     "command", [under_launcher(2, "rref_tour.py"), alone("rref_tour.py"), as_module(2, "rref_tour")]
 )
-def test_rref_tour(command, tmp_path):
-    output = run(command, tmp_path)
+def test_rref_tour(command, tmp_path, run_python):
+    output = run_python(*command, cwd=tmp_path)
     for line in ("owned by bob", "rpc_sync: 41", "results: [10, 11, 12]", "call back: 105", "ValueError"):
         assert line in output
     assert output.count(TIDY) == 2
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_the_parameter_server_learns(mode, tmp_path):
-    output = run(under_launcher(3, "parameter_server.py", "--mode", mode, "--epochs", "10", "--out", "here"), tmp_path)
+def test_the_parameter_server_learns(mode, tmp_path, run_python):
+    command = under_launcher(3, "parameter_server.py", "--mode", mode, "--epochs", "10", "--out", "here")
+    output = run_python(*command, cwd=tmp_path)
     found = re.search(r"accuracy of the checkpoint on the held-out fifth: ([\d.]+)%", output)
     assert found and float(found[1]) > 90.0, output
     assert output.count(TIDY) == 3
@@ -73,8 +67,8 @@ def test_the_parameter_server_learns(mode, tmp_path):
     assert (tmp_path / "here" / "training.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_distributed_gradients_equal_those_of_one_process(tmp_path):
-    output = run(alone("parameter_server.py", "--check", "--trainers", "3", "--batch-size", "8"), tmp_path)
+def test_distributed_gradients_equal_those_of_one_process(tmp_path, run_python):
+    output = run_python(*alone("parameter_server.py", "--check", "--trainers", "3", "--batch-size", "8"), cwd=tmp_path)
     found = re.search(r"gradients: (\S+) <= 1e-09", output)
     assert found and float(found[1]) <= 1e-9
     assert "the gradients agree" in output
@@ -82,7 +76,9 @@ def test_distributed_gradients_equal_those_of_one_process(tmp_path):
 
 def test_a_killed_trainer_ends_the_job(tmp_path):
     command = under_launcher(3, "parameter_server.py", "--epochs", "100000")
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(
+        [sys.executable, *command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
         try:
             workers = wait_for_workers(job.pid, 3)
             os.kill(workers["worker2"], signal.SIGKILL)
@@ -113,12 +109,9 @@ def wait_for_workers(launcher, count):
     raise TimeoutError(f"the job did not start its {count} workers")
 
 
-def test_too_few_workers_are_refused(tmp_path):
+def test_too_few_workers_are_refused(tmp_path, run_python):
     for script, count, words in (("parameter_server.py", 1, "at least two"), ("hello_rpc.py", 3, "two workers")):
-        command = under_launcher(count, script)
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S)
-        assert done.returncode != 0
-        assert words in done.stdout + done.stderr
+        assert words in run_python(*under_launcher(count, script), code=1, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("words", [["--epochs", "0"], ["--epochs", "x"], ["--mode", "fast"], ["--batch-size", "-1"]])

@@ -2,8 +2,6 @@
 
 import gc
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import psutil
@@ -28,13 +26,11 @@ STEPS = 1000
         ("transformer.py", 40, r"held-out text: ([\d.]+)", 2, 5.2),
     ],
 )
-def test_an_example_learns_and_draws(script, steps, measure, least, most, tmp_path):
-    command = [sys.executable, str(FOLDER / script), "--steps", str(steps), "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert least < float(re.search(measure, done.stdout)[1]) <= most
-    (picture,) = [Path(line.split(": ")[1]) for line in done.stdout.splitlines() if line.startswith("picture: ")]
-    assert picture.read_bytes().startswith(b"\x89PNG") and f"{steps} steps took" in done.stdout
+def test_an_example_learns_and_draws(script, steps, measure, least, most, tmp_path, run_python):
+    output = run_python(FOLDER / script, "--steps", steps, "--out", tmp_path / "out", cwd=tmp_path)
+    assert least < float(re.search(measure, output)[1]) <= most
+    (picture,) = [Path(line.split(": ")[1]) for line in output.splitlines() if line.startswith("picture: ")]
+    assert picture.read_bytes().startswith(b"\x89PNG") and f"{steps} steps took" in output
 
 
 def make_cnn():

@@ -1,45 +1,45 @@
-"""Both launchers name the worker that failed, not one that lost it. ``programs/root_cause.py`` counts over many runs."""
+"""Both launchers name the worker that failed, not one that lost it; ``programs/root_cause.py`` counts over many runs."""
 
-import subprocess
-import sys
-from pathlib import Path
+import faulthandler
 
 import pytest
+from helpers.programs import PROGRAMS
 
 pytestmark = pytest.mark.processes
 
-PROGRAM = Path(__file__).parents[1] / "programs" / "root_cause.py"
-
 
 @pytest.fixture
-def judged(tmp_path, monkeypatch):
-    """Runs the counting program; it exits with 1 if a verdict was wrong."""
+def judge(tmp_path, monkeypatch):
+    """``judge(launcher, case, how)`` runs a job that fails; the test fails if the verdict is wrong."""
     monkeypatch.delenv("TELEGRAD_WORKER", raising=False)
+    monkeypatch.syspath_prepend(str(PROGRAMS))  # the processes find what they run by name
+    monkeypatch.chdir(tmp_path)
+    import root_cause
 
-    def judge(*arguments):
-        command = [sys.executable, str(PROGRAM), *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
+    def judge(launcher, case, how="raise", size=3):
+        assert not root_cause.LAUNCHERS[launcher](size, case, how)
 
-    return judge
+    faulthandler.dump_traceback_later(150, exit=True)  # the workers die with this process
+    yield judge
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.mark.parametrize("launcher", ["run", "spawn"])
 @pytest.mark.parametrize("case", ["serving", "pending", "polling", "short"])
-def test_the_worker_that_raises_is_the_cause(judged, launcher, case):
-    judged("--runs", "2", "--launchers", launcher, "--cases", case)
+def test_the_worker_that_raises_is_the_cause(judge, launcher, case):
+    judge(launcher, case)
 
 
 @pytest.mark.parametrize("launcher", ["run", "spawn"])
-def test_also_at_the_end_of_a_chain_of_calls(judged, launcher):
-    judged("--runs", "1", "--size", "4", "--launchers", launcher, "--cases", "chain")
+def test_also_at_the_end_of_a_chain_of_calls(judge, launcher):
+    judge(launcher, "chain", size=4)
 
 
 @pytest.mark.parametrize("how", ["hook", "leave", "exit", "os._exit", "kill", "crash", "forgotten"])
-def test_however_it_ends(judged, how):
-    judged("--runs", "1", "--launchers", "run", "--cases", "pending", "--hows", how)
+def test_however_it_ends(judge, how):
+    judge("run", "pending", how)
 
 
 @pytest.mark.parametrize("how", ["leave", "exit", "kill"])
-def test_however_a_spawned_one_ends(judged, how):
-    judged("--runs", "1", "--launchers", "spawn", "--cases", "pending", "--hows", how)
+def test_however_a_spawned_one_ends(judge, how):
+    judge("spawn", "pending", how)

@@ -12,6 +12,7 @@ import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib.util import find_spec
 from multiprocessing import forkserver
 
 import pytest
@@ -258,7 +259,9 @@ def test_forked_processes_need_no_pickling(folder):
         (print, [1], r"`args` must be a tuple, you gave \[1\]: write args=\(x,\)"),
     ],
 )
-def test_what_cannot_be_called_or_sent_is_refused(fn, args, said):
+def test_what_cannot_be_called_or_sent_is_refused(fn, args, said, monkeypatch):
+    # As in a script. The main program of a parallel run is none, and what a main program of no file defines is sent by value.
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", find_spec("pytest"))
     with pytest.raises(TypeError, match=said):
         spawn(fn, args, nprocs=2)
 
@@ -343,14 +346,12 @@ print("got", ours.recv(), event.is_set())
 
 
 @pytest.mark.parametrize("how", ["standard input", "-c"])
-def test_what_an_interactive_main_defines_is_sent_by_value(tmp_path, how):
+def test_what_an_interactive_main_defines_is_sent_by_value(tmp_path, how, run_python):
     arguments, given = (["-"], INTERACTIVE) if how == "standard input" else (["-c", INTERACTIVE], None)
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, input=given, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
-    assert done.stdout == "got 5 True\n", done.stderr
+    assert run_python(*arguments, input=given, cwd=tmp_path) == "got 5 True\n"
 
 
-def test_the_parent_can_be_a_worker_of_the_jobs_that_it_started(tmp_path):
+def test_the_parent_can_be_a_worker_of_the_jobs_that_it_started(tmp_path, run_python):
     """Of two at a time, each with a secret of its own, and of one whose port the user has chosen."""
     (tmp_path / "program.py").write_text("""
 import os
@@ -376,9 +377,7 @@ if __name__ == "__main__":
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1])}
     join(spawn(work, join=False))
 """)
-    command = [sys.executable, "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * LIMIT)
-    assert done.stdout == "True\n" * 3, done.stderr
+    assert run_python("program.py", cwd=tmp_path, timeout=2 * LIMIT) == "True\n" * 3
 
 
 def test_a_worker_that_a_launcher_started_spawns_no_job_and_is_told_what_to_do(monkeypatch):

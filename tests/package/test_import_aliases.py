@@ -1,8 +1,6 @@
 """Rooms of ``core`` are imported under their short names too, and are the same modules."""
 
 import importlib
-import subprocess
-import sys
 
 import pytest
 import telegrad as tg
@@ -28,7 +26,7 @@ def test_an_alias_is_the_module_itself(name):
     assert importlib.reload(importlib.import_module("telegrad.core.cuda")) is tg.cuda
 
 
-def test_the_forms_of_import():
+def test_the_forms_of_import(run_python):
     program = """
 from telegrad.autograd import Function, grad
 from telegrad.autograd.functional import jacobian
@@ -39,8 +37,7 @@ assert tg.autograd.functional.jacobian is jacobian and tg.Function is Function
 assert telegrad.futures.Future is tg.core.futures.Future and tg.profiler.record_function is record_function
 assert tg.autograd.profiler.profile is tg.profiler.profile
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", program)
 
 
 def test_what_is_not_there():

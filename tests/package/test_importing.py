@@ -1,26 +1,24 @@
 """`import telegrad` is quick: rooms come when they are asked for, and nothing but NumPy is heavy."""
 
-import subprocess
-import sys
-
 import pytest
 import telegrad as tg
 
 HEAVY = ["grpc", "google.protobuf", "asyncio", "multiprocessing", "safetensors", "cryptography", "rich", "typer"]
 
 
-def run(program):
-    """What a fresh interpreter prints."""
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+@pytest.fixture
+def run(run_python):
+    """Return the words that a program prints in a fresh interpreter."""
+    return lambda program: run_python("-c", program).split()
 
 
-def test_importing_imports_nothing_heavy_but_numpy():
+def test_importing_imports_nothing_heavy_but_numpy(run):
     loaded = run("import sys, telegrad; print(*sys.modules)")
     assert "numpy" in loaded and not set(HEAVY) & set(loaded)
 
 
 @pytest.mark.parametrize("room", ["nn", "optim", "data"])
-def test_what_trains_locally_needs_no_network(room):
+def test_what_trains_locally_needs_no_network(run, room):
     assert "grpc" not in run(f"import sys, telegrad as tg; tg.{room}; print(*sys.modules)")
 
 
@@ -41,11 +39,11 @@ def test_what_trains_locally_needs_no_network(room):
         "import telegrad.launcher",
     ],
 )
-def test_every_way_in_works_alone(program):
+def test_every_way_in_works_alone(run, program):
     run(program)
 
 
-def test_init_rpc_brings_what_answers_gradients():
+def test_init_rpc_brings_what_answers_gradients(run):
     assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; telegrad.rpc.init_rpc; print(*sys.modules)")
 
 

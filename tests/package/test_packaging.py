@@ -2,8 +2,6 @@
 
 import ast
 import re
-import subprocess
-import sys
 from importlib.metadata import entry_points, requires, version
 from pathlib import Path
 
@@ -28,10 +26,9 @@ def packages():
     return sorted(".".join(("telegrad", *parts)) for parts in ours)
 
 
-def test_every_package_is_shipped():
+def test_every_package_is_shipped(run_python):
     listing = "import setuptools; setuptools.setup = lambda packages, cmdclass: print(*packages); exec(open('setup.py').read())"
-    shipped = subprocess.run([sys.executable, "-c", listing], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert sorted(shipped.stdout.split()) == packages()
+    assert sorted(run_python("-c", listing, cwd=ROOT).split()) == packages()
 
 
 def test_data_files_are_declared():

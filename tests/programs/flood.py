@@ -13,9 +13,9 @@ import numpy as np
 from telegrad import rpc
 from telegrad.core.errors import RpcTimeoutError
 
+FOLDER, THREADS = Path(sys.argv[1]), int(sys.argv[2])
 MIB = 1 << 20
-CALLS, SIZE, SECONDS = 300, 10 * MIB, 8.0
-gate = threading.Event()
+CALLS, SIZE, SECONDS = 300, 10 * MIB, 5.0
 ran = 0
 
 
@@ -27,7 +27,7 @@ def memory():
 def take(array):
     global ran
     ran += 1
-    gate.wait(60)
+    wait_for(FOLDER / "continue")
     return array.nbytes
 
 
@@ -35,15 +35,11 @@ def state():
     return memory(), ran
 
 
-def gate_open():
-    gate.set()
-
-
-def flood(folder):
+def flood():
     payload = np.ones(SIZE, np.uint8)
     here, there = memory(), rpc.rpc_sync("b", memory)
     print("ready", flush=True)
-    wait_for(folder / "go")
+    wait_for(FOLDER / "go")
     failures = []
     threads = [threading.Thread(target=call, args=(payload, failures)) for _ in range(CALLS)]
     peak = here
@@ -56,8 +52,7 @@ def flood(folder):
     ctypes.CDLL(None).malloc_trim(0)  # what the allocator keeps for later use does not count
     named = all("take on worker 'b'" in str(failure) for failure in failures)
     print(f"timed-out {len(failures)} named {named} peak {peak - here} after {memory() - here}", flush=True)
-    wait_for(folder / "continue")
-    rpc.rpc_sync("b", gate_open, timeout=60)
+    wait_for(FOLDER / "continue")
     size, count = rpc.rpc_sync("b", state, timeout=60)
     print(f"there {size - there} ran {count}", flush=True)
 
@@ -75,13 +70,12 @@ def wait_for(path):
 
 
 def main():
-    folder, threads = Path(sys.argv[1]), int(sys.argv[2])
     rank = int(os.environ["RANK"])
     # A peer that is stopped must not be lost meanwhile.
-    options = rpc.GrpcRpcBackendOptions(num_worker_threads=threads, keepalive=60.0, reconnect_timeout=60.0)
+    options = rpc.GrpcRpcBackendOptions(num_worker_threads=THREADS, keepalive=60.0, reconnect_timeout=60.0)
     rpc.init_rpc("ab"[rank], rank=rank, world_size=2, rpc_backend_options=options)
     if rank == 0:
-        flood(folder)
+        flood()
     rpc.shutdown()
 
 

@@ -1,8 +1,6 @@
 """A gRPC lane that closes says nothing, whatever goes on meanwhile: gRPC would show tracebacks of its own."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -27,10 +25,8 @@ def channel_to(agent):
 
 
 @pytest.mark.parametrize("how", ["exit", "shutdown", "interrupt"])
-def test_workers_that_close_under_load_write_nothing(how):
-    command = [sys.executable, str(PROGRAM), "--rounds", "2", "--hows", how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_workers_that_close_under_load_write_nothing(how, run_python):
+    run_python(PROGRAM, "--rounds", "2", "--hows", how)
 
 
 def test_a_stream_that_takes_a_while_to_end_is_waited_for(caplog):

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import time
 from collections import deque
 
 import pytest
@@ -355,18 +354,14 @@ def run_schedule(seed):
     return company
 
 
-SCHEDULES = 10_000
-
-
-def test_all_survivors_finish_in_every_schedule(capsys):
-    started = time.perf_counter()
-    chosen = seeds(SCHEDULES)
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_all_survivors_finish_in_every_schedule(count):
+    chosen = seeds(count)
     lost = 0
     for seed in chosen:
         with replayable(seed):
             lost += len(run_schedule(seed).mesh.dead)
-    with capsys.disabled():
-        print(f"\n{len(chosen)} shutdowns, {lost} workers lost or left early, {time.perf_counter() - started:.1f} s")
+    print(f"\n{len(chosen)} shutdowns, {lost} workers lost or left early")
 
 
 @pytest.mark.parametrize("count", [2, 64])

@@ -3,7 +3,6 @@
 import heapq
 import itertools
 import random
-import time
 
 from telegrad.rpc.reports import Evidence, Finding
 from telegrad.rpc.verdict import Failed, Lose, Reached, Received, SendReport, TimePassed, Verdicts
@@ -224,8 +223,7 @@ def check(world):
 SCHEDULES = 500
 
 
-def test_all_who_stay_agree_in_every_schedule(capsys):
-    started = time.perf_counter()
+def test_all_who_stay_agree_in_every_schedule():
     chosen = seeds(SCHEDULES)
     stayed = lost = 0
     for seed in chosen:
@@ -234,5 +232,4 @@ def test_all_who_stay_agree_in_every_schedule(capsys):
             check(world)
         stayed += len(world.alive())
         lost += len(world.machines) - len(world.alive())
-    with capsys.disabled():
-        print(f"\n{len(chosen)} jobs, {stayed} workers stayed, {lost} were lost, {time.perf_counter() - started:.1f} s")
+    print(f"\n{len(chosen)} jobs, {stayed} workers stayed, {lost} were lost")

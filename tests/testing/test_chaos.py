@@ -1,8 +1,6 @@
 """The chaos tool: its rounds are dealt by seed, its checks find what they are for, and a small run of it holds."""
 
 import asyncio
-import subprocess
-import sys
 from collections import Counter
 from itertools import islice
 
@@ -171,18 +169,15 @@ async def ended(reader):
         return True
 
 
-@pytest.mark.processes
-def test_a_short_run():
+@pytest.mark.slow
+def test_a_short_run(run_python):
     """Connections break, descriptors run out, children are forked, workers are isolated and killed: all ends as it should."""
-    command = [sys.executable, "-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "4"]
+    command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "4"]
     for fault in ("reset", "descriptors", "fork", "isolate", "kill-parent"):
         command += ["--fault", fault]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_python(*command, timeout=300)
 
 
-def test_bad_input():
-    command = [sys.executable, "-m", "telegrad.testing.chaos", "--activity", "no.such:thing"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "no activity 'no.such:thing'" in done.stderr
+def test_bad_input(run_python):
+    output = run_python("-m", "telegrad.testing.chaos", "--activity", "no.such:thing", code=2)
+    assert "no activity 'no.such:thing'" in output

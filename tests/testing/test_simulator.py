@@ -2,7 +2,6 @@
 
 import gc
 import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -80,23 +79,13 @@ def test_every_kind_of_fault_happens():
     assert happened == set(KINDS)
 
 
-def test_the_same_seed_gives_the_same_run_in_every_process():
+def test_the_same_seed_gives_the_same_run_in_every_process(run_python):
     script = (
         "from telegrad.testing.simulator import Simulation;"
         "result = Simulation(5, agents=4, events=1500).run();"
         "print(result.digest, result.events, sorted(result.work.items()))"
     )
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout
-        for seed in ("1", "2")
-    ]
+    outputs = [run_python("-c", script, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in ("1", "2")]
     here = Simulation(5, agents=4, events=1500).run()
     assert outputs[0] == outputs[1] == f"{here.digest} {here.events} {sorted(here.work.items())}\n"
 
