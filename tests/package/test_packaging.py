@@ -31,6 +31,23 @@ def test_every_package_is_shipped(run_python):
     assert sorted(run_python("-c", listing, cwd=ROOT).split()) == packages()
 
 
+def test_every_dependency_is_used():
+    modules = {"grpcio": "grpc", "protobuf": "google"}
+    folders = {ROOT.joinpath(*package.split(".")[1:]) for package in packages()}
+    trees = [ast.parse(path.read_text()) for folder in folders for path in folder.glob("*.py")]
+    imports = {name for tree in trees for node in ast.walk(tree) for name in imported(node)}
+    for dependency in value("dependencies"):
+        name = re.match(r"[\w-]+", dependency)[0]
+        assert modules.get(name, name) in imports, f"nothing imports {name}"
+
+
+def imported(node):
+    """The outermost packages that a statement imports, if it is an absolute import."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return {node.module.partition(".")[0]} if isinstance(node, ast.ImportFrom) and not node.level else set()
+
+
 def test_data_files_are_declared():
     declared = {}
     for package in packages():
