@@ -13,14 +13,18 @@ class Adadelta(Optimizer):
     """Adadelta, by Zeiler 2012 (``torch.optim.Adadelta``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
-        lr: scales the step.
-        rho: how much of the averages stays, at each step.
-        eps: added under the roots.
-        weight_decay: how much of the parameter is added to its gradient.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        params: parameters to optimize; see ``Optimizer``.
+        lr: factor of the step.
+        rho: decay rate of the running averages, from 0 to 1.
+        eps: added to the averages before the square roots.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""``Adafactor``: like Adam, but of a matrix's squared gradients it keeps only the means of rows and of columns."""
+"""``Adafactor``: like Adam, but for a matrix it keeps only the means of the squared gradients of rows and of columns."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, average_in, buffer, next_step, turned
+from .arithmetic import at_least, average_in, buffer, next_step, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
 class Adafactor(Optimizer):
-    """Adafactor, by Shazeer and Stern 2018 (``torch.optim.Adafactor``): for large models, of little memory.
+    """Adafactor, by Shazeer and Stern 2018, for large models: it needs little memory (``torch.optim.Adafactor``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the largest relative step size; that of step ``n`` is at most ``n ** -0.5``.
-        beta2_decay: ``n ** beta2_decay`` is how much step ``n`` counts in the average of squares.
-        eps: the least root of a mean square gradient (by default the dtype's epsilon), and the least size that counts for a
-            parameter.
-        d: how large the root mean square of a step may be, before the step size.
-        weight_decay: how much of the parameter falls away in a step, times the learning rate.
-        foreach: has no meaning here.
-        maximize: go up the gradient.
+        beta2_decay: step ``n`` enters the average of squares with the weight ``n ** beta2_decay``.
+        eps: lower bounds: of the root of a mean square gradient (``None`` is the dtype's epsilon), and of the root mean square
+            of a parameter.
+        d: upper bound of the root mean square of a step, before it is multiplied by the step size.
+        weight_decay: each step multiplies the parameter by ``1 - lr * weight_decay``.
+        foreach: accepted for compatibility, and ignored.
+        maximize: maximize the objective, not minimize it.
+
+    Raises:
+        RuntimeError: a parameter is complex.
+        ValueError: an option is out of its range.
     """
 
     def __init__(
@@ -67,7 +71,7 @@ class Adafactor(Optimizer):
         step = next_step(state)
         smallest = np.finfo(value.dtype).eps if group["eps"][0] is None else group["eps"][0]
         rate = min(group["lr"], step**-0.5) * max(group["eps"][1], _root_mean_square(value))
-        direction = turned(grad, group)
+        direction = signed(grad, group)
         squares = _squares(direction, state, step ** group["beta2_decay"], float(smallest))
         change = direction / np.sqrt(np.maximum(squares, smallest * smallest)).astype(value.dtype)
         rate /= max(1.0, _root_mean_square(change) / group["d"])
@@ -87,7 +91,7 @@ def _root_mean_square(x: Array) -> float:
 
 
 def _squares(grad: Array, state: State, share: float, smallest: float) -> Array:
-    """The average squares of gradients as far as they are known: of a matrix, from its rows' and columns' means."""
+    """Return the average squares of gradients; those of a matrix are estimated from the means of its rows and columns."""
     if grad.ndim < 2:
         variance = buffer(state, "variance", grad)
         average_in(variance, grad * grad, share)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable, turned
+from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -15,15 +15,19 @@ class Adagrad(Optimizer):
     """Adagrad, by Duchi, Hazan and Singer 2011 (``torch.optim.Adagrad``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
-        lr: the step size; step number n, from 0, goes with ``lr / (1 + n * lr_decay)``.
-        lr_decay: see above.
-        weight_decay: how much of the parameter is added to its gradient.
-        initial_accumulator_value: where the sum of squares starts.
-        eps: added to its root.
-        maximize: go up the gradient.
-        foreach, fused: have no meaning here.
-        differentiable: must be false.
+        params: parameters to optimize; see ``Optimizer``.
+        lr: the step size of the first step; that of step ``n``, from 0, is ``lr / (1 + n * lr_decay)``.
+        lr_decay: see ``lr``.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        initial_accumulator_value: the sum of squares at the start.
+        eps: added to the square root of the sum.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        fused: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class Adagrad(Optimizer):
             raise RuntimeError("Adagrad takes sparse gradients only without weight_decay, which touches every row")
         rate = self._rate(next_step(state), group)
         total = buffer(state, "sum", value, group["initial_accumulator_value"])
-        direction = turned(grad, group)
+        direction = signed(grad, group)
         total[rows] += direction * direction
         value[rows] -= rate * (direction / (np.sqrt(total[rows]) + group["eps"]))
 

@@ -25,16 +25,21 @@ class Adam(Optimizer):
     """Adam, by Kingma and Ba 2015 (``torch.optim.Adam``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        betas: how much of the averages of the gradient and of its square stays, at each step.
-        eps: added to the root of the average square.
-        weight_decay: how much of the parameter is added to its gradient.
+        betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
+        eps: added to the square root of the average square, so that the quotient is finite.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
         amsgrad: divide by the largest average square so far (Reddi et al. 2018).
-        maximize: go up the gradient.
-        decoupled_weight_decay: shrink the parameter itself by ``lr * weight_decay`` instead, as ``AdamW`` does.
-        foreach, capturable, fused: have no meaning here.
-        differentiable: must be false.
+        maximize: maximize the objective, not minimize it.
+        decoupled_weight_decay: multiply the parameter by ``1 - lr * weight_decay`` instead, as ``AdamW`` does.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        fused: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(
@@ -98,7 +103,24 @@ def _update(
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters themselves (``torch.optim.AdamW``; Loshchilov and Hutter 2019)."""
+    """Adam with decoupled weight decay, by Loshchilov and Hutter 2019 (``torch.optim.AdamW``).
+
+    Args:
+        params: parameters to optimize; see ``Optimizer``.
+        lr: the step size.
+        betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
+        eps: added to the square root of the average square, so that the quotient is finite.
+        weight_decay: each step multiplies the parameter by ``1 - lr * weight_decay``.
+        amsgrad: divide by the largest average square so far (Reddi et al. 2018).
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+        fused: accepted for compatibility, and ignored.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
+    """
 
     def __init__(
         self,

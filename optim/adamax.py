@@ -1,4 +1,4 @@
-"""``Adamax``: Adam with the largest gradient so far in place of the root of the average square."""
+"""``Adamax``: Adam that divides by the largest gradient so far."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ class Adamax(Optimizer):
     """Adamax, the variant of Adam on the infinity norm, by Kingma and Ba 2015 (``torch.optim.Adamax``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        betas: how much of the average gradient and of the largest gradient stays, at each step.
-        eps: added to each gradient's size.
-        weight_decay: how much of the parameter is added to its gradient.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        betas: decay rates of the running average of the gradient and of the largest gradient, from 0 to below 1.
+        eps: added to the absolute value of each gradient.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(

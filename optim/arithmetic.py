@@ -1,4 +1,4 @@
-"""What the arithmetic of several optimizers shares: blocks, buffers, and checks of options."""
+"""Shared arithmetic of optimizers: blocks, buffers, and checks of options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK = 65_536
 
 
 def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """Matching pieces of arrays of one shape, to be written into; the arrays themselves where they are small."""
+    """Yield matching blocks of arrays of one shape, to be written into; small arrays are one block."""
     size = arrays[0].size
     small = arrays[0].ndim > 0 and size <= BLOCK  # NumPy makes numbers of 0-d results, which cannot be written into
     if small or not all(array.flags.c_contiguous for array in arrays):
@@ -27,12 +27,12 @@ def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
 
 
 def number(value: Any) -> Any:
-    """The number in a tensor of one element; anything else as it is."""
+    """Return the number in a tensor of one element; anything else as it is."""
     return value.item() if isinstance(value, Tensor) else value
 
 
 def numbers(group: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``group``, tensors as numbers: updates compute on arrays, beside which a tensor makes a tensor."""
+    """Return the options of ``group``, with tensors as numbers: updates compute on arrays, and with a tensor make tensors."""
     return {
         name: tuple(number(item) for item in value) if type(value) is tuple else number(value)
         for name, value in group.items()
@@ -41,37 +41,37 @@ def numbers(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
-    """The direction to go against: ``grad``, with its sign turned for ``maximize``, and with ``weight_decay``.
+    """Return the gradient to descend: ``grad``, negated for ``maximize``, plus ``weight_decay * value``.
 
-    It is ``grad`` itself where neither is asked for, so it must not be written into.
+    It may be ``grad`` itself, so it must not be written into.
     """
-    direction = turned(grad, group)
+    direction = signed(grad, group)
     return direction + group["weight_decay"] * value if group["weight_decay"] else direction
 
 
 def decayed_descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
-    """``descent``; but with ``decoupled_weight_decay`` it is ``value`` itself that decays, here and now."""
+    """Return ``descent``; with ``decoupled_weight_decay``, multiply ``value`` by ``1 - lr * weight_decay`` instead."""
     if not group["decoupled_weight_decay"]:
         return descent(grad, value, group)
     if group["weight_decay"]:
         value *= 1 - group["lr"] * group["weight_decay"]
-    return turned(grad, group)
+    return signed(grad, group)
 
 
-def turned(grad: Array, group: dict[str, Any]) -> Array:
-    """``grad``, with its sign turned for ``maximize``."""
+def signed(grad: Array, group: dict[str, Any]) -> Array:
+    """Return ``grad``, negated for ``maximize``."""
     return -grad if group["maximize"] else grad
 
 
 def average_in(average: Array, new: Array, share: float) -> None:
-    """Move a running average towards ``new`` by ``share`` of the way."""
+    """Update a running average in place: ``average += share * (new - average)``."""
     step = new - average
     step *= share
     average += step
 
 
 def average_square_in(square: Array, new: Array, beta: float) -> None:
-    """Move a running average of squares: ``beta`` of it stays."""
+    """Update a running average of squares in place: ``square = beta * square + (1 - beta) * new**2``."""
     step = new * new
     step *= 1 - beta
     square *= beta
@@ -79,14 +79,14 @@ def average_square_in(square: Array, new: Array, beta: float) -> None:
 
 
 def next_step(state: dict[str, Any]) -> int:
-    """Count a step, and return its number: 1 for the first."""
+    """Count a step, and return its number, from 1."""
     step: int = state.get("step", 0) + 1
     state["step"] = step
     return step
 
 
 def buffer(state: dict[str, Any], name: str, like: Array, fill: float = 0.0) -> Array:
-    """The array of a tensor in ``state``; made on first use, of the shape and dtype of ``like``."""
+    """Return the array of a tensor in ``state``, which is made on first use, of the shape and dtype of ``like``."""
     if name not in state:
         state[name] = Tensor(np.full(like.shape, fill, like.dtype))
     array: Array = state[name].numpy()
@@ -94,19 +94,31 @@ def buffer(state: dict[str, Any], name: str, like: Array, fill: float = 0.0) -> 
 
 
 def at_least(name: str, value: float, low: float = 0.0) -> None:
-    """Raise ``ValueError`` unless ``value >= low``."""
+    """Check that ``value >= low``.
+
+    Raises:
+        ValueError: it is not.
+    """
     if not value >= low:
         raise ValueError(f"{name} must be at least {low:g}, and you gave {value}")
 
 
 def check_betas(betas: tuple[float, float]) -> None:
-    """Raise ``ValueError`` unless each is at least 0 and below 1."""
+    """Check that each beta is at least 0 and below 1.
+
+    Raises:
+        ValueError: one is not.
+    """
     for index, beta in enumerate(betas):
         if not 0 <= beta < 1:
             raise ValueError(f"betas[{index}] must be at least 0 and below 1, and you gave {beta}")
 
 
 def not_differentiable(differentiable: bool) -> None:
-    """Raise ``ValueError`` for an option that is not offered."""
+    """Check that ``differentiable``, which is not offered, is False.
+
+    Raises:
+        ValueError: it is True.
+    """
     if differentiable:
         raise ValueError("a step cannot be recorded; make the optimizer with differentiable=False")

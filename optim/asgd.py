@@ -1,4 +1,4 @@
-"""``ASGD``: gradient descent that keeps the average of where it has been."""
+"""``ASGD``: gradient descent that also averages the parameters of its steps."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ class ASGD(Optimizer):
     The average of a parameter is the entry "ax" of its state.
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the first step size; that of step ``n`` is ``lr / (1 + lambd * lr * n) ** alpha``.
-        lambd: how much of the parameter falls away in a step, times the step size.
-        alpha: how fast the step size falls.
-        t0: the step from which on the average is one; before, it follows the parameter.
-        weight_decay: how much of the parameter is added to its gradient.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        lambd: each step multiplies the parameter by ``1 - lambd`` times the step size.
+        alpha: exponent with which the step size decreases.
+        t0: the step at which averaging starts; before, the average equals the parameter.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(

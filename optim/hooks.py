@@ -1,4 +1,4 @@
-"""Functions that users hang on an optimizer: around steps, and around saving and loading its state."""
+"""Hooks of an optimizer: functions of users around steps, and around saving and loading its state."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class OptimizerHooks:
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step.
 
-        ``args`` are the optimizer and what its step was given. If the hook returns a pair ``(args, kwargs)``, the step is
-        given that instead.
+        ``args`` are the optimizer and the argument of its step. If the hook returns a pair ``(args, kwargs)``, the step gets
+        these instead.
+
+        Returns:
+            A handle that removes the hook; so do the other functions here.
         """
         return self._before_step.add(hook)
 
@@ -36,15 +39,15 @@ class OptimizerHooks:
         return self._after_step.add(hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` before ``state_dict()`` looks."""
+        """Call ``hook(optimizer)`` before ``state_dict()`` reads the state."""
         return self._before_saving.add(hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` with what ``state_dict()`` gives; a returned one replaces it."""
+        """Call ``hook(optimizer, state_dict)`` with the result of ``state_dict()``; a returned one replaces it."""
         return self._after_saving.add(hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` before it is loaded; a returned one is loaded instead."""
+        """Call ``hook(optimizer, state_dict)`` before the state dict is loaded; a returned one is loaded instead."""
         return self._before_loading.add(hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -53,10 +56,10 @@ class OptimizerHooks:
 
     @contextmanager
     def step_hooks(self, given: Any) -> Iterator[Any]:
-        """Around a step that was given ``given``: its hooks. Inside: what they give it instead.
+        """Run the hooks around a step with the argument ``given``; yields the argument that they give it instead.
 
         Raises:
-            RuntimeError: a hook returned something else than a pair of arguments.
+            RuntimeError: a hook returned something other than a pair of arguments.
         """
         args: tuple[Any, ...] = (self, given)
         kwargs: dict[str, Any] = {}
@@ -70,7 +73,7 @@ class OptimizerHooks:
             hook(self, args, kwargs)
 
     def state_dict_hooks(self, save: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """``save()``, between its hooks."""
+        """Return ``save()``, with the hooks around it."""
         for hook in self._before_saving.calls():
             hook(self)
         state = save()
@@ -80,7 +83,7 @@ class OptimizerHooks:
         return state
 
     def load_hooks(self, state: Mapping[str, Any], load: Callable[[Mapping[str, Any]], None]) -> None:
-        """``load(state)``, between its hooks."""
+        """Call ``load(state)``, with the hooks around it."""
         state = dict(state)
         for hook in self._before_loading.calls():
             replaced = hook(self, state)
@@ -90,7 +93,7 @@ class OptimizerHooks:
             hook(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hooks are of this process and this object: functions that need not pickle, and know their optimizer.
+        # Hooks belong to this process and this object: many functions cannot be pickled, and they may know their optimizer.
         return {name: value for name, value in vars(self).items() if not isinstance(value, HookTable)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``LBFGS``: Newton's method with a curvature that is learned from the last steps."""
+"""``LBFGS``: Newton's method with a curvature that is estimated from the last steps."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .parts import parts
 class LBFGS(Optimizer):
     """Limited-memory BFGS (``torch.optim.LBFGS``; Nocedal and Wright 2006, algorithm 7.4).
 
-    Each ``step`` makes several iterations, so it needs a closure that computes the loss, with gradients, anew.
+    Each ``step`` makes several iterations, so it needs a closure that computes the loss and its gradients again.
 
     Args:
-        params: what to optimize, in one group.
+        params: parameters to optimize, in one group.
         lr: the step size.
         max_iter: iterations in a step.
-        max_eval: evaluations of the closure in a step; at first ``max_iter * 1.25``.
+        max_eval: evaluations of the closure in a step; ``None`` is ``max_iter * 1.25``.
         tolerance_grad: a step ends when no gradient is larger.
-        tolerance_change: ... or when neither the loss nor any parameter changes more.
-        history_size: how many changes the curvature is learned from.
+        tolerance_change: a step ends when the loss, or every parameter, changes less.
+        history_size: number of last changes from which the curvature is estimated.
         line_search_fn: ``None`` or "strong_wolfe".
 
     Raises:
-        ValueError: several groups, or another line search.
+        ValueError: ``params`` has more than one group, or an option is not one of those above.
     """
 
     def __init__(
@@ -65,7 +65,13 @@ class LBFGS(Optimizer):
             raise ValueError(f'line_search_fn must be None or "strong_wolfe", and you gave {group["line_search_fn"]!r}')
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Iterate until a tolerance or a limit is reached; returns what the closure returned at first.
+        """Iterate until a tolerance or a limit is reached.
+
+        Args:
+            closure: clears the gradients, computes the loss and its gradients, and returns the loss.
+
+        Returns:
+            The loss of the first evaluation.
 
         Raises:
             ValueError: there is no closure.
@@ -110,7 +116,7 @@ class LBFGS(Optimizer):
     def _move(
         self, closure: Callable[[], Any], here: Point, direction: Array, step: float, last: bool
     ) -> tuple[float, float, Array, int]:
-        """Go along the direction: the step, the loss and gradient there, and how often the loss was evaluated."""
+        """Move along the direction. Returns the step, the loss and gradient there, and the number of evaluations."""
         group = self.param_groups[0]
         start = self._flat(lambda parameter: parameter.numpy(force=True))
 
@@ -126,7 +132,7 @@ class LBFGS(Optimizer):
             point, looked = strong_wolfe(look, here, step, reach, group["tolerance_change"])
             self._put(start + point.step * direction)
             return point.step, point.loss, point.grad, looked
-        if last:  # nobody would use what the closure says
+        if last:  # the result of the closure would not be used
             self._put(start + step * direction)
             return step, here.loss, here.grad, 0
         point = look(step)
@@ -158,7 +164,7 @@ def _settled(group: Group, change: Array, fall: float) -> bool:
 
 
 def _direction(state: State, grad: Array, history_size: int) -> Array:
-    """Where to go: the gradient, multiplied by the learned inverse curvature (the two-loop recursion)."""
+    """Return the direction: minus the gradient, times the estimated inverse curvature (the two-loop recursion)."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
         return -grad

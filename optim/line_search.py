@@ -1,4 +1,4 @@
-"""A line search for the strong Wolfe conditions: how far to go along a direction of descent.
+"""Line search: find a step along a direction of descent that meets the strong Wolfe conditions.
 
 Nocedal and Wright, Numerical Optimization (2006), algorithms 3.5 and 3.6, with the cubic interpolation of equation 3.59.
 """
@@ -15,7 +15,7 @@ from ..core.extend import Array
 
 
 class Point(NamedTuple):
-    """A place on the line."""
+    """Point of the line, with the loss and its derivatives."""
 
     step: float
     loss: float
@@ -25,19 +25,19 @@ class Point(NamedTuple):
 
 Look = Callable[[float], Point]
 
-SUFFICIENT, CURVED = 1e-4, 0.9  # c1 and c2: how much the loss must fall, and how much the slope must flatten
+SUFFICIENT, CURVED = 1e-4, 0.9  # c1 and c2: the decrease of the loss and the decrease of its slope that are sufficient
 SEARCHES = 25
 
 
 def strong_wolfe(look: Look, start: Point, step: float, reach: float, tolerance: float) -> tuple[Point, int]:
-    """A point that meets the conditions, or the best one found, and how many were looked at.
+    """Return a point that meets the conditions, or the best one found, and the number of points evaluated.
 
     Args:
         look: evaluates the loss at a step.
-        start: where the line begins.
+        start: the point of step 0.
         step: the first step to try.
-        reach: the largest component of the direction, by which steps are measured against ``tolerance``.
-        tolerance: brackets that are narrower than this are not searched.
+        reach: the largest component of the direction.
+        tolerance: brackets in which no parameter changes by more than this are not searched.
     """
     bracket, done, looked = _bracket(look, start, step)
     if not done and looked <= SEARCHES:
@@ -46,7 +46,7 @@ def strong_wolfe(look: Look, start: Point, step: float, reach: float, tolerance:
 
 
 def _bracket(look: Look, start: Point, step: float) -> tuple[list[Point], bool, int]:
-    """Go on until a good point lies between the last two, or the last one is good itself."""
+    """Increase the step until a point that meets the conditions lies between the last two, or the last one meets them."""
     former, point = start, look(step)
     for searched in range(SEARCHES):
         if _too_high(point, start) or (searched > 1 and point.loss >= former.loss):
@@ -63,7 +63,7 @@ def _bracket(look: Look, start: Point, step: float) -> tuple[list[Point], bool, 
 def _zoom(
     look: Look, start: Point, bracket: list[Point], looked: int, reach: float, tolerance: float
 ) -> tuple[list[Point], int]:
-    """Narrow the bracket until one end is good. Its ends stay in place, because the cubic is not quite symmetric."""
+    """Narrow the bracket until one end meets the conditions. The ends keep their order: the cubic is not quite symmetric."""
     stuck = False
     while looked <= SEARCHES and abs(bracket[1].step - bracket[0].step) * reach >= tolerance:
         step, stuck = _inside(bracket, stuck)
@@ -86,7 +86,7 @@ def _too_high(point: Point, start: Point) -> bool:
 
 
 def _inside(bracket: list[Point], stuck: bool) -> tuple[float, bool]:
-    """Where to look next within a bracket, away from its ends if the last look was near one too."""
+    """Return the next step within a bracket, away from its ends if the last one was near an end too."""
     first, last = sorted(point.step for point in bracket)
     step = _cubic_minimum(bracket[0], bracket[1], (first, last))
     margin = 0.1 * (last - first)
@@ -98,7 +98,7 @@ def _inside(bracket: list[Point], stuck: bool) -> tuple[float, bool]:
 
 
 def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float]) -> float:
-    """Where the cubic through two points with their slopes is lowest, within ``bounds``."""
+    """Return the minimum of the cubic through two points with their slopes, within ``bounds``."""
     one, other = (a, b) if a.step <= b.step else (b, a)
     d1 = one.slope + other.slope - 3 * (one.loss - other.loss) / (one.step - other.step)
     square = d1 * d1 - one.slope * other.slope

@@ -25,16 +25,20 @@ class NAdam(Optimizer):
     """NAdam, by Dozat 2016 (``torch.optim.NAdam``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        betas: how much of the averages of the gradient and of its square stays, at each step.
-        eps: added to the root of the average square.
-        weight_decay: how much of the parameter is added to its gradient.
-        momentum_decay: how fast the momentum approaches ``betas[0]``.
-        decoupled_weight_decay: shrink the parameter itself by ``lr * weight_decay`` instead.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
+        eps: added to the square root of the average square, so that the quotient is finite.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        momentum_decay: the momentum of step ``t`` is ``betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay))``.
+        decoupled_weight_decay: multiply the parameter by ``1 - lr * weight_decay`` instead.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(

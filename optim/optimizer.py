@@ -24,19 +24,29 @@ Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[G
 
 
 class Optimizer(OptimizerHooks):
-    """The base of all optimizers (``torch.optim.Optimizer``).
+    """Base class of all optimizers (``torch.optim.Optimizer``).
 
     Args:
-        params: parameters, pairs of a name and a parameter, or groups: dictionaries with "params" and any options.
-        defaults: the options of groups that do not name them.
+        params: parameters, pairs of a name and a parameter, or groups: dictionaries with "params" and any options. Parameters
+            are leaf tensors of any shape and floating-point or complex dtype.
+        defaults: options for groups that do not have them.
 
     Attributes:
-        param_groups: the groups; changing an option there counts from the next step on.
-        state: what the optimizer remembers of each parameter; tensors and numbers by name.
+        param_groups: the groups; a changed option is used from the next step on.
+        state: for each parameter, tensors and numbers by name.
 
     Raises:
-        TypeError: something is not a tensor, or ``params`` is a tensor or a module itself.
-        ValueError: no parameters, a parameter twice, one that is not a leaf, or an option that makes no sense.
+        TypeError: a parameter is not a tensor, or ``params`` is a tensor or a module.
+        ValueError: there are no parameters, one is given twice or is not a leaf, or an option is out of its range.
+
+    Example:
+        >>> import telegrad as tg
+        >>> weight = tg.tensor([1.0, 2.0], requires_grad=True)
+        >>> optimizer = tg.optim.SGD([weight], lr=0.1)
+        >>> (weight * weight).sum().backward()
+        >>> optimizer.step()
+        >>> weight.detach()
+        tensor([0.8000, 1.6000])
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -56,14 +66,28 @@ class Optimizer(OptimizerHooks):
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)  # type: ignore[arg-type]
 
-    # -- what subclasses define
+    # -- defined by subclasses
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
-        """One step of one parameter: write its new value into ``value``. ``grad`` must stay as it is."""
+        """Do one step of one parameter.
+
+        Args:
+            value: the parameter's array, to be changed in place.
+            grad: its gradient, of the same shape and dtype; it must not be changed.
+            state: the parameter's state.
+            group: the options of its group, with tensors as numbers.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define update(value, grad, state, group)")
 
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
-        """The same where only ``value[rows]`` has a gradient, and each row once: that of a sparse gradient.
+        """Do one step of one parameter with a sparse gradient.
+
+        Args:
+            value: the parameter's array, to be changed in place.
+            rows: index of the rows that have a gradient, each once.
+            grad: the gradient of ``value[rows]``.
+            state: the parameter's state.
+            group: the options of its group, with tensors as numbers.
 
         Raises:
             RuntimeError: this optimizer takes dense gradients only.
@@ -74,7 +98,11 @@ class Optimizer(OptimizerHooks):
         )
 
     def check_options(self, group: Group) -> None:
-        """Raise ``ValueError`` for options that make no sense."""
+        """Check the options of a group.
+
+        Raises:
+            ValueError: an option is out of its range.
+        """
 
     # -- stepping
 
@@ -82,10 +110,10 @@ class Optimizer(OptimizerHooks):
         """Update every parameter that has a ``.grad``, in place.
 
         Args:
-            closure: computes the loss anew, with gradients, before the step.
+            closure: computes the loss and its gradients before the step, and returns the loss.
 
         Returns:
-            What the closure returned.
+            The result of the closure; ``None`` without one.
         """
         with self.step_hooks(closure) as closure:
             loss = None
@@ -95,7 +123,7 @@ class Optimizer(OptimizerHooks):
             for group in self.param_groups:
                 options = numbers(group)
                 for parameter in group["params"]:
-                    # Not .grad, which would copy a gradient that it shares with others: it is only read here.
+                    # Not .grad, which would copy a gradient that is shared with others: it is only read here.
                     gradient = parameter._grad
                     if gradient is not None:
                         self._step_in_place(parameter, gradient, options)
@@ -106,11 +134,11 @@ class Optimizer(OptimizerHooks):
 
         Args:
             grads: gradients by parameter; of the parameter's shape.
-            replace: give each parameter a new array. The former one stays as it is, so a backward pass under way goes on
-                with the values that its forward pass saw. Otherwise update in place.
+            replace: give each parameter a new array. The former one is not changed, so a backward pass that is under way
+                sees the values that its forward pass saw. Otherwise update in place.
 
         Raises:
-            ValueError: a gradient has another shape than its parameter. Nothing was updated then.
+            ValueError: a gradient has another shape than its parameter; then nothing is updated.
         """
         with self.step_hooks(grads) as grads:
             steps = [
@@ -147,7 +175,11 @@ class Optimizer(OptimizerHooks):
             update_parts(lambda value, grad, state: update(value, grad, state, group), value, grad, state)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros."""
+        """Remove the gradients of all parameters.
+
+        Args:
+            set_to_none: set ``.grad`` to ``None``; otherwise to zeros, where there is a gradient.
+        """
         for parameter in self._parameters():
             if set_to_none:
                 parameter.grad = None
@@ -157,11 +189,14 @@ class Optimizer(OptimizerHooks):
     # -- groups
 
     def add_param_group(self, param_group: Group) -> None:
-        """Add a group: a dictionary with "params" and any options.
+        """Add a group of parameters.
+
+        Args:
+            param_group: a dictionary with "params" and any options.
 
         Raises:
-            TypeError: it is not a dictionary, its parameters come in no order, or are not tensors.
-            ValueError: a parameter is in a group already, or not a leaf; an option makes no sense.
+            TypeError: it is not a dictionary, or its parameters are a set or not tensors.
+            ValueError: a parameter is in a group already or is not a leaf, or an option is out of its range.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
@@ -183,7 +218,7 @@ class Optimizer(OptimizerHooks):
     # -- state
 
     def state_dict(self) -> dict[str, Any]:
-        """The state and options, with parameters numbered in order. The tensors are the optimizer's own."""
+        """Return the state and options, with parameters numbered in order. The tensors are the optimizer's, not copies."""
         return self.state_dict_hooks(self._state_dict)
 
     def _state_dict(self) -> dict[str, Any]:
@@ -197,10 +232,13 @@ class Optimizer(OptimizerHooks):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over the state and options that another optimizer's ``state_dict`` gave; tensors are copied.
+        """Load the state and options of a ``state_dict``; tensors are copied.
+
+        Args:
+            state_dict: the result of ``state_dict()`` of an optimizer of the same class, also PyTorch's.
 
         Raises:
-            ValueError: its groups are of other sizes, or a state does not fit its parameter.
+            ValueError: its groups have other sizes, or a state does not fit its parameter.
         """
         self.load_hooks(state_dict, self._load_state_dict)
 
@@ -225,7 +263,7 @@ class Optimizer(OptimizerHooks):
             group.update({name: value for name, value in other.items() if name != "params"})
 
     def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
-        """A copy of a parameter's saved state, in the parameter's dtype; ``number`` is the parameter's, for errors."""
+        """Return a copy of a parameter's saved state, in the parameter's dtype; ``number`` names the parameter in errors."""
         return {name: _copied(name, value, parameter, number) for name, value in state.items()}
 
     def __repr__(self) -> str:

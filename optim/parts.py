@@ -1,4 +1,4 @@
-"""Complex parameters as pairs of real numbers, which is what PyTorch optimizes: each part has steps of its own."""
+"""Complex parameters as pairs of real numbers: as in PyTorch, each part has steps of its own."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ State = dict[str, Any]
 
 
 def parts(x: Array) -> Array:
-    """The same memory as real numbers, with a last dimension of 2 for complex ones; real arrays as they are."""
+    """Return a view of a complex array as real numbers, with a last dimension of 2; a real array as it is."""
     return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
 
 
 def update_parts(update: Callable[[Array, Array, State], None], value: Array, grad: Array, state: State) -> None:
-    """Call ``update`` with the parts of all three; what it adds to ``state`` is kept as complex numbers."""
+    """Call ``update`` with the parts of its arguments; arrays that it adds to ``state`` are kept as complex numbers."""
     within = {name: Tensor(parts(item.numpy())) if isinstance(item, Tensor) else item for name, item in state.items()}
     update(parts(value), parts(grad), within)
     for name, item in within.items():

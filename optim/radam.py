@@ -1,4 +1,4 @@
-"""``RAdam``: Adam that waits until its average square can be trusted."""
+"""``RAdam``: Adam that uses its average square only when the variance of that is known."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ class RAdam(Optimizer):
     """Rectified Adam, by Liu et al. 2020 (``torch.optim.RAdam``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        betas: how much of the averages of the gradient and of its square stays, at each step.
-        eps: added to the root of the average square.
-        weight_decay: how much of the parameter is added to its gradient.
-        decoupled_weight_decay: shrink the parameter itself by ``lr * weight_decay`` instead.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
+        eps: added to the square root of the average square, so that the quotient is finite.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        decoupled_weight_decay: multiply the parameter by ``1 - lr * weight_decay`` instead.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class RAdam(Optimizer):
 
 
 def _rectification(step: int, beta2: float) -> float | None:
-    """How much the variance of the average square is to be corrected; ``None`` while it cannot be told."""
+    """Return the correction of the step for the variance of the average square; ``None`` while that is not known."""
     limit = 2 / (1 - beta2) - 1
     length = limit - 2 * step * beta2**step / (1 - beta2**step)
     if length <= 5:

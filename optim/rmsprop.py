@@ -19,19 +19,23 @@ from .optimizer import Group, Optimizer, Params, State
 
 
 class RMSprop(Optimizer):
-    """RMSprop, by Hinton 2012 (his lecture 6e); centred, by Graves 2013 (``torch.optim.RMSprop``).
+    """RMSprop, by Hinton 2012 (lecture 6e); centered, by Graves 2013 (``torch.optim.RMSprop``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        alpha: how much of the average square stays, at each step.
-        eps: added to its root.
-        weight_decay: how much of the parameter is added to its gradient.
-        momentum: how much of the former step is repeated.
-        centered: divide by the root of the variance instead.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        alpha: decay rate of the running average of the squared gradient.
+        eps: added to the square root of the average.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        momentum: factor of the previous step that is added to each step.
+        centered: divide by the square root of the variance instead.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(

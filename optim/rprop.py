@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import at_least, buffer, next_step, not_differentiable, turned
+from .arithmetic import at_least, buffer, next_step, not_differentiable, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -13,13 +13,17 @@ class Rprop(Optimizer):
     """Resilient backpropagation, by Riedmiller and Braun 1993 (``torch.optim.Rprop``).
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the first step size.
-        etas: a step size is multiplied by the first when its gradient changed sign, by the second when it kept it.
+        etas: factors of a step size: the first, below 1, when its gradient changed sign; the second, above 1, when it did not.
         step_sizes: the smallest and the largest step size.
-        maximize: go up the gradient.
-        foreach, capturable: have no meaning here.
-        differentiable: must be false.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        capturable: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(
@@ -54,10 +58,10 @@ class Rprop(Optimizer):
         former = buffer(state, "prev", value)
         sizes = buffer(state, "step_size", value, group["lr"])
         minus, plus = group["etas"]
-        direction = turned(grad, group)
+        direction = signed(grad, group)
         signs = np.sign(direction * former)
         sizes *= np.where(signs > 0, plus, np.where(signs < 0, minus, 1)).astype(sizes.dtype)
         np.clip(sizes, *group["step_sizes"], out=sizes)
-        # Where the sign changed the minimum was overstepped: this step is left out, and the next finds no former sign.
+        # Where the sign changed, the step went beyond a minimum: leave out this step, and let the next one have no former sign.
         former[...] = np.where(signs < 0, 0, direction)
         value -= np.sign(former) * sizes

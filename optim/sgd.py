@@ -7,26 +7,30 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, descent, in_blocks, not_differentiable, turned
+from .arithmetic import at_least, descent, in_blocks, not_differentiable, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
 class SGD(Optimizer):
     """Stochastic gradient descent (``torch.optim.SGD``).
 
-    With momentum: ``buffer = momentum * buffer + (1 - dampening) * grad`` (at first the gradient itself), and a step goes
-    along the buffer, or with Nesterov's along ``grad + momentum * buffer``.
+    With momentum, ``buffer = momentum * buffer + (1 - dampening) * grad`` (in the first step, the gradient), and a step is
+    ``-lr * buffer``, or with Nesterov's momentum ``-lr * (grad + momentum * buffer)``.
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        momentum: how much of the buffer stays.
-        dampening: how much of the gradient does not enter it.
-        weight_decay: how much of the parameter is added to its gradient.
-        nesterov: see above; needs momentum and no dampening.
-        maximize: go up the gradient.
-        foreach, fused: have no meaning here.
-        differentiable: must be false.
+        momentum: see above; 0 is none.
+        dampening: see above.
+        weight_decay: L2 penalty: ``weight_decay * parameter`` is added to the gradient.
+        nesterov: use Nesterov's momentum; needs momentum above 0 and dampening 0.
+        maximize: maximize the objective, not minimize it.
+        foreach: accepted for compatibility, and ignored.
+        fused: accepted for compatibility, and ignored.
+        differentiable: must be False: a step cannot be recorded.
+
+    Raises:
+        ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
     def __init__(
@@ -74,12 +78,12 @@ class SGD(Optimizer):
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
         if group["weight_decay"]:
             raise RuntimeError("SGD takes sparse gradients only without weight_decay, which touches every row")
-        if group["momentum"]:  # which moves every row that ever had a gradient
+        if group["momentum"]:  # every row that ever had a gradient moves
             dense = np.zeros_like(value)
             dense[rows] = grad
             self.update(value, dense, state, group)
             return
-        value[rows] -= group["lr"] * turned(grad, group)
+        value[rows] -= group["lr"] * signed(grad, group)
 
 
 def _update_with_momentum(group: Group, first: bool, value: Array, grad: Array, buffer: Array) -> None:

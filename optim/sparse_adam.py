@@ -1,4 +1,4 @@
-"""``SparseAdam``: Adam that touches only the rows that have a gradient."""
+"""``SparseAdam``: Adam that updates only the rows that have a gradient."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array
-from .arithmetic import buffer, check_betas, next_step, turned
+from .arithmetic import buffer, check_betas, next_step, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
 class SparseAdam(Optimizer):
-    """Lazy Adam for sparse gradients, as embeddings with ``sparse=True`` give them (``torch.optim.SparseAdam``).
+    """Lazy Adam for the sparse gradients of embeddings with ``sparse=True`` (``torch.optim.SparseAdam``).
 
-    The averages of a row without a gradient stay as they are, instead of fading.
+    The averages of a row without a gradient do not decay.
 
     Args:
-        params: what to optimize; see ``Optimizer``.
+        params: parameters to optimize; see ``Optimizer``.
         lr: the step size.
-        betas: how much of the averages of the gradient and of its square stays, at each step.
-        eps: added to the root of the average square.
-        maximize: go up the gradient.
+        betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
+        eps: added to the square root of the average square, so that the quotient is finite.
+        maximize: maximize the objective, not minimize it.
+
+    Raises:
+        ValueError: an option is out of its range.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class SparseAdam(Optimizer):
     def update_rows(self, value: Array, rows: Any, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         beta1, beta2 = group["betas"]
-        direction = turned(grad, group)
+        direction = signed(grad, group)
         averages, squares = (buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq"))
         average = averages[rows] + (direction - averages[rows]) * (1 - beta1)
         square = squares[rows] + (direction * direction - squares[rows]) * (1 - beta2)

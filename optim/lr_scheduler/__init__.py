@@ -1,4 +1,4 @@
-"""Learning rates that change while training goes on (``torch.optim.lr_scheduler``)."""
+"""Schedulers of learning rates (``torch.optim.lr_scheduler``)."""
 
 from .base import LRScheduler as LRScheduler
 from .combined import ChainedScheduler as ChainedScheduler

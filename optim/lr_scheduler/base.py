@@ -1,4 +1,4 @@
-"""``LRScheduler``: when the learning rates of an optimizer's groups change, and how that is saved."""
+"""``LRScheduler``: the base class of schedulers, which set the learning rates of an optimizer's groups."""
 
 from __future__ import annotations
 
@@ -12,22 +12,32 @@ from ..optimizer import Group, Optimizer
 
 
 class LRScheduler:
-    """The base of all schedulers (``torch.optim.lr_scheduler.LRScheduler``).
+    """Base class of all schedulers (``torch.optim.lr_scheduler.LRScheduler``).
 
-    A subclass defines ``get_lr``, the rates at ``last_epoch`` as they follow from those before; so schedulers can be chained,
-    and rates may be changed from outside. Where a rate follows from the epoch alone, ``closed_form`` says how.
+    A subclass defines ``get_lr``, which computes the rates at ``last_epoch`` from the present ones; so schedulers can be
+    chained, and programs may change rates. Where a rate is a function of the epoch, ``closed_form`` computes it.
 
     Args:
-        optimizer: whose groups' "lr" is set. Their first rates are kept in the groups as "initial_lr".
-        last_epoch: where to go on; -1 starts.
+        optimizer: the optimizer whose groups' "lr" is set. Their first rates are kept in the groups as "initial_lr".
+        last_epoch: the epoch to continue from; -1 starts.
 
     Attributes:
         base_lrs: the first rate of each group.
-        last_epoch: how many steps were made.
+        last_epoch: number of steps so far.
 
     Raises:
-        TypeError: ``optimizer`` is none.
+        TypeError: ``optimizer`` is not an optimizer.
         KeyError: ``last_epoch`` is given, and a group has no "initial_lr".
+
+    Example:
+        >>> import telegrad as tg
+        >>> optimizer = tg.optim.SGD([tg.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = tg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> for epoch in range(4):
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.25]
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -52,20 +62,24 @@ class LRScheduler:
         self._step_count = 0
         self.step()
 
-    # -- what subclasses define
+    # -- defined by subclasses
 
     def get_lr(self) -> list[float]:
-        """The rate of each group at ``last_epoch``, given the groups' present ones."""
+        """Return the rate of each group at ``last_epoch``, computed from the present rates."""
         raise NotImplementedError(f"{type(self).__name__} must define get_lr()")
 
     def closed_form(self) -> list[float]:
-        """The rate of each group at ``last_epoch``, whatever the present ones are."""
+        """Return the rate of each group at ``last_epoch``, computed from the first rates."""
         return self.get_lr()
 
     # -- stepping
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch, or to ``epoch``, and set the rates."""
+        """Go to the next epoch and set the rates.
+
+        Args:
+            epoch: the epoch to go to instead.
+        """
         if self._step_count == 1 and self.optimizer._steps == self._steps_before:
             warnings.warn(
                 "lr_scheduler.step() was called before optimizer.step(), so the first rate is never used; "
@@ -82,7 +96,7 @@ class LRScheduler:
         self._last_lr = self._rates()
 
     def get_last_lr(self) -> list[float]:
-        """The rates that the last step set."""
+        """Return the rate of each group that the last step set."""
         return self._last_lr
 
     def _rates(self) -> list[float]:
@@ -94,12 +108,12 @@ class LRScheduler:
     # -- state
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of functions, only those that are objects with attributes."""
+        """Return the state, without the optimizer; of functions, only the attributes of callable objects."""
         kept = {name: value for name, value in vars(self).items() if name not in ("optimizer", "_steps_before")}
         return {name: _saved(value) for name, value in kept.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what another scheduler's ``state_dict`` gave."""
+        """Load the state that the ``state_dict`` of a scheduler of the same class returned."""
         for name, value in state_dict.items():
             if name == "lr_lambdas":
                 for function, attributes in zip(self.lr_lambdas, value):  # type: ignore[attr-defined]
@@ -116,10 +130,10 @@ def _saved(value: Any) -> Any:
 
 
 def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """``value`` for each group: one for all, or a list of as many as there are groups.
+    """Return ``value`` for each group: one for all, or a list with one for each.
 
     Raises:
-        ValueError: a list of another length.
+        ValueError: the list has another length.
     """
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -130,7 +144,7 @@ def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
 
 
 class Momentum:
-    """The momentum of an optimizer's groups, whichever name it has there: "momentum", or the first of "betas".
+    """Momentum of an optimizer's groups: their option "momentum", or the first of "betas".
 
     Raises:
         ValueError: the optimizer has neither.
@@ -142,7 +156,7 @@ class Momentum:
             raise ValueError(f"{type(optimizer).__name__} has no momentum to cycle; pass cycle_momentum=False")
 
     def set(self, group: Group, value: float) -> None:
-        """Set it in a group."""
+        """Set the momentum of a group."""
         if self._in_betas:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -153,7 +167,7 @@ Schedule = Callable[[int], float]
 
 
 def set_rate(group: Group, rate: float) -> None:
-    """Set the rate of ``group``; a tensor is filled, because others may hold it."""
+    """Set the rate of ``group``; a tensor is filled, because others may refer to it."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(rate)
     else:

@@ -1,4 +1,4 @@
-"""Several schedulers on one optimizer: one after the other, or all at once."""
+"""Combinations of schedulers of one optimizer: one after the other, or all in each step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .plateau import ReduceLROnPlateau
 
 
 class _Combined(LRScheduler):
-    """Schedulers of one optimizer, and their state.
+    """Base class: schedulers of one optimizer, and their state.
 
     Raises:
-        ValueError: there are none, or they are not all of this optimizer.
+        ValueError: they are not all of this optimizer.
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
@@ -38,10 +38,16 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """One scheduler after the other: the next one starts at each of ``milestones``.
+    """Scheduler that uses other schedulers one after the other (``torch.optim.lr_scheduler.SequentialLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        schedulers: schedulers of this optimizer.
+        milestones: the epochs at which the second and each further scheduler starts.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: there is not one milestone less than schedulers, or they are of several optimizers.
+        ValueError: there are not as many milestones as schedulers but one, or the schedulers have different optimizers.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class SequentialLR(_Combined):
         super().__init__(optimizer, schedulers)
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
-        # Each scheduler took its first step when it was made; only the first one's shall count.
+        # Each scheduler took its first step when it was made; undo those of all but the first.
         for group in optimizer.param_groups:
             set_rate(group, group["initial_lr"])
         _take_back(self)
@@ -73,7 +79,7 @@ class SequentialLR(_Combined):
         self._last_lr = self._schedulers[0].get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """Step the scheduler whose turn it is."""
+        """Step the scheduler of the present epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
@@ -85,10 +91,16 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """All schedulers at once: each changes the rates that the one before it left.
+    """Scheduler that applies all of its schedulers in each step (``torch.optim.lr_scheduler.ChainedScheduler``).
+
+    Each one changes the rates that the one before it set.
+
+    Args:
+        schedulers: schedulers of one optimizer.
+        optimizer: that optimizer; ``None`` takes it from the first scheduler.
 
     Raises:
-        ValueError: there are none, or they are of several optimizers.
+        ValueError: there are no schedulers, or they have different optimizers.
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
@@ -98,7 +110,7 @@ class ChainedScheduler(_Combined):
         self._last_lr = self._rates()
 
     def step(self, epoch: int | None = None) -> None:
-        """Step all of them."""
+        """Step all schedulers."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._rates()

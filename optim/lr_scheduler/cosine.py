@@ -1,4 +1,4 @@
-"""Schedulers that fall along half a cosine, once or again and again (Loshchilov and Hutter 2017)."""
+"""Schedulers that decrease the rates along half a cosine, once or repeatedly (Loshchilov and Hutter 2017)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from .base import LRScheduler
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first rate to ``eta_min`` in ``T_max`` epochs along half a cosine, and back, and so on."""
+    """Rates ``eta_min + (base - eta_min) * (1 + cos(pi * epoch / T_max)) / 2`` (``CosineAnnealingLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        T_max: epochs from the first rate to ``eta_min``.
+        eta_min: the lowest rate.
+        last_epoch: the epoch to continue from; -1 starts.
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:  # noqa: N803
         self.T_max = T_max
@@ -22,7 +29,7 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1:
             return self.closed_form()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            # The former rate was eta_min: no factor leads away from it.
+            # The former rate was eta_min, and a multiple of its distance to eta_min stays 0.
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * rise for rate, base in zip(self._rates(), self.base_lrs)]
         now, then = (1 + math.cos(math.pi * at / self.T_max) for at in (self.last_epoch, self.last_epoch - 1))
@@ -34,10 +41,17 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate to ``eta_min`` in ``T_0`` epochs, and again; each time ``T_mult`` times as slowly.
+    """Rates that decrease along half a cosine, and start again after each cycle (``CosineAnnealingWarmRestarts``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        T_0: epochs of the first cycle.
+        T_mult: each cycle is this many times as long as the one before it.
+        eta_min: the lowest rate.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: ``T_0`` or ``T_mult`` is no positive integer.
+        ValueError: ``T_0`` or ``T_mult`` is not a positive integer.
     """
 
     def __init__(
@@ -63,7 +77,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next epoch, or to ``epoch``, which may lie between two.
+        """Go to the next epoch and set the rates.
+
+        Args:
+            epoch: the epoch to go to instead; it may be fractional.
 
         Raises:
             ValueError: ``epoch`` is negative.

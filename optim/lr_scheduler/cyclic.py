@@ -1,4 +1,4 @@
-"""``CyclicLR``: rates that go up and down between two bounds, and momentum against them (Smith 2017)."""
+"""``CyclicLR``: rates that go up and down between two bounds, and momentum in the opposite direction (Smith 2017)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ class CyclicLR(LRScheduler):
     """Rates that go from ``base_lr`` to ``max_lr`` in ``step_size_up`` steps and back in ``step_size_down``.
 
     Args:
-        optimizer: whose rates are set.
-        base_lr, max_lr: the bounds; a list gives each group its own.
-        step_size_up, step_size_down: steps of the two halves of a cycle; the second is as long as the first if left out.
+        optimizer: the optimizer whose rates are set.
+        base_lr: the lower bound, and the first rate; a list gives each group its own.
+        max_lr: the upper bound; a list gives each group its own.
+        step_size_up: steps of the first half of a cycle.
+        step_size_down: steps of the second half; ``None`` is as many.
         mode: "triangular"; "triangular2", which halves the height each cycle; "exp_range", which scales it by
             ``gamma ** step``.
-        gamma: see there.
-        scale_fn: scales the height instead of ``mode``; given the number of the cycle, or of the step.
-        scale_mode: "cycle" or "iterations": which of these.
+        gamma: see ``mode``.
+        scale_fn: returns the factor of the height, instead of ``mode``, from the number of the cycle or of the step.
+        scale_mode: the argument of ``scale_fn``: "cycle" or "iterations".
         cycle_momentum: let the momentum go from ``max_momentum`` to ``base_momentum`` and back.
-        base_momentum, max_momentum: its bounds.
-        last_epoch: where to go on.
+        base_momentum: the lower bound of the momentum; a list gives each group its own.
+        max_momentum: the upper bound of the momentum; a list gives each group its own.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: an unknown mode, a list of another length, or an optimizer without momentum.
+        ValueError: the mode is unknown, a list has another length, or the optimizer has no momentum.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class CyclicLR(LRScheduler):
         return [base + (most - base) * height for base, most in zip(self.base_lrs, self.max_lrs)]
 
     def _height(self) -> float:
-        """How far up the rates are: 0 to 1, scaled."""
+        """Return the position between the bounds, from 0 to 1, scaled."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         place = 1 + self.last_epoch / self.total_size - cycle
         height = place / self.step_ratio if place <= self.step_ratio else (place - 1) / (self.step_ratio - 1)

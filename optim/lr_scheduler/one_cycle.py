@@ -1,4 +1,4 @@
-"""``OneCycleLR``: up to a large rate and down to a tiny one, once (Smith and Topin 2018)."""
+"""``OneCycleLR``: one increase to a large rate and one decrease to a tiny one (Smith and Topin 2018)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from .base import LRScheduler, Momentum, per_group
 
 
 class OneCycleLR(LRScheduler):
-    """One rise to ``max_lr`` and one fall, over all steps of a training; to be stepped after every batch.
+    """Rates that increase to ``max_lr`` once and decrease once, over all steps of a training (``OneCycleLR``).
+
+    Call ``step()`` after every batch.
 
     Args:
-        optimizer: whose rates are set.
+        optimizer: the optimizer whose rates are set.
         max_lr: the largest rate; a list gives each group its own.
-        total_steps: how many steps there are; or ``epochs`` times ``steps_per_epoch``.
-        epochs, steps_per_epoch: see there.
-        pct_start: the share of the steps in which the rate rises.
+        total_steps: number of steps; ``None`` is ``epochs * steps_per_epoch``.
+        epochs: see ``total_steps``.
+        steps_per_epoch: see ``total_steps``.
+        pct_start: the share of the steps in which the rate increases.
         anneal_strategy: "cos" or "linear".
         cycle_momentum: let the momentum go from ``max_momentum`` to ``base_momentum`` and back.
-        base_momentum, max_momentum: its bounds; a list gives each group its own.
+        base_momentum: the lower bound of the momentum; a list gives each group its own.
+        max_momentum: the upper bound of the momentum; a list gives each group its own.
         div_factor: the first rate is ``max_lr / div_factor``.
         final_div_factor: the last rate is the first, divided by this.
-        three_phase: fall as long as it rose, and then to the last rate.
-        last_epoch: where to go on.
+        three_phase: decrease to the first rate in as many steps as the increase took, and then to the last rate.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: the number of steps is not told or not positive, an option makes no sense, or there is no momentum.
+        ValueError: the number of steps is not given or not positive, an option is out of its range, or the optimizer has no
+            momentum.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class OneCycleLR(LRScheduler):
                 group.update(max_momentum=high, base_momentum=low)
 
     def get_lr(self) -> list[float]:
-        """See ``LRScheduler``.
+        """Return the rate of each group at ``last_epoch``; sets their momentum too.
 
         Raises:
             ValueError: there were more steps than ``total_steps``.
@@ -101,7 +106,7 @@ Bounds = tuple[str, str]
 
 
 def _phases(total: int, rise: float, three: bool) -> list[tuple[float, Bounds, Bounds]]:
-    """For each phase its last step, and what the rate and the momentum go from and to."""
+    """Return for each phase its last step, and the first and last rate and momentum, as names of options."""
     up = (rise * total - 1, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))
     if not three:
         return [up, (total - 1, ("max_lr", "min_lr"), ("base_momentum", "max_momentum"))]

@@ -1,4 +1,4 @@
-"""``ReduceLROnPlateau``: lower rates when a measure stops getting better."""
+"""``ReduceLROnPlateau``: lower rates when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .base import LRScheduler, per_group, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times ``factor`` when the measure given to ``step`` did not get better for ``patience`` steps.
+    """Rates that are multiplied by ``factor`` when a metric has not improved for ``patience`` steps (``ReduceLROnPlateau``).
 
     Args:
-        optimizer: whose rates are set.
-        mode: whether a better measure is smaller ("min") or larger ("max").
-        factor: below 1.
-        patience: steps without a better measure that are borne.
-        threshold: by how much it must be better to count: ...
-        threshold_mode: ... as a share of the best ("rel") or as a difference ("abs").
-        cooldown: steps after a reduction that do not count.
+        optimizer: the optimizer whose rates are set.
+        mode: "min" if smaller metrics are better, "max" if larger ones are.
+        factor: factor of the rates, below 1.
+        patience: number of steps without improvement before the rates are lowered.
+        threshold: the smallest change that is an improvement.
+        threshold_mode: whether ``threshold`` is a share of the best metric ("rel") or a difference ("abs").
+        cooldown: number of steps after a reduction that are not counted.
         min_lr: rates are not lowered below this; a list gives each group its own.
-        eps: changes smaller than this are left out.
+        eps: rates are not changed by less than this.
 
     Raises:
-        ValueError: an option makes no sense.
+        ValueError: an option is out of its range.
     """
 
     def __init__(
@@ -64,7 +64,12 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._rates()
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take note of the measure, a number or a tensor of one, and lower the rates if it is time."""
+        """Count a step, and lower the rates if the metric has not improved for long enough.
+
+        Args:
+            metrics: the metric: a number or a tensor of one element.
+            epoch: the number of this step; ``None`` is one more than the last.
+        """
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
@@ -82,7 +87,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._rates()
 
     def is_better(self, measure: float, best: float) -> bool:
-        """Whether a measure is better than the best so far, by more than the threshold."""
+        """Return whether a metric is better than the best so far, by more than the threshold."""
         sign = 1 if self.mode == "min" else -1
         if self.threshold_mode == "rel":
             return sign * measure < sign * best * (1 - sign * self.threshold)

@@ -1,4 +1,4 @@
-"""Schedulers that scale the rates by a factor: given by a function, in steps, along a line, a power or a polynomial."""
+"""Schedulers that multiply the rates by a factor: a function, steps, a line, a power or a polynomial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from .base import LRScheduler, Schedule, per_group
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times ``lr_lambda(epoch)``; a list gives each group its own (``torch``'s ``LambdaLR``)."""
+    """Rates ``base * lr_lambda(epoch)`` (``torch.optim.lr_scheduler.LambdaLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        lr_lambda: function of the epoch; a list gives each group its own.
+        last_epoch: the epoch to continue from; -1 starts.
+
+    Raises:
+        ValueError: the list has another length.
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Schedule | Sequence[Schedule], last_epoch: int = -1) -> None:
         self.lr_lambdas: list[Schedule] = per_group("lr_lambda", lr_lambda, optimizer)
@@ -22,7 +31,16 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The former rate times ``lr_lambda(epoch)``; a list gives each group its own."""
+    """Rates that each epoch multiplies by ``lr_lambda(epoch)`` (``torch.optim.lr_scheduler.MultiplicativeLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        lr_lambda: function of the epoch; a list gives each group its own.
+        last_epoch: the epoch to continue from; -1 starts.
+
+    Raises:
+        ValueError: the list has another length.
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Schedule | Sequence[Schedule], last_epoch: int = -1) -> None:
         self.lr_lambdas: list[Schedule] = per_group("lr_lambda", lr_lambda, optimizer)
@@ -35,7 +53,14 @@ class MultiplicativeLR(LRScheduler):
 
 
 class StepLR(LRScheduler):
-    """Times ``gamma`` every ``step_size`` epochs."""
+    """Rates ``base * gamma ** (epoch // step_size)`` (``torch.optim.lr_scheduler.StepLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        step_size: epochs between two changes.
+        gamma: factor of each change.
+        last_epoch: the epoch to continue from; -1 starts.
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -51,7 +76,17 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times ``gamma`` at each of the epochs ``milestones``; one that is named twice counts twice."""
+    """Rates that are multiplied by ``gamma`` at certain epochs (``torch.optim.lr_scheduler.MultiStepLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        milestones: the epochs; one that is given twice counts twice.
+        gamma: factor of each change.
+        last_epoch: the epoch to continue from; -1 starts.
+
+    Raises:
+        TypeError: ``milestones`` is not a sequence.
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -71,10 +106,16 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times ``factor`` until epoch ``total_iters``, and the first rate from then on.
+    """Rates ``base * factor`` before epoch ``total_iters``, and ``base`` from then on (``ConstantLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        factor: from 0 to 1.
+        total_iters: the epoch of the change.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: ``factor`` is not within 0 and 1.
+        ValueError: ``factor`` is not from 0 to 1.
     """
 
     def __init__(
@@ -96,10 +137,17 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` equal steps.
+    """Rates times a factor that goes from ``start_factor`` to ``end_factor`` in equal steps (``LinearLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        start_factor: the factor at epoch 0, above 0 and at most 1.
+        end_factor: the last factor, from 0 to 1.
+        total_iters: number of steps; then the factor is constant.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: a factor is not within 0 and 1 (and ``start_factor`` above 0).
+        ValueError: a factor is out of its range.
     """
 
     def __init__(
@@ -133,7 +181,13 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times ``gamma`` each epoch."""
+    """Rates ``base * gamma ** epoch`` (``torch.optim.lr_scheduler.ExponentialLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        gamma: factor of each epoch.
+        last_epoch: the epoch to continue from; -1 starts.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -147,7 +201,14 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Times ``(1 - epoch / total_iters) ** power``, down to 0."""
+    """Rates ``base * (1 - epoch / total_iters) ** power``, and 0 from ``total_iters`` on (``PolynomialLR``).
+
+    Args:
+        optimizer: the optimizer whose rates are set.
+        total_iters: the epoch at which the rates are 0.
+        power: exponent of the polynomial.
+        last_epoch: the epoch to continue from; -1 starts.
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters

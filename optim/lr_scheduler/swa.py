@@ -1,4 +1,4 @@
-"""``SWALR``: to a last rate, for training whose parameters are averaged (``nn.utils.AveragedModel``)."""
+"""``SWALR``: rates that go to a last one, for averaged parameters (``nn.utils.AveragedModel``)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .base import LRScheduler, per_group
 
 
 class SWALR(LRScheduler):
-    """Goes from the present rates to ``swa_lr`` in ``anneal_epochs`` epochs, and stays there.
+    """Rates that go from the present ones to ``swa_lr`` in ``anneal_epochs`` epochs, and stay there (``SWALR``).
 
     Args:
-        optimizer: whose groups' "lr" is set; each gets its "swa_lr".
-        swa_lr: the last rate, or one for each group.
-        anneal_epochs: how many epochs it takes.
-        anneal_strategy: along a cosine, "cos", or a line, "linear".
-        last_epoch: where to go on; -1 starts.
+        optimizer: the optimizer whose rates are set; each group gets its "swa_lr".
+        swa_lr: the last rate; a list gives each group its own.
+        anneal_epochs: number of epochs to the last rate.
+        anneal_strategy: "cos" for half a cosine, "linear" for a line.
+        last_epoch: the epoch to continue from; -1 starts.
 
     Raises:
-        ValueError: another strategy, or a negative number of epochs.
+        ValueError: the strategy is unknown, or the number of epochs is negative.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        # Rates may have been changed from outside, so they tell from where this began.
+        # Programs may have changed the rates: the first ones are computed from the present ones.
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
         return [self._rate(number(group["lr"]), group["swa_lr"], before, now) for group in self.optimizer.param_groups]
