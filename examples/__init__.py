@@ -1,1 +1,1 @@
-"""Programs to run and to read: two short tours, and a parameter server that learns handwritten digits."""
+"""Programs to run and to read: tours of RPC and references, a parameter server, and training in one process."""

@@ -1,4 +1,4 @@
-"""An LSTM learns to write like Python's language reference, character by character, in one process.
+"""LSTM that learns to write like Python's language reference, character by character, in one process.
 
     python examples/char_rnn.py
     python examples/char_rnn.py --steps 100 --out somewhere
@@ -22,7 +22,7 @@ WRITTEN = 600
 
 
 class CharRNN(nn.Module):
-    """From characters (N, L) to scores of the next ones (N, L, characters)."""
+    """LSTM from characters (N, L), int64, to scores of the next ones (N, L, characters), float32."""
 
     def __init__(self, characters: int, width: int = 128) -> None:
         super().__init__()
@@ -31,12 +31,12 @@ class CharRNN(nn.Module):
         self.score = nn.Linear(width, characters)
 
     def forward(self, numbers: tg.Tensor) -> tg.Tensor:
-        """The scores."""
+        """Return the scores of the next characters."""
         hidden, _ = self.lstm(self.embed(numbers))
         return self.score(hidden)
 
     def write(self, start: list[int], count: int) -> list[int]:
-        """``start`` and ``count`` characters that go on from it."""
+        """Return ``start`` followed by ``count`` characters that the model chooses, as numbers of characters."""
         written = list(start)
         state: Any = None
         new = written
@@ -49,7 +49,7 @@ class CharRNN(nn.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, and show what came out."""
+    """Train, and show a sample and a picture."""
     options = parse("char_rnn", "An LSTM learns to write like Python's language reference.", 2000, 0.01, arguments)
     tg.manual_seed(options.seed)
     text = Text(options.seed)

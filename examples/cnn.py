@@ -1,9 +1,9 @@
-"""A convolutional network learns handwritten digits, in one process.
+"""Convolutional network that learns handwritten digits, in one process.
 
     python examples/cnn.py
     python examples/cnn.py --steps 200 --out somewhere
 
-Two convolutions with pooling and batch normalisation, a linear layer, dropout; images are moved a little each time. It
+Two convolutions with pooling and batch normalisation, a linear layer, dropout; images are shifted a little each time. It
 writes a checkpoint, and a picture with the digits that it is least sure about.
 """
 
@@ -27,7 +27,7 @@ BATCH = 64
 
 
 class ConvNet(nn.Module):
-    """From images (N, 1, 8, 8) to scores (N, 10)."""
+    """Network from images (N, 1, 8, 8), float32, to scores (N, 10), float32."""
 
     def __init__(self, channels: int = 32) -> None:
         super().__init__()
@@ -40,30 +40,30 @@ class ConvNet(nn.Module):
 
     @staticmethod
     def block(inputs: int, outputs: int) -> list[nn.Module]:
-        """A convolution, and half as many pixels each way."""
+        """Return the modules of a convolution whose output has half as many pixels in each dimension."""
         return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU(), nn.MaxPool2d(2)]
 
     def forward(self, images: tg.Tensor) -> tg.Tensor:
-        """The scores."""
+        """Return the scores of each class."""
         return self.classify(self.features(images))
 
 
 class Batches:
-    """Random batches of moved training images."""
+    """Random batches of shifted training images."""
 
     def __init__(self, seed: int) -> None:
         self.images, self.labels, *_ = digits.load()
         self.random = np.random.default_rng(seed)
 
     def draw(self) -> tuple[tg.Tensor, tg.Tensor]:
-        """Images (64, 1, 8, 8) and labels (64,)."""
+        """Return images (64, 1, 8, 8), float32, and labels (64,), int64."""
         chosen = self.random.integers(0, len(self.labels), BATCH)
         images = digits.jitter(self.images[chosen], self.random)
         return tg.from_numpy(images[:, None]), tg.from_numpy(self.labels[chosen])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, and show what came out."""
+    """Train, and show accuracy and a picture."""
     options = parse("cnn", "A convolutional network learns handwritten digits.", 1500, 0.01, arguments)
     tg.manual_seed(options.seed)
     model, batches = ConvNet(), Batches(options.seed)
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     history = train(model, loss_of_a_batch, accuracy, options)
     print(f"{options.steps} steps took {time.perf_counter() - began:.1f} s")
     print(f"accuracy on the held-out fifth: {history.held_out[-1]:.2%}")
-    keep(model, options)
+    save(model, options)
     with tg.no_grad():
         probabilities = model(images).softmax(1).numpy()
 
@@ -92,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     picture(options.out / "cnn.png", title, history, "held-out digits that are right (%)", show, 100)
 
 
-def keep(model: nn.Module, options: Options) -> None:
-    """Save the model, and say where."""
+def save(model: nn.Module, options: Options) -> None:
+    """Save the model, and print where."""
     options.out.mkdir(parents=True, exist_ok=True)
     checkpoint = options.out / "model.safetensors"
     tg.save(model.state_dict(), checkpoint)
@@ -103,15 +103,16 @@ def keep(model: nn.Module, options: Options) -> None:
 def show_doubtful(
     part: Any, images: NDArray[Any], labels: NDArray[Any], probabilities: NDArray[Any], rows: int = 3, columns: int = 6
 ) -> None:
-    """The digits that the model is least sure about: what it says, and what they are where that differs."""
+    """Draw the digits that the model is least sure about, with its predictions, and the labels where they differ."""
     part.suptitle("The held-out digits that it is least sure about", fontsize=11, color=INK)
     doubtful = np.argsort(probabilities.max(1))[: rows * columns]
     for axes, index in zip(part.subplots(rows, columns).flat, doubtful):
-        said, meant = int(probabilities[index].argmax()), int(labels[index])
+        predicted, label = int(probabilities[index].argmax()), int(labels[index])
         axes.imshow(images[index], cmap="gray_r")
         axes.set_axis_off()
-        text = f"{said}  ({probabilities[index].max():.0%})" if said == meant else f"{said}, and it is {meant}"
-        axes.set_title(text, fontsize=9, color=INK if said == meant else COLOURS[1])
+        probability = probabilities[index].max()
+        text = f"{predicted}  ({probability:.0%})" if predicted == label else f"{predicted}, and it is {label}"
+        axes.set_title(text, fontsize=9, color=INK if predicted == label else COLOURS[1])
 
 
 if __name__ == "__main__":

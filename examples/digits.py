@@ -1,4 +1,4 @@
-"""The handwritten digits: 1,797 real images of 8 x 8 pixels (source: ``data/DIGITS.md``), a fifth of them held out.
+"""Handwritten digits: 1,797 real images of 8 x 8 pixels (source: ``data/DIGITS.md``), a fifth of them held out.
 
 Every fifth image is held out, always the same ones, so that accuracies of different runs can be compared.
 """
@@ -16,7 +16,7 @@ SIDE = 8
 PIXELS = SIDE * SIDE
 LEVELS = 17  # grey levels 0 to 16
 CLASSES = 10
-HELD_OUT = 5  # one image in so many
+HELD_OUT = 5  # every fifth image
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -41,22 +41,22 @@ def load() -> Digits:
 
 
 def to_levels(images: Images) -> NDArray[np.int64]:
-    """The grey level, 0 to 16, of every pixel; shape (N, 64)."""
+    """Return the grey level, 0 to 16, of every pixel: int64, shape (N, 64)."""
     levels = np.rint(images * (LEVELS - 1)).astype(np.int64)
     return levels.reshape(len(images), PIXELS)
 
 
 def jitter(images: Images, generator: np.random.Generator, reach: float = 0.5) -> Images:
-    """The images, each moved by up to ``reach`` of a pixel in both directions: no two epochs see the same ones.
+    """Return the images, each shifted by up to ``reach`` pixels in both directions, so that epochs differ.
 
-    Whole pixels would be too much: these digits fill their frame.
+    Whole pixels would be too much: these digits fill their images.
     """
     down, right = generator.uniform(-reach, reach, (2, len(images))).astype(np.float32)
     return _move(_move(images, down, 1), right, 2)
 
 
 def _move(images: Images, shift: Images, axis: int) -> Images:
-    """Interpolate between each pixel and its neighbour; beyond the frame is paper."""
+    """Interpolate between each pixel and its neighbour; pixels outside of the image are 0."""
     padding = [(0, 0), (0, 0), (0, 0)]
     padding[axis] = (1, 1)
     padded = np.pad(images, padding)

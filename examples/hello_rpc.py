@@ -1,6 +1,6 @@
-"""A short tour of remote calls: ``telegrad run -n 2 examples/hello_rpc.py``.
+"""Short tour of remote calls: ``telegrad run -n 2 examples/hello_rpc.py``.
 
-Worker "alice" calls functions on worker "bob". Both run this file; only alice takes the tour, bob answers. Run without
+Worker "alice" calls functions on worker "bob". Both run this file; only alice takes the tour, bob answers. Without
 the launcher, the script starts both workers itself.
 """
 
@@ -18,43 +18,43 @@ GREETINGS = {"en": "hello", "eo": "saluton"}
 
 
 def work(rank: int, world_size: int) -> None:
-    """One worker's life: meet the others, call or answer, leave together."""
+    """Run one worker: join the job, call or answer, shut down with the others."""
     if world_size != len(NAMES):
         raise SystemExit("this tour has two workers: telegrad run -n 2 examples/hello_rpc.py")
     tg.rpc.init_rpc(NAMES[rank], rank=rank, world_size=world_size)
     if rank == 0:
         call_and_wait()
-        call_and_go_on()
+        call_without_waiting()
         asyncio.run(call_and_await())
         send_tensors()
         send_a_lambda()
-        meet_an_exception()
+        catch_an_exception()
         show_all_tidy(["bob"])
-    tg.rpc.shutdown()  # waits until everybody's work is done
+    tg.rpc.shutdown()  # waits until every worker is done
 
 
 def greet(name: str, language: str = "en") -> str:
-    """Runs on bob; a function travels by name when both sides can import it."""
+    """Return a greeting. It runs on bob; a function travels by name when both sides can import it."""
     return f"{GREETINGS[language]}, {name}, from {tg.rpc.get_worker_info().name} (process {os.getpid()})"
 
 
 def add(left: tg.Tensor, right: tg.Tensor) -> tg.Tensor:
-    """Runs on bob; tensors arrive as tensors."""
+    """Return the sum. It runs on bob; tensors arrive as tensors."""
     return left + right
 
 
 def divide(numerator: int, denominator: int) -> float:
-    """Runs on bob, and fails there if it must."""
+    """Return the quotient. It runs on bob, and raises there if the denominator is 0."""
     return numerator / denominator
 
 
 def call_and_wait() -> None:
-    """``rpc_sync``: like a local call, arguments and all."""
+    """Call with ``rpc_sync``, which is like a local call."""
     say("rpc_sync", tg.rpc.rpc_sync("bob", greet, args=("alice",), kwargs={"language": "eo"}))
 
 
-def call_and_go_on() -> None:
-    """``rpc_async``: a future at once, its value later; ``then`` says what to do with it."""
+def call_without_waiting() -> None:
+    """Call with ``rpc_async``, which returns a future at once; ``then`` adds a callback."""
     future = tg.rpc.rpc_async("bob", greet, args=("alice",))
     shouted = future.then(lambda done: done.value().upper())
     say("rpc_async", future.wait())
@@ -64,7 +64,7 @@ def call_and_go_on() -> None:
 
 
 async def call_and_await() -> None:
-    """Every future can be awaited; calls overlap as other coroutines do."""
+    """Await futures; calls overlap like other coroutines."""
     calls = (tg.rpc.rpc_async("bob", divide, args=(1, number)) for number in (2, 4, 8))
 
     async def value(future: tg.futures.Future[float]) -> float:
@@ -74,19 +74,19 @@ async def call_and_await() -> None:
 
 
 def send_tensors() -> None:
-    """Arrays travel beside the pickled message, not inside it."""
+    """Send tensors. Their arrays travel beside the pickled message, not in it."""
     total = tg.rpc.rpc_sync("bob", add, args=(tg.ones(2, 3), tg.arange(3)))
     say("tensors", total.tolist())
 
 
 def send_a_lambda() -> None:
-    """What has no name to import travels by value, with the variables it uses."""
+    """Send a lambda: a function that cannot be imported travels by value, with the variables that it uses."""
     factor = 6
     say("lambda", tg.rpc.rpc_sync("bob", lambda number: number * factor, args=(7,)))
 
 
-def meet_an_exception() -> None:
-    """An exception on bob arrives here with its own type, so that the usual ``except`` works."""
+def catch_an_exception() -> None:
+    """Catch an exception of bob's, which arrives with its own type, so that the usual ``except`` works."""
     try:
         tg.rpc.rpc_sync("bob", divide, args=(1, 0))
     except ZeroDivisionError as error:

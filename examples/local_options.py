@@ -1,4 +1,4 @@
-"""The command line of the examples that train in one process."""
+"""Command line of the examples that train in one process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from telegrad.examples.ps_options import positive
 
 @dataclass(frozen=True)
 class Options:
-    """What can be chosen; ``steps`` are optimizer steps."""
+    """Options of an example.
+
+    Args:
+        steps: optimizer steps.
+        lr: largest learning rate.
+        seed: of the random numbers.
+        quiet: show no progress.
+        out: folder for the files that it writes.
+    """
 
     steps: int
     lr: float
@@ -22,7 +30,15 @@ class Options:
 
 
 def parse(name: str, about: str, steps: int, lr: float, arguments: Sequence[str] | None = None) -> Options:
-    """The options on the command line of an example; ``steps`` and ``lr`` are what it takes if they are not given."""
+    """Return the options on the command line of the example ``name``.
+
+    Args:
+        name: of the example.
+        about: what it does, for ``--help``.
+        steps: optimizer steps, if not given.
+        lr: largest learning rate, if not given.
+        arguments: the command line; None means this process's.
+    """
     parser = argparse.ArgumentParser(prog=name, description=about)
     parser.add_argument("--steps", type=positive, default=steps, metavar="N", help="optimizer steps (%(default)s)")
     parser.add_argument("--lr", type=float, default=lr, metavar="RATE", help="largest learning rate (%(default)s)")

@@ -11,22 +11,21 @@ import numpy as np
 from telegrad.examples.local_training import History
 from telegrad.examples.ps_picture import COLOURS, INK, dress, running_mean
 
-WINDOW = 25  # steps that the line of the loss is a mean of
+WINDOW = 25  # steps in the running mean of the loss
 
 
 def picture(
     path: Path, title: str, history: History, measure: str, show: Callable[[Any, Any], None], scale: float | None = None
 ) -> None:
-    """Write the picture and say where it is; without matplotlib, say that.
+    """Write the picture and print where it is; without matplotlib, print that.
 
     Args:
-        path: where to.
-        title: above all of it.
-        history: the run.
-        measure: what the held-out numbers are.
+        path: file to write.
+        title: above the picture.
+        history: of the training.
+        measure: name of the held-out numbers.
         show: draws what was learned, given the figure and the part of it on the right.
-        scale: if given, the held-out numbers are of another kind than the loss: they are multiplied by it, and drawn on
-            an axis of their own.
+        scale: factor of held-out numbers that are of another kind than the loss, and have an axis of their own.
     """
     if not find_spec("matplotlib"):
         print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
@@ -46,7 +45,7 @@ def picture(
 
 
 def draw_curves(axes: Any, history: History, measure: str, scale: float | None) -> None:
-    """The loss of every step as dots and a line; the held-out measure in black."""
+    """Draw the loss of every step as dots and a line, and the held-out measure in black."""
     loss = np.array(history.loss)
     steps = np.arange(1, len(loss) + 1)
     axes.plot(steps, loss, ".", color=COLOURS[0], alpha=0.2, markersize=2.5, markeredgewidth=0)

@@ -1,4 +1,4 @@
-"""The loop of the examples that train in one process: steps with a one-cycle learning rate, a bar, held-out measures."""
+"""Training loop of the examples in one process: a one-cycle learning rate, a progress bar, held-out measures."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from telegrad.examples.local_options import Options
 
-MEASURES = 20  # how often the held-out data is looked at
-LONGEST_GRADIENT = 1.0
+MEASURES = 20  # evaluations on held-out data
+MAX_GRADIENT_NORM = 1.0
 
 
 @dataclass
 class History:
-    """What happened: the loss of every step, and the held-out measure at some of them."""
+    """History of a training: the loss of every step, and the held-out measure after some of them."""
 
     loss: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -27,13 +27,13 @@ class History:
 def train(
     model: tg.nn.Module, loss_of_a_batch: Callable[[], tg.Tensor], measure: Callable[[], float], options: Options
 ) -> History:
-    """Take ``options.steps`` steps.
+    """Train for ``options.steps`` steps, and return the history.
 
     Args:
-        model: what learns; left in evaluation mode.
+        model: to train; it is left in evaluation mode.
         loss_of_a_batch: draws a batch and computes its loss, with gradients.
-        measure: looks at the held-out data; called with the model in evaluation mode.
-        options: how many steps, and how large.
+        measure: evaluates held-out data; called with the model in evaluation mode.
+        options: steps and learning rate.
     """
     optimizer = tg.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = tg.optim.lr_scheduler.OneCycleLR(optimizer, options.lr, total_steps=options.steps + 1)
@@ -54,18 +54,18 @@ def train(
 
 
 def take_step(model: tg.nn.Module, loss_of_a_batch: Callable[[], tg.Tensor], optimizer: tg.optim.Optimizer) -> float:
-    """One step of the optimizer along the clipped gradient of one batch; the batch's loss."""
+    """Take one step of the optimizer with the clipped gradient of one batch; return the batch's loss."""
     optimizer.zero_grad()
     loss = loss_of_a_batch()
     loss.backward()
-    tg.nn.utils.clip_grad_norm_(model.parameters(), LONGEST_GRADIENT)
+    tg.nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
     optimizer.step()
     return float(loss.item())
 
 
 @contextmanager
 def bar(options: Options) -> Iterator[Callable[[History], None]]:
-    """A progress bar while the block lasts; the function that it gives shows the last numbers."""
+    """Show a progress bar during the block; yield a function that advances it and shows the last numbers."""
     console = Console()
     progress = Progress(
         BarColumn(),

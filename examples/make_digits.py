@@ -1,7 +1,7 @@
-"""Makes ``data/digits.npz`` from scikit-learn's copy of the UCI optical digits: ``python examples/make_digits.py``.
+"""Maker of ``data/digits.npz`` from scikit-learn's copy of the UCI optical digits: ``python examples/make_digits.py``.
 
-The same input gives the same file to the byte: the archive's members carry a fixed date, which ``numpy.savez`` does
-not give them. It needs scikit-learn, which nothing else here does.
+The same input gives the same file to the byte: the archive's members have a fixed date, unlike those of ``numpy.savez``.
+It needs scikit-learn, which nothing else here does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def write_archive(path: Path, arrays: dict[str, NDArray[np.uint8]]) -> None:
-    """Write ``arrays`` as a compressed ``.npz`` whose bytes depend on nothing but the arrays."""
+    """Write ``arrays`` as a compressed ``.npz`` whose bytes depend on the arrays only."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""A parameter server and its trainers learn handwritten digits, each a process of its own.
+"""Parameter server whose trainers learn handwritten digits; each is a process of its own.
 
     telegrad demo                                        one server, two trainers
     telegrad run -n 4 examples/parameter_server.py       one server, three trainers
@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Be one worker under the launcher; alone, start them all."""
+    """Run one worker under the launcher; without it, start all workers."""
     options, check = parse(arguments)
     start(ps_check.work if check else work, options.trainers + 1, (options,))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:
-    """One worker's life. A trainer only serves: the server calls it."""
+    """Run one worker. A trainer only serves: the server calls it."""
     if world_size < 2:
         raise SystemExit("a parameter server needs trainers: start at least two workers (telegrad run -n 3 ...)")
     name = "server" if rank == 0 else trainer_name(rank - 1)
@@ -55,7 +55,7 @@ def work(rank: int, world_size: int, options: Options) -> None:
 
 
 def serve(options: Options) -> None:
-    """The server's part: let the trainers train, then keep and show what came out."""
+    """Run the server: let the trainers train, then save and show the result."""
     server = ParameterServer(options)
     began = time.perf_counter()
     histories = train_all(server, options)
@@ -77,12 +77,12 @@ def train_all(server: ParameterServer, options: Options) -> list[History]:
     with Board(options.trainers, options.epochs, options.quiet) as board:
         screen = tg.RRef(board)
         trainers = [tg.rpc.remote(name, Trainer, args=(handle, options, i)) for i, name in enumerate(names)]
-        # No time-out: how long a training takes is nobody's guess. A trainer that is lost ends its call at once.
+        # No time-out: a training may take any time. A trainer that is lost ends its call at once.
         return wait_for_all([trainer.rpc_async(timeout=0).train(screen) for trainer in trainers])
 
 
 def wait_for_all(futures: Sequence[tg.futures.Future[T]]) -> list[T]:
-    """All values; raises as soon as one future fails, though others wait for the failed one and will never complete."""
+    """Return all values; raise as soon as one future fails, although others wait for it and never complete."""
     finished: queue.SimpleQueue[tg.futures.Future[T]] = queue.SimpleQueue()
     for future in futures:
         future.add_done_callback(finished.put)
@@ -92,28 +92,28 @@ def wait_for_all(futures: Sequence[tg.futures.Future[T]]) -> list[T]:
 
 
 def assemble(server: ParameterServer) -> Model:
-    """The server's front with the mean of the trainers' heads."""
+    """Return a model of the server's front and the mean of the trainers' heads."""
     head = Head()
     head.load_state_dict(server.mean_head())
     return Model(server.front, head)
 
 
 def restore(checkpoint: Path) -> Model:
-    """The model that a checkpoint holds: what whoever uses it would write."""
+    """Return the model that a checkpoint holds."""
     model = Model(Front(), Head())
     model.load_state_dict(tg.load(checkpoint))
     return model
 
 
 def evaluate(model: Model) -> float:
-    """The accuracy on the held-out digits, between 0 and 1."""
+    """Return the accuracy on the held-out digits, between 0 and 1."""
     _, _, images, labels = digits.load()
     with tg.no_grad():
         return count_right(model(tg.tensor(digits.to_levels(images))), tg.tensor(labels)) / len(labels)
 
 
 def show_picture(histories: list[History], accuracy: float, options: Options) -> None:
-    """Draw the run, and say where the picture is."""
+    """Draw the training, and print where the picture is."""
     picture = options.out / "training.png"
     if find_spec("matplotlib"):
         draw(histories, options.mode, accuracy, picture)
@@ -123,7 +123,7 @@ def show_picture(histories: list[History], accuracy: float, options: Options) ->
 
 
 def trainer_name(index: int) -> str:
-    """What the trainer of that index is called."""
+    """Return the name of the trainer of that index."""
     return f"trainer{index}"
 
 

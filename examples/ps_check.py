@@ -1,8 +1,8 @@
-"""``parameter_server.py --check``: the distributed gradient is the single-process gradient, to rounding.
+"""Check that distributed gradients equal those of one process: ``parameter_server.py --check``.
 
-For each of 50 random batches the trainers make the very step that sync training makes, each on its part of the batch;
-then the gradients they and the server applied are compared with those of the whole model in one process.
-Everything is float64, so that a difference is a mistake and not rounding.
+For each of 50 random batches the trainers take the same step as in sync training, each on its part of the batch. Then
+the gradients that they and the server applied are compared with those of the whole model in one process. All is float64, so
+that a difference is a mistake and not rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOLERANCE = 1e-9
 
 
 def work(rank: int, world_size: int, options: Options) -> None:
-    """One worker's life; the server exits with 1 if the gradients differ."""
+    """Run one worker; the server exits with 1 if the gradients differ."""
     options = replace(options, mode="sync", double=True, trainers=world_size - 1)
     names = ["server", *(f"trainer{index}" for index in range(options.trainers))]
     tg.rpc.init_rpc(names[rank], rank=rank, world_size=world_size)
@@ -38,7 +38,7 @@ def work(rank: int, world_size: int, options: Options) -> None:
 
 
 def judge(difference: float, options: Options) -> bool:
-    """Say how it went, and return whether it went well. A difference that is no number is not small."""
+    """Print the result, and return whether the difference is small enough; NaN is not."""
     agree = difference <= TOLERANCE
     sign = "<=" if agree else "NOT <="
     print(f"{BATCHES} batches, {options.trainers} trainers with {options.batch_size} digits each, float64")
@@ -48,20 +48,20 @@ def judge(difference: float, options: Options) -> bool:
 
 
 def compare_all(options: Options) -> float:
-    """The largest difference over all batches, or NaN if a gradient has one."""
+    """Return the largest difference over all batches, or NaN if a gradient has one."""
     server = ParameterServer(options)
     handle = tg.RRef(server)
     names = [f"trainer{index}" for index in range(options.trainers)]
     trainers = [tg.rpc.remote(name, Trainer, args=(handle, options, i)) for i, name in enumerate(names)]
     generator = np.random.default_rng(options.seed)
-    # np.max hands a NaN on; max() may lose it.
+    # np.max keeps a NaN; max() may lose it.
     return float(np.max([compare(server, trainers, options, generator) for _ in range(BATCHES)]))
 
 
 def compare(
     server: ParameterServer, trainers: list[tg.RRef], options: Options, generator: np.random.Generator
 ) -> float:
-    """One batch: the expected gradients first, because the step changes the parameters."""
+    """Return the largest difference for one batch. The expected gradients come first: the step changes the parameters."""
     images, labels, _, _ = digits.load()
     chosen = generator.choice(len(labels), options.trainers * options.batch_size, replace=False)
     levels, answers = digits.to_levels(images[chosen]), labels[chosen]
@@ -79,7 +79,7 @@ def compare(
 def expected(
     server: ParameterServer, head_state: dict[str, tg.Tensor], levels: np.ndarray, labels: np.ndarray
 ) -> tuple[list[tg.Tensor], list[tg.Tensor]]:
-    """The gradients of the same model on the whole batch, in this process: the front's and the head's."""
+    """Return the gradients of the same model on the whole batch, in this process: the front's and the head's."""
     head = Head().double()
     head.load_state_dict(head_state)
     model = Model(server.front, head)
@@ -90,7 +90,7 @@ def expected(
 
 
 def largest(expected: list[tg.Tensor], found: list[tg.Tensor | None]) -> float:
-    """The largest difference between two lists of gradients."""
+    """Return the largest difference between two lists of gradients."""
     assert len(expected) == len(found)
     pairs = zip(expected, found)
     return float(np.max([np.abs(one.numpy() - other.numpy()).max() for one, other in pairs if other is not None]))

@@ -1,7 +1,7 @@
-"""The model that learns the digits, cut in two: the server owns ``Front``, every trainer a copy of ``Head``.
+"""Model of the digits, in two parts: the server owns ``Front``, every trainer a copy of ``Head``.
 
-``Front`` looks at the image through 36 overlapping windows of 3 x 3 pixels. Each grey level is a learned vector (an
-embedding); the same small linear layer reads every window, and a second one sees all of them at once.
+``Front`` divides the image into 36 overlapping windows of 3 x 3 pixels. Each grey level is a learned vector (an
+embedding); one small linear layer is applied to every window, and a second one to all of them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from telegrad.examples.digits import CLASSES, LEVELS, SIDE
 
 WINDOW = 3
 PLACES = (SIDE - WINDOW + 1) ** 2
-SHADE = 4  # numbers that stand for a grey level
+SHADE = 4  # numbers for a grey level
 FILTERS = 24
 FEATURES = 128
 HIDDEN = 64
-SMOOTHING = 0.1  # of the labels: the few training digits are soon known by heart otherwise
+SMOOTHING = 0.1  # of the labels: without it, the model overfits the few training digits
 
 
 def window_pixels() -> tg.Tensor:
-    """Which pixels each window sees: int64, shape (36, 9)."""
+    """Return the pixels of each window: int64, shape (36, 9)."""
     corners = np.arange(SIDE - WINDOW + 1)
     offsets = np.arange(WINDOW)
     rows = corners[:, None, None, None] + offsets[None, None, :, None]
@@ -31,7 +31,7 @@ def window_pixels() -> tg.Tensor:
 
 
 class Front(tg.nn.Module):
-    """Grey levels (N, 64), int64, to features (N, 128)."""
+    """First layers: grey levels (N, 64), int64, to features (N, 128)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Front(tg.nn.Module):
             self.shade.weight.copy_(smooth_shades())
 
     def forward(self, levels: tg.Tensor) -> tg.Tensor:
-        """The features of a batch."""
+        """Return the features of a batch."""
         shades = self.shade(levels[:, self.windows]).reshape(len(levels), PLACES, WINDOW * WINDOW * SHADE)
         seen = self.filters(shades).relu()
         features: tg.Tensor = self.gather(seen.reshape(len(levels), PLACES * FILTERS)).relu()
@@ -51,20 +51,20 @@ class Front(tg.nn.Module):
 
 
 class Head(tg.nn.Module):
-    """Features (N, 128) to a score for each digit (N, 10)."""
+    """Last layers: features (N, 128) to a score for each digit (N, 10)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layers = tg.nn.Sequential(tg.nn.Linear(FEATURES, HIDDEN), tg.nn.ReLU(), tg.nn.Linear(HIDDEN, CLASSES))
 
     def forward(self, features: tg.Tensor) -> tg.Tensor:
-        """The scores of a batch."""
+        """Return the scores of a batch."""
         scores: tg.Tensor = self.layers(features)
         return scores
 
 
 class Model(tg.nn.Module):
-    """Both parts in one process: what the checkpoint holds, and what ``--check`` compares with."""
+    """Both parts in one process, for the checkpoint and for ``--check``."""
 
     def __init__(self, front: Front, head: Head) -> None:
         super().__init__()
@@ -72,31 +72,31 @@ class Model(tg.nn.Module):
         self.head = head
 
     def forward(self, levels: tg.Tensor) -> tg.Tensor:
-        """The scores of a batch of grey levels."""
+        """Return the scores of a batch of grey levels."""
         scores: tg.Tensor = self.head(self.front(levels))
         return scores
 
 
 def smooth_shades() -> tg.Tensor:
-    """Where the embedding starts: neighbouring levels are alike, which random vectors would have to learn first."""
+    """Return first values of the embedding in which neighbouring levels are similar, so that this need not be learned."""
     level = np.linspace(0.0, 1.0, LEVELS)
     waves = [np.sin(np.pi * wave * level) for wave in range(1, SHADE)]
     return tg.tensor(np.stack([level, *waves], axis=1).astype(np.float32))
 
 
 def loss_of(scores: tg.Tensor, labels: tg.Tensor) -> tg.Tensor:
-    """What the training makes small: the mean cross-entropy of a batch with smoothed labels."""
+    """Return the mean cross-entropy of a batch with smoothed labels, which training minimizes."""
     loss: tg.Tensor = tg.nn.functional.cross_entropy(scores, labels, label_smoothing=SMOOTHING)
     return loss
 
 
 def least_loss() -> float:
-    """What ``loss_of`` cannot get below: the entropy of the smoothed labels."""
+    """Return the lower bound of ``loss_of``: the entropy of the smoothed labels."""
     wrong = SMOOTHING / CLASSES
     right = 1.0 - SMOOTHING + wrong
     return -right * math.log(right) - (CLASSES - 1) * wrong * math.log(wrong)
 
 
 def count_right(scores: tg.Tensor, labels: tg.Tensor) -> int:
-    """How many of a batch got their highest score for the right digit."""
+    """Return how many of a batch have their highest score for the right digit."""
     return int((scores.argmax(dim=1) == labels).sum())

@@ -1,4 +1,4 @@
-"""What can be chosen for the parameter server; the server sends it to every trainer."""
+"""Options of the parameter server, which it sends to every trainer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODES = ("sync", "async")
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that server and trainers must agree on."""
+    """Options on which server and trainers must agree."""
 
     epochs: int = 40
     batch_size: int = 32  # of each trainer
@@ -27,12 +27,12 @@ class Options:
     out: Path = Path("telegrad_runs/demo")
 
     def rate(self, epoch: int) -> float:
-        """The learning rate of an epoch: from ``lr`` down to nearly nothing along half a cosine."""
+        """Return the learning rate of an epoch, which falls from ``lr`` to nearly 0 along half a cosine."""
         return self.lr * 0.5 * (1.0 + math.cos(math.pi * epoch / self.epochs))
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Options, bool]:
-    """The options on the command line, and whether ``--check`` is among them."""
+    """Return the options on the command line, and whether ``--check`` is among them."""
     defaults = Options()
     parser = argparse.ArgumentParser(
         prog="parameter_server", description="A parameter server and its trainers learn handwritten digits."
@@ -52,7 +52,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Options, bool]:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
+    """Return the text as a whole number of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"it must be at least 1, you gave {text}")

@@ -1,4 +1,4 @@
-"""The picture of a run: the loss of every trainer on the left, accuracies on the right, the final one marked."""
+"""Picture of a training: the loss of every trainer on the left, accuracies on the right, the final one marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from telegrad.examples.ps_model import least_loss
 if TYPE_CHECKING:
     from telegrad.examples.ps_trainer import History
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by everybody
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's, for any colour vision
 INK = "#222222"
 
 
@@ -34,7 +34,7 @@ def draw(histories: Sequence[History], mode: str, accuracy: float, path: Path) -
 
 
 def draw_losses(axes: Any, histories: Sequence[History]) -> None:
-    """Every step as a faint dot, the mean of each epoch's worth of steps as a line."""
+    """Draw the loss of every step as a faint dot, and the mean of each epoch's steps as a line."""
     window = len(histories[0].loss) // len(histories[0].held_out)
     for index, history in enumerate(histories):
         loss, colour = np.array(history.loss) - least_loss(), COLOURS[index % len(COLOURS)]
@@ -47,7 +47,7 @@ def draw_losses(axes: Any, histories: Sequence[History]) -> None:
 
 
 def draw_accuracies(axes: Any, histories: Sequence[History], accuracy: float) -> None:
-    """Each trainer's own batches in its colour, the held-out digits in black, the saved model as a dot."""
+    """Draw accuracies: each trainer's own batches in its colour, held-out digits in black, the saved model as a dot."""
     epochs = np.arange(1, len(histories[0].held_out) + 1)
     for index, history in enumerate(histories):
         colour = COLOURS[index % len(COLOURS)]
@@ -62,7 +62,7 @@ def draw_accuracies(axes: Any, histories: Sequence[History], accuracy: float) ->
 
 
 def mark_result(axes: Any, epoch: float, accuracy: float) -> None:
-    """A dot where the training ended, and what it means in words."""
+    """Draw a dot at the end of the training, with its accuracy in words."""
     axes.plot(epoch, accuracy * 100, "o", color=INK, markersize=8, clip_on=False)
     axes.annotate(
         f"{accuracy:.1%}\nof the held-out digits",
@@ -78,7 +78,7 @@ def mark_result(axes: Any, epoch: float, accuracy: float) -> None:
 
 
 def running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The mean of ``window`` values around each, of fewer at the ends."""
+    """Return the mean of ``window`` values around each, of fewer at the ends."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     places = np.arange(len(values))
     starts = np.maximum(places - window // 2, 0)
@@ -88,13 +88,13 @@ def running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64
 
 
 def lowest(histories: Sequence[History]) -> float:
-    """Where the accuracy axis begins, in percent: the first steep epochs may be cut off, for the sake of the others."""
+    """Return where the accuracy axis begins, in percent. The first, steep epochs may be left out, so that others are seen."""
     points = np.concatenate([history.held_out for history in histories])
     return float(np.clip(np.floor(np.quantile(points, 0.2) * 20) * 5 - 5, 0, 90))
 
 
 def dress(axes: Any, title: str, horizontal: str, vertical: str) -> None:
-    """Title, labels, a light grid, no box."""
+    """Give axes a title, labels, a light grid, and no box."""
     axes.set_title(title, loc="left", fontsize=11, color=INK)
     axes.set_xlabel(horizontal)
     axes.set_ylabel(vertical)

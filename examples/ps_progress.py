@@ -1,4 +1,4 @@
-"""The server's board: on a terminal a bar for each trainer, fed by the trainers' calls; elsewhere it draws nothing."""
+"""Progress bars of the trainers on the server's terminal; trainers call it. Without a terminal it draws nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Board:
-    """A bar for each trainer while the block lasts."""
+    """Progress bars, one for each trainer, during a ``with`` block."""
 
     def __init__(self, trainers: int, epochs: int, quiet: bool) -> None:
         console = Console()
@@ -20,7 +20,7 @@ class Board:
             TextColumn("loss {task.fields[loss]:.3f}  held-out {task.fields[accuracy]:.1%}"),
             TimeElapsedColumn(),
             console=console,
-            # Behind the launcher's pipes every trainer prints lines of its own.
+            # Under the launcher, whose workers have no terminal, every trainer prints its own lines.
             disable=quiet or not console.is_terminal,
         )
         self._tasks = [
@@ -36,5 +36,5 @@ class Board:
         self._progress.stop()
 
     def update(self, trainer: int, epochs: int, loss: float, accuracy: float) -> None:
-        """A trainer has finished ``epochs`` epochs; ``accuracy`` is between 0 and 1."""
+        """Show that a trainer has finished ``epochs`` epochs; ``accuracy`` is between 0 and 1."""
         self._progress.update(self._tasks[trainer], completed=epochs, loss=loss, accuracy=accuracy)

@@ -1,4 +1,4 @@
-"""The parameter server: owner of the model's first layers and of their optimizer's state."""
+"""Parameter server: owner of the model's first layers and of their optimizer's state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from telegrad.examples.ps_options import Options
 
 
 class Contribution(NamedTuple):
-    """One trainer's gradients for one step, the first of the front's parameters, the second of the head's."""
+    """Gradients of one trainer for one step, of the front's parameters and of the head's."""
 
     front: list[tg.Tensor]
     head: list[tg.Tensor]
 
 
 class ParameterServer:
-    """What trainers call through an RRef. Its methods run in several threads at once, one for each call."""
+    """Object that trainers call through an RRef. Its methods run in several threads at once, one for each call."""
 
     def __init__(self, options: Options) -> None:
         tg.manual_seed(options.seed)
@@ -32,21 +32,21 @@ class ParameterServer:
         self._open_round()
 
     def forward(self, levels: tg.Tensor) -> tg.Tensor:
-        """The features of a batch, part of the caller's distributed graph: its backward comes back here."""
+        """Return the features of a batch, as part of the caller's distributed graph: its backward comes back here."""
         features: tg.Tensor = self.front(levels)
         return features
 
     def features(self, levels: tg.Tensor) -> tg.Tensor:
-        """The features of a batch without a graph, to evaluate."""
+        """Return the features of a batch without a graph, for evaluation."""
         with tg.no_grad():
             return self.forward(levels)
 
     @tg.rpc.functions.async_execution
     def exchange(self, context_id: int, head: list[tg.Tensor], rate: float) -> tg.futures.Future[list[tg.Tensor]]:
-        """Sync mode: hand in a trainer's gradients, get the mean over all trainers of those of the head.
+        """Add a trainer's gradients in sync mode; return the mean of the head's over all trainers.
 
-        Those of the front are here already, in the context. The future completes when the last trainer's have come
-        and the front has made its step; no thread is held meanwhile.
+        Those of the front are here already, in the context. The future completes when all trainers' gradients have come
+        and the front has made its step; no thread waits meanwhile.
         """
         gradients = tg.autograd_dist.get_gradients(context_id)
         mine = Contribution([gradients[parameter] for parameter in self.parameters], head)
@@ -63,23 +63,23 @@ class ParameterServer:
         return stepped
 
     def parameter_rrefs(self) -> list[tg.RRef]:
-        """Async mode: references to the front's parameters, for a trainer's ``DistributedOptimizer``."""
+        """Return references to the front's parameters, for a trainer's ``DistributedOptimizer`` in async mode."""
         return [tg.RRef(parameter) for parameter in self.parameters]
 
     def blend(self, trainer: int, head: dict[str, tg.Tensor]) -> dict[str, tg.Tensor]:
-        """Keep a trainer's head and give back the mean of everybody's latest, without waiting for anybody."""
+        """Keep a trainer's head, and return the mean of all trainers' latest without waiting for them."""
         with self._lock:
             self._heads[trainer] = head
         return self.mean_head()
 
     def mean_head(self) -> dict[str, tg.Tensor]:
-        """The mean of the heads that trainers handed in last; in sync mode they are all the same."""
+        """Return the mean of the heads that trainers sent last; in sync mode all are equal."""
         with self._lock:
             heads = list(self._heads.values())
         return {name: mean([head[name] for head in heads]) for name in heads[0]}
 
     def _open_round(self) -> None:
-        # An exception in the step ends up in the future that `then` returns, and so with every trainer.
+        # An exception in the step completes the future that `then` returns, and so reaches every trainer.
         self._round: list[Contribution] = []
         self._all_here: tg.futures.Future[list[Contribution]] = tg.futures.Future()
         self._stepped = self._all_here.then(self._step)
@@ -92,13 +92,13 @@ class ParameterServer:
 
 
 def set_gradients(parameters: Sequence[tg.Tensor], contributions: Sequence[Sequence[tg.Tensor]]) -> None:
-    """Let ``.grad`` of each parameter be the mean of what the trainers found for it."""
+    """Set ``.grad`` of each parameter to the mean of the trainers' gradients."""
     for parameter, *found in zip(parameters, *contributions):
         parameter.grad = mean(found)
 
 
 def mean(tensors: Sequence[tg.Tensor]) -> tg.Tensor:
-    """The mean of tensors of one shape, outside every graph."""
+    """Return the mean of tensors of one shape, without a graph."""
     with tg.no_grad():
         total = tensors[0]
         for other in tensors[1:]:

@@ -1,4 +1,4 @@
-"""A trainer: owner of a copy of the model's last layers and of a shard of the digits."""
+"""Trainer: owner of a copy of the model's last layers and of a shard of the digits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES = 10  # of progress, over the whole training
 
 @dataclass
 class History:
-    """What a trainer saw: the loss of every step, and two accuracies (0 to 1) of every epoch."""
+    """History of a trainer: the loss of every step, and two accuracies (0 to 1) of every epoch."""
 
     loss: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
@@ -24,7 +24,7 @@ class History:
 
 
 class Trainer:
-    """Made in the trainer's process by the server's ``remote``; it calls the server back through ``server``."""
+    """Trainer of one shard. The server makes it with ``remote``; it calls the server through ``server``."""
 
     def __init__(self, server: tg.RRef, options: Options, index: int) -> None:
         tg.manual_seed(options.seed + 1)  # every trainer starts from the same head
@@ -34,8 +34,8 @@ class Trainer:
         self.server, self.options, self.index = server, options, index
 
     def train(self, board: tg.RRef) -> History:
-        """Learn for all epochs; returns what happened."""
-        tg.manual_seed(self.options.seed + 2 + self.index)  # from here on trainers differ: in what they see
+        """Train for all epochs, and return the history."""
+        tg.manual_seed(self.options.seed + 2 + self.index)  # from here on, trainers see different batches
         generator = np.random.default_rng([self.options.seed, self.index])
         batches, history = self._load_shard(), History()
         held_out = digits.load()
@@ -46,7 +46,7 @@ class Trainer:
         return history
 
     def sync_step(self, levels: tg.Tensor, labels: tg.Tensor, rate: float) -> tuple[float, int]:
-        """One step on the mean gradient of all trainers, who do the same; returns the loss and how many were right."""
+        """Take one step with the mean gradient of all trainers, which do the same; return loss and number of right answers."""
         with tg.autograd_dist.context() as context_id:
             loss, right = self._backward(context_id, levels, labels)
             gradients = tg.autograd_dist.get_gradients(context_id)
@@ -60,25 +60,25 @@ class Trainer:
         return loss, right
 
     def async_step(self, levels: tg.Tensor, labels: tg.Tensor, optimizer: tg.DistributedOptimizer) -> tuple[float, int]:
-        """One step on this trainer's own gradient, whatever the others do meanwhile."""
+        """Take one step with this trainer's own gradient, independently of the others."""
         with tg.autograd_dist.context() as context_id:
             loss, right = self._backward(context_id, levels, labels)
             optimizer.step(context_id)
         return loss, right
 
     def evaluate(self, images: digits.Images, labels: digits.Labels) -> float:
-        """The accuracy of the server's front and this trainer's head."""
+        """Return the accuracy of the server's front and this trainer's head."""
         features = self.server.rpc_sync().features(tg.tensor(digits.to_levels(images)))
         with tg.no_grad():
             return count_right(self.head(features), tg.tensor(labels)) / len(labels)
 
     def head_state(self) -> dict[str, tg.Tensor]:
-        """The head's parameters by name."""
+        """Return the head's parameters by name."""
         state: dict[str, tg.Tensor] = self.head.state_dict()
         return state
 
     def head_gradients(self) -> list[tg.Tensor]:
-        """The gradients that the last sync step applied to the head."""
+        """Return the gradients that the last sync step applied to the head."""
         return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
     def _backward(self, context_id: int, levels: tg.Tensor, labels: tg.Tensor) -> tuple[float, int]:
@@ -109,13 +109,13 @@ class Trainer:
             self.head.load_state_dict(state)
 
     def _distributed_optimizer(self, rate: float) -> tg.DistributedOptimizer:
-        """A new one each epoch, because it carries the epoch's learning rate."""
+        """Return an optimizer with the epoch's learning rate; each epoch has a new one."""
         theirs = self.server.rpc_sync().parameter_rrefs()
         mine = [tg.RRef(parameter) for parameter in self.parameters]
         return tg.DistributedOptimizer(tg.optim.SGD, theirs + mine, lr=rate, momentum=self.options.momentum)
 
     def _load_shard(self) -> tg.data.DataLoader:
-        """This trainer's part of the digits; all parts are of one size, so that all make the same number of steps."""
+        """Return this trainer's part of the digits; all parts have one size, so that all trainers take as many steps."""
         train_x, train_y, _, _ = digits.load()
         size = len(train_y) // self.options.trainers
         if size < self.options.batch_size:
@@ -128,7 +128,7 @@ class Trainer:
         return tg.data.DataLoader(shard, batch_size=self.options.batch_size, shuffle=True, drop_last=True)
 
     def _report(self, epoch: int, history: History, board: tg.RRef) -> None:
-        """Tell the server's board; where that cannot draw, print a line every few epochs."""
+        """Update the server's progress bars; where they cannot be drawn, print a line every few epochs."""
         done, steps = epoch + 1, len(history.loss) // (epoch + 1)
         loss = sum(history.loss[-steps:]) / steps
         board.rpc_sync().update(self.index, done, loss, history.held_out[-1])

@@ -1,7 +1,7 @@
-"""A short tour of remote references: ``telegrad run -n 2 examples/rref_tour.py``.
+"""Short tour of remote references: ``telegrad run -n 2 examples/rref_tour.py``.
 
 An RRef names a value that lives on another worker, its owner. References can be passed on; the owner keeps the value
-while anybody holds one. Run without the launcher, the script starts both workers itself.
+while a reference exists. Without the launcher, the script starts both workers itself.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ NAMES = ("alice", "bob")
 
 
 class Counter:
-    """A thing with a state, to live on bob."""
+    """Counter, an object with state; some are made on bob."""
 
     def __init__(self, start: int = 0) -> None:
         self.count = start
 
     def add(self, number: int) -> int:
-        """Add, and return the new count."""
+        """Add to the count, and return the new count."""
         self.count += number
         return self.count
 
 
 def work(rank: int, world_size: int) -> None:
-    """One worker's life: meet the others, take the tour or serve it, leave together."""
+    """Run one worker: join the job, take the tour or serve it, shut down with the others."""
     if world_size != len(NAMES):
         raise SystemExit("this tour has two workers: telegrad run -n 2 examples/rref_tour.py")
     tg.rpc.init_rpc(NAMES[rank], rank=rank, world_size=world_size)
@@ -42,14 +42,14 @@ def work(rank: int, world_size: int) -> None:
 
 
 def make_a_value() -> None:
-    """``remote`` makes a value on bob and returns a reference at once; ``to_here`` fetches a copy."""
+    """Make a value on bob: ``remote`` returns a reference at once; ``to_here`` fetches a copy."""
     reference = tg.rpc.remote("bob", tg.full, args=((2, 2), 3.0))
     say("remote", f"a tensor owned by {reference.owner_name()}; mine: {reference.is_owner()}")
     say("to_here", reference.to_here().tolist())
 
 
 def call_its_methods() -> None:
-    """A proxy calls methods where the value lives; only arguments and results travel."""
+    """Call its methods through a proxy, where the value is; only arguments and results travel."""
     counter = tg.rpc.remote("bob", Counter, args=(40,))
     say("rpc_sync", counter.rpc_sync().add(1))
     say("rpc_async", counter.rpc_async().add(1).wait())
@@ -57,27 +57,27 @@ def call_its_methods() -> None:
 
 
 def hand_it_on() -> None:
-    """A reference may be an argument; on its owner, ``local_value`` is the very object."""
+    """Pass a reference as an argument; on the value's owner, ``local_value`` returns the object itself."""
     counter = tg.rpc.remote("bob", Counter)
     for number in (1, 2, 3):
         say("argument", tg.rpc.rpc_sync("bob", add_at_home, args=(counter, number)))
 
 
 def receive_references() -> None:
-    """A result may be a reference, or hold some; the values stay where they are."""
+    """Receive references in a result; the values stay where they are."""
     counters = tg.rpc.rpc_sync("bob", make_counters, args=(3,))
     say("results", [counters[name].rpc_sync().add(10) for name in sorted(counters)])
 
 
 def keep_it_at_home() -> None:
-    """``RRef(value)`` wraps a value of one's own, for others to call back."""
+    """Make a reference to a value of this worker with ``RRef(value)``, for others to call."""
     mine = tg.RRef(Counter(100))
     say("call back", tg.rpc.rpc_sync("bob", add_from_afar, args=(mine, 5)))
     say("at home", mine.local_value().count)
 
 
 def meet_an_exception() -> None:
-    """If making the value fails, whoever asks for it gets the exception."""
+    """Catch the exception of a value that could not be made: fetching it raises."""
     broken = tg.rpc.remote("bob", int, args=("not a number",))
     try:
         broken.to_here()
@@ -86,19 +86,19 @@ def meet_an_exception() -> None:
 
 
 def add_at_home(counter: tg.RRef, number: int) -> int:
-    """Runs on bob, the owner."""
+    """Add to a counter. It runs on bob, the owner."""
     result: int = counter.local_value().add(number)
     return result
 
 
 def add_from_afar(counter: tg.RRef, number: int) -> int:
-    """Runs on bob, a user of alice's counter."""
+    """Add to a counter of alice's. It runs on bob, a user."""
     result: int = counter.rpc_sync().add(number)
     return result
 
 
 def make_counters(number: int) -> dict[str, tg.RRef]:
-    """Runs on bob; the caller gets references, bob keeps the counters."""
+    """Return references to new counters. It runs on bob, which keeps the counters."""
     return {f"counter{index}": tg.RRef(Counter(index)) for index in range(number)}
 
 

@@ -1,4 +1,4 @@
-"""Starts the workers of an example: the launcher has done it already, or else the script does it itself."""
+"""Start of an example's workers: under the launcher they are started already, else the script starts them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import telegrad as tg
 
 
 def start(work: Callable[..., object], workers: int, args: tuple[Any, ...] = ()) -> None:
-    """Call ``work(rank, world_size, *args)`` in every worker; ``workers`` is how many to start when run alone.
+    """Call ``work(rank, world_size, *args)`` in every worker.
+
+    Args:
+        work: function of one worker.
+        workers: how many to start without the launcher.
+        args: further arguments of ``work``.
 
     Raises:
-        telegrad.launcher.ProcessException: a worker failed (alone only; the launcher looks after its own).
+        telegrad.launcher.ProcessException: a worker failed (without the launcher only).
     """
     if "RANK" in os.environ:
         work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), *args)

@@ -1,4 +1,4 @@
-"""Real text that ships with Python: the language reference that ``help()`` shows, as characters, a tenth held out."""
+"""Text to learn: Python's language reference, which ``help()`` shows, as characters; a tenth is held out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import telegrad as tg
 from numpy.typing import NDArray
 
-HELD_OUT = 10  # one part in so many
+HELD_OUT = 10  # a tenth
 
 
 class Text:
-    """The text as numbers of characters.
+    """Text as numbers of characters.
 
     Attributes:
         characters: all that occur, in the order of their numbers; one that is rare is replaced by a space.
@@ -31,11 +31,11 @@ class Text:
         self.random = np.random.default_rng(seed)
 
     def batch(self, count: int, length: int) -> tuple[tg.Tensor, tg.Tensor]:
-        """Random pieces of the training text and, for each character, the one that follows it: both (count, length)."""
+        """Return random pieces of the training text and, for each character, the next one: both (count, length), int64."""
         return self._pieces(self.train, self.random.integers(0, len(self.train) - length - 1, count), length)
 
     def test(self, count: int, length: int) -> tuple[tg.Tensor, tg.Tensor]:
-        """Pieces of the held-out text, always the same ones."""
+        """Return pieces of the held-out text, always the same ones."""
         return self._pieces(self.held_out, np.linspace(0, len(self.held_out) - length - 2, count).astype(int), length)
 
     def _pieces(self, text: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> tuple[tg.Tensor, tg.Tensor]:
@@ -44,9 +44,9 @@ class Text:
         return tg.from_numpy(pieces[:, :-1].copy()), tg.from_numpy(pieces[:, 1:].copy())
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of the characters."""
+        """Return the numbers of the characters."""
         return [self.characters.index(character) for character in text]
 
     def decode(self, numbers: list[int]) -> str:
-        """The characters of the numbers."""
+        """Return the characters of the numbers."""
         return "".join(self.characters[number] for number in numbers)

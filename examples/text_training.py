@@ -1,4 +1,4 @@
-"""What the two examples that learn text share: the loss, bits per character, sampling, and the picture."""
+"""Parts that the examples on text share: the loss, bits per character, sampling, and the picture."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TEST_PIECES = 64
 
 
 def bits(scores: tg.Tensor, targets: tg.Tensor) -> tg.Tensor:
-    """The mean cross-entropy of scores (..., characters) in bits per character."""
+    """Return the mean cross-entropy of scores (..., characters) in bits per character."""
     flat = scores.reshape(-1, scores.shape[-1])
     return nn.functional.cross_entropy(flat, targets.reshape(-1)) / math.log(2)
 
 
 def learn(model: nn.Module, text: Text, batch: int, length: int, options: Options) -> History:
-    """Train ``model``, which gives scores for each next character, and say how well it does on held-out text."""
+    """Train ``model``, which gives scores of the next characters, and print its result on held-out text."""
     inputs, targets = text.test(TEST_PIECES, length)
 
     def loss_of_a_batch() -> tg.Tensor:
@@ -42,12 +42,12 @@ def learn(model: nn.Module, text: Text, batch: int, length: int, options: Option
 
 
 def nothing(text: Text) -> float:
-    """Bits per character of whoever holds all characters equally likely."""
+    """Return the bits per character of a model for which all characters are equally likely."""
     return math.log2(len(text.characters))
 
 
 def choose(scores: tg.Tensor, temperature: float = 0.7) -> int:
-    """A random character by its score, likely ones more often the lower the temperature."""
+    """Return the number of a random character by its score; a low temperature prefers likely ones."""
     return int(tg.distributions.Categorical(logits=scores / temperature).sample())
 
 
@@ -69,7 +69,7 @@ def show(
 
 
 def write(part: Any, sample: str, width: int = 64, lines: int = 22) -> None:
-    """The sample as text in the picture."""
+    """Draw the sample as text."""
     part.suptitle(f"What it writes after {PROMPT!r}", fontsize=11, color=INK)
     wrapped = [short for line in sample.splitlines() for short in (textwrap.wrap(line, width) or [""])]
     part.text(0.02, 0.9, "\n".join(wrapped[:lines]), family="monospace", fontsize=8, va="top", color=INK)

@@ -1,4 +1,4 @@
-"""Every example ends by showing that its workers kept nothing: no call under way, no reference, no autograd context."""
+"""Check at the end of an example that its workers kept nothing: no call, no reference, no autograd context."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PATIENCE_S = 10.0
 def show_tidy(quiet: bool = False) -> None:
     """Print this worker's counts once they are all zero.
 
-    Deletes of references and contexts travel in the background, so the counts may take a moment to get there.
+    References and contexts are deleted in the background, so this may take a moment.
 
     Raises:
-        RuntimeError: they did not within ten seconds.
+        RuntimeError: they are not zero within ten seconds.
     """
     deadline = time.monotonic() + PATIENCE_S
     while any(counts().values()) and time.monotonic() < deadline:
@@ -29,14 +29,14 @@ def show_tidy(quiet: bool = False) -> None:
 
 
 def show_all_tidy(others: Iterable[str], quiet: bool = False) -> None:
-    """Let each of the ``others`` show its counts, then this worker, which by then calls nobody any more."""
+    """Let each of the ``others`` print its counts, then this worker, which has no calls left by then."""
     for worker in others:
         tg.rpc.rpc_sync(worker, show_tidy, args=(quiet,))
     show_tidy(quiet)
 
 
 def counts() -> dict[str, int]:
-    """What is under way here: calls, references (owned, used or in flight), autograd contexts."""
+    """Return the counts of this worker's calls, references (owned, used or in flight) and autograd contexts."""
     info = tg.rpc.debug_info()
     return {
         "pending calls": info["pending_calls"],

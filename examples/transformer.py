@@ -1,4 +1,4 @@
-"""A small transformer learns to write like Python's language reference, character by character, in one process.
+"""Small transformer that learns to write like Python's language reference, character by character, in one process.
 
     python examples/transformer.py
     python examples/transformer.py --steps 100 --out somewhere
@@ -27,7 +27,7 @@ LINE = 40  # characters of held-out text whose attention is drawn
 
 
 class CharTransformer(nn.Module):
-    """From characters (N, L), L at most 64, to scores of the next ones (N, L, characters)."""
+    """Transformer from characters (N, L), int64, L at most 64, to scores of the next ones (N, L, characters), float32."""
 
     def __init__(self, characters: int, width: int = 96, heads: int = 4, layers: int = 2) -> None:
         super().__init__()
@@ -39,17 +39,17 @@ class CharTransformer(nn.Module):
         self.score = nn.Linear(width, characters)
 
     def embedded(self, numbers: tg.Tensor) -> tg.Tensor:
-        """The characters and their places as vectors."""
+        """Return the characters and their positions as vectors."""
         return self.embed(numbers) + self.place(tg.arange(numbers.shape[1]))
 
     def forward(self, numbers: tg.Tensor) -> tg.Tensor:
-        """The scores."""
+        """Return the scores of the next characters."""
         mask = nn.Transformer.generate_square_subsequent_mask(numbers.shape[1])
         hidden = self.layers(self.embedded(numbers), mask=mask, is_causal=True)
         return self.score(self.norm(hidden))
 
     def write(self, start: list[int], count: int) -> list[int]:
-        """``start`` and ``count`` characters that go on from it."""
+        """Return ``start`` followed by ``count`` characters that the model chooses, as numbers of characters."""
         written = list(start)
         with tg.no_grad():
             for _ in range(count):
@@ -57,7 +57,7 @@ class CharTransformer(nn.Module):
         return written
 
     def attention(self, numbers: tg.Tensor) -> NDArray[Any]:
-        """How much each character of one line looks at each other one in the first layer: (heads, L, L)."""
+        """Return the attention weights of one line in the first layer: (heads, L, L)."""
         first = self.layers.layers[0]
         mask = nn.Transformer.generate_square_subsequent_mask(numbers.shape[1])
         with tg.no_grad():
@@ -67,7 +67,7 @@ class CharTransformer(nn.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, and show what came out."""
+    """Train, and show a sample and a picture."""
     about = "A small transformer learns to write like Python's language reference."
     options = parse("transformer", about, 1500, 0.003, arguments)
     tg.manual_seed(options.seed)
@@ -87,13 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def densest(text: Text) -> NDArray[Any]:
-    """The piece of held-out text that has the most letters: of spaces there is little to see."""
+    """Return the piece of held-out text with the most letters; attention on spaces shows little."""
     pieces = text.held_out[: len(text.held_out) // LINE * LINE].reshape(-1, LINE)
     return max(pieces, key=lambda piece: sum(character.isalpha() for character in text.decode(piece.tolist())))
 
 
 def draw_attention(part: Any, weights: NDArray[Any], line: str) -> None:
-    """One square for each head: a row for each character, dark where it looks."""
+    """Draw a square for each head, with a row for each character, dark where its attention is."""
     part.suptitle(
         "What each character (rows) looks back at (columns), by head, in the first layer", fontsize=11, color=INK
     )
