@@ -1,1 +1,1 @@
-"""Benchmarks beside a peer: ``python -m telegrad.benchmarks.rpc`` measures our RPC and PyTorch's in one run."""
+"""Benchmarks beside a peer: ``python -m telegrad.benchmarks.rpc`` measures RPC of Telegrad and of PyTorch in one run."""

@@ -1,4 +1,4 @@
-"""How a contender answers: lines of JSON on stdout. Knows no library, so that every contender can import it."""
+"""Answers of a contender: lines of JSON on stdout. It imports no library, so that every contender can import it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The benchmark's cases, neutral to the library: each takes a ``Kit`` (an rpc module and its friends) and a peer.
+"""Cases of the RPC benchmark, the same for each library: each takes a ``Kit`` (the library's modules) and a peer.
 
 A case is a function that returns one measurement in seconds (for the burst: per call). It runs in the caller, rank 0;
-whatever it calls runs in the peer, so the functions of both sides live here, importable under one name by both.
+functions that it calls run in the peer. Both are here, so that both sides import them under one name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FLOAT32 = 4
 
 @dataclass(frozen=True)
 class Kit:
-    """What a case needs of a library: its rpc and distributed autograd modules and its ``ones``."""
+    """Parts of a library that a case needs: its rpc and distributed autograd modules and its ``ones``."""
 
     rpc: Any
     dist_autograd: Any
@@ -27,7 +27,7 @@ class Kit:
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the table. ``run`` measures once; ``repeats`` measurements make one round, whose median counts."""
+    """Row of the table. ``run`` measures once; a round is ``repeats`` measurements, of which the median counts."""
 
     name: str
     run: Callable[[Kit, str], float]
@@ -36,28 +36,28 @@ class Case:
 
 
 def nothing() -> None:
-    """The empty call."""
+    """Do nothing."""
 
 
 def echo(value: Any) -> Any:
-    """Give the argument back."""
+    """Return the argument."""
     return value
 
 
 def total(left: Any, right: Any) -> Any:
-    """The sum of two tensors, on the callee."""
+    """Return the sum of two tensors; it runs on the callee."""
     return left + right
 
 
 def time_nothing(kit: Kit, peer: str) -> float:
-    """An empty ``rpc_sync``."""
+    """Measure an empty ``rpc_sync``."""
     start = time.perf_counter()
     kit.rpc.rpc_sync(peer, nothing)
     return time.perf_counter() - start
 
 
 def time_echo(size: int) -> Callable[[Kit, str], float]:
-    """A case that sends a float32 tensor of ``size`` bytes and gets it back."""
+    """Return a case that sends a float32 tensor of ``size`` bytes and gets it back."""
 
     def run(kit: Kit, peer: str) -> float:
         tensor = kit.ones(size // FLOAT32)
@@ -71,7 +71,7 @@ def time_echo(size: int) -> Callable[[Kit, str], float]:
 
 
 def time_burst(kit: Kit, peer: str, count: int = 10_000) -> float:
-    """``count`` empty calls issued at once, then awaited; seconds for each."""
+    """Measure ``count`` empty calls that are made at once and then waited for; return seconds for each."""
     start = time.perf_counter()
     for future in [kit.rpc.rpc_async(peer, nothing) for _ in range(count)]:
         future.wait()
@@ -79,7 +79,7 @@ def time_burst(kit: Kit, peer: str, count: int = 10_000) -> float:
 
 
 def time_remote(kit: Kit, peer: str) -> float:
-    """``remote`` makes a value on the peer and ``to_here`` fetches it."""
+    """Measure ``remote``, which makes a value on the peer, and ``to_here``, which fetches it."""
     tensor = kit.ones(4)
     start = time.perf_counter()
     kit.rpc.remote(peer, echo, args=(tensor,)).to_here()
@@ -87,7 +87,7 @@ def time_remote(kit: Kit, peer: str) -> float:
 
 
 def time_autograd(kit: Kit, peer: str) -> float:
-    """One hop of distributed autograd: a sum of two small tensors on the peer, backward, both gradients."""
+    """Measure one hop of distributed autograd: a sum of two small tensors on the peer, backward, both gradients."""
     left, right = kit.ones(3, 3, requires_grad=True), kit.ones(3, 3, requires_grad=True)
     start = time.perf_counter()
     with kit.dist_autograd.context() as context_id:
@@ -111,14 +111,14 @@ CASES = (
 
 
 def measure(case: Case, kit: Kit, peer: str) -> float:
-    """One round of a case: warm up, measure ``repeats`` times, return the median in seconds."""
+    """Measure one round of a case: warm up, measure ``repeats`` times, return the median in seconds."""
     for _ in range(case.warmup):
         case.run(kit, peer)
     return median(case.run(kit, peer) for _ in range(case.repeats))
 
 
 def named(name: str) -> Case:
-    """The case called ``name``.
+    """Return the case called ``name``.
 
     Raises:
         KeyError: there is none.

@@ -1,4 +1,4 @@
-"""What both benchmark commands do: read options, measure contenders in turn, and report."""
+"""Parts that both benchmark commands share: read options, measure contenders in turn, and report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HINT = "torch is not importable here: name an interpreter that has it with --pee
 
 
 def parser(name: str, about: str, rounds: int) -> argparse.ArgumentParser:
-    """The options that both take; ``rounds`` is how many there are if nobody says."""
+    """Return a parser of the options that both take; ``rounds`` is the default number of rounds."""
     made = argparse.ArgumentParser(prog=f"python -m telegrad.benchmarks.{name}", description=about)
     made.add_argument("--peer", metavar="PYTHON", help="an interpreter that can import torch")
     made.add_argument("--rounds", type=positive, default=rounds, metavar="N", help=f"of each case (default {rounds})")
@@ -26,7 +26,7 @@ def parser(name: str, about: str, rounds: int) -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> int:
-    """A number of rounds."""
+    """Return the text as a whole number of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("a number of at least 1 is needed")
@@ -34,13 +34,13 @@ def positive(text: str) -> int:
 
 
 def torch_python(options: argparse.Namespace) -> str | None:
-    """The interpreter that has PyTorch, if there is one and it is wanted."""
+    """Return the interpreter that has PyTorch, if there is one and it is wanted."""
     here = sys.executable if importlib.util.find_spec("torch") else None
     return None if options.ours_only else options.peer or here
 
 
 def run(contenders: list[Contender], cases: list[str], heading: Heading, options: argparse.Namespace) -> int:
-    """Measure, print the table, and return the exit status: 1 when one of our own measurements failed."""
+    """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
     console = Console()
     if len(contenders) == 1 and not options.ours_only:
         console.print(f"[yellow]{HINT}[/]")

@@ -1,7 +1,7 @@
-"""The frame of a contender: two worker processes of one library that measure a case whenever a line on stdin names it.
+"""Program of a contender: two worker processes of one library that measure a case whenever a line on stdin names it.
 
-``peer_torch.py`` and ``peer_telegrad.py`` bring a ``join`` function each; the rest is here, and knows neither library,
-so that both are measured alike. Answers are JSON, one line each, on stdout: the versions, then a line for every case.
+``peer_torch.py`` and ``peer_telegrad.py`` have a ``join`` function each; the rest is here, and imports neither library,
+so that both are measured in the same way. Answers are JSON, one line each, on stdout: the versions, then a line for every case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(join: Join, versions: dict[str, str]) -> None:
         return
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     command = [sys.executable, *sys.argv, "--rank", "1"]
-    # Rank 1 must not write among our answers.
+    # Rank 1 must not write between rank 0's answers.
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr) as other:
         try:
             kit = join("worker0", 0, options.transport)
@@ -48,7 +48,7 @@ def main(join: Join, versions: dict[str, str]) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options of a contender."""
+    """Return the options of a contender."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--transport", default="default")
@@ -56,7 +56,7 @@ def parse() -> argparse.Namespace:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on."""
+    """Return a free port of the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -68,5 +68,5 @@ def serve(kit: Kit) -> None:
         name = line.strip()
         try:
             say({"case": name, "seconds": measure(named(name), kit, PEER_NAME)})
-        except Exception as error:  # reported to whoever asked, who shows it
+        except Exception as error:  # reported to the runner, which shows it
             say({"case": name, "error": f"{type(error).__name__}: {error}"})

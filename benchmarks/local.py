@@ -1,6 +1,6 @@
-"""Our tensors, layers and optimizers beside PyTorch's, on one thread: ``python -m telegrad.benchmarks.local --peer PYTHON``.
+"""Benchmark of local training beside PyTorch's: ``python -m telegrad.benchmarks.local --peer PYTHON``.
 
-A process of each library stands ready, and a round asks every case of both in turn, so that a noisy minute hits both.
+Each library has a process, and a round measures every case of both in turn, so that a noisy minute affects both.
 Telegrad's has the allocator's setting that workers get from ``telegrad run``.
 The ratio of a case is the median of the ratios of its rounds.
 """
@@ -23,7 +23,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and return the exit status: 1 when one of our own measurements failed."""
+    """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
     options = parse(arguments)
     cases = [case for case in CASES if not options.only or any(part in case.name for part in options.only)]
     heading = Heading(
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the options on the command line."""
     own = parser("local", __doc__.splitlines()[0], rounds=7)
     own.add_argument("--seconds", type=float, default=0.3, metavar="S", help="time of a round (default 0.3)")
     own.add_argument("--only", action="append", metavar="TEXT", help="measure the cases with this in their name")
@@ -46,7 +46,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def list_contenders(options: argparse.Namespace) -> list[Contender]:
-    """Ours, and PyTorch if there is one."""
+    """Return the contenders: Telegrad, and PyTorch if there is one."""
     pythons = {"telegrad": sys.executable, "torch": torch_python(options)}
     settings: dict[str, dict[str, str]] = {"telegrad": ENVIRONMENT, "torch": {}}
     return [

@@ -1,7 +1,7 @@
-"""What the local benchmark measures: each case is written once, and runs on either library under its own names.
+"""Cases of the local benchmark: each is written once, and runs on either library.
 
 A case's ``build(lib)`` gets the imported package, ``telegrad`` or ``torch``, and returns a function without arguments:
-one step. That the same text runs on both is also a check that programs come over by changing an import.
+one step. That the same code runs on both also shows that programs can be moved by changing an import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXAMPLES = 2000
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the table. ``aim`` is the ratio ours / PyTorch that is not to be exceeded."""
+    """Row of the table. ``aim`` is the ratio Telegrad / PyTorch that must not be exceeded."""
 
     name: str
     build: Callable[[Any], Step]
@@ -29,7 +29,7 @@ class Case:
 
 
 def chain(lib: Any) -> Step:
-    """41 element-wise operations (and one sum) on 8x8, forward and backward."""
+    """Return forward and backward of 41 element-wise operations and one sum on 8x8."""
     x, scale, shift = (lib.randn(8, 8, requires_grad=True) for _ in range(3))
 
     def step() -> None:
@@ -43,7 +43,7 @@ def chain(lib: Any) -> Step:
 
 
 def training(lib: Any, model: Any, inputs: tuple[Any, ...], loss: Callable[[Any], Any]) -> Step:
-    """Zero the gradients, forward, backward, a step of SGD."""
+    """Return a training step: zero the gradients, forward, backward, a step of SGD."""
     optimizer = lib.optim.SGD(model.parameters(), lr=0.01)
 
     def step() -> None:
@@ -55,13 +55,13 @@ def training(lib: Any, model: Any, inputs: tuple[Any, ...], loss: Callable[[Any]
 
 
 def classification(lib: Any, model: Any, batch: int, *shape: int) -> Step:
-    """Train ``model`` to tell ten classes apart, on noise."""
+    """Return a step that trains ``model`` to classify noise into ten classes."""
     target, criterion = lib.randint(0, 10, (batch,)), lib.nn.CrossEntropyLoss()
     return training(lib, model, (lib.randn(batch, *shape),), lambda scores: criterion(scores, target))
 
 
 def perceptron(hidden: int, batch: int) -> Callable[[Any], Step]:
-    """A case that trains an MLP 784-hidden-10."""
+    """Return a case that trains an MLP 784-hidden-10."""
 
     def build(lib: Any) -> Step:
         nn = lib.nn
@@ -72,7 +72,7 @@ def perceptron(hidden: int, batch: int) -> Callable[[Any], Step]:
 
 
 def convolution(lib: Any) -> Step:
-    """Two convolutions with pooling, for digits of 28x28."""
+    """Return a step of two convolutions with pooling, for digits of 28x28."""
     nn = lib.nn
     model = nn.Sequential(
         *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
@@ -83,32 +83,32 @@ def convolution(lib: Any) -> Step:
 
 
 def recurrence(lib: Any) -> Step:
-    """An LSTM over 32 steps of 20 sequences, 64 wide."""
+    """Return a step of an LSTM over 32 elements of 20 sequences, 64 wide."""
     model = lib.nn.LSTM(64, 64)
     return training(lib, model, (lib.randn(32, 20, 64),), lambda result: result[0].sum())
 
 
 def transformer(lib: Any) -> Step:
-    """A transformer encoder layer on 16 sequences of 32 tokens, 64 wide."""
+    """Return a step of a transformer encoder layer on 16 sequences of 32 tokens, 64 wide."""
     model = lib.nn.TransformerEncoderLayer(64, 4, dim_feedforward=128, dropout=0.0, batch_first=True)
     return training(lib, model, (lib.randn(16, 32, 64),), lambda result: (result * result).mean())
 
 
 def adam(lib: Any) -> Step:
-    """A step of Adam on a million parameters."""
+    """Return a step of Adam on a million parameters."""
     parameter = lib.nn.Parameter(lib.randn(1000, 1000))
     parameter.grad = lib.randn(1000, 1000)
     return lib.optim.Adam([parameter]).step
 
 
 def loading(lib: Any) -> Step:
-    """An epoch of a DataLoader over a ``TensorDataset``, which may hand out whole batches at once."""
+    """Return an epoch of a DataLoader over a ``TensorDataset``, which may give whole batches at once."""
     data = getattr(lib, "utils", lib).data
     return epoch(data, data.TensorDataset(lib.randn(EXAMPLES, 64), lib.randint(0, 10, (EXAMPLES,))))
 
 
 def loading_own(lib: Any) -> Step:
-    """The same over a dataset as users write them: example by example, which are then put together."""
+    """Return an epoch over a dataset of a user's own: it gives single examples, which are then collated."""
     data = getattr(lib, "utils", lib).data
     inputs, target = lib.randn(EXAMPLES, 64), lib.randint(0, 10, (EXAMPLES,))
 
@@ -123,7 +123,7 @@ def loading_own(lib: Any) -> Step:
 
 
 def epoch(data: Any, examples: Any) -> Step:
-    """Go through shuffled batches of 64."""
+    """Return an epoch of shuffled batches of 64."""
     loader = data.DataLoader(examples, batch_size=64, shuffle=True)
 
     def step() -> None:
@@ -133,7 +133,7 @@ def epoch(data: Any, examples: Any) -> Step:
 
 
 def importing(lib: Any) -> Step:
-    """``import`` in a fresh interpreter; the interpreter's own start is not counted (see ``measure``)."""
+    """Return ``import`` in a new interpreter, whose own start is not counted (see ``measure``)."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # installed packages have theirs
     program = f"import time; start = time.perf_counter(); import {lib.__name__}; print(time.perf_counter() - start)"
 
@@ -158,7 +158,7 @@ CASES = (
 
 
 def measure(step: Step, seconds: float) -> float:
-    """The median time of one step in seconds, of as many as fit into ``seconds``; at least three.
+    """Return the median time of one step in seconds, of as many as fit into ``seconds``; at least three.
 
     A step that returns a number has measured itself.
     """

@@ -1,4 +1,4 @@
-"""One library's side of the local benchmark: measures a case whenever a line on stdin names it.
+"""Process of one library in the local benchmark: it measures a case for each line on stdin that names one.
 
 ``local_contender.py telegrad`` or ``torch``, with the interpreter that has it. Answers are lines of JSON on stdout: the
 versions, then one for every round of a case. A case is built when it is first named, and stays warm.
@@ -33,12 +33,12 @@ def main(name: str, seconds: float) -> None:
         case = line.strip()
         try:
             say({"case": case, "seconds": measure(steps.get(case) or built(lib, case, steps), seconds)})
-        except Exception as error:  # reported to whoever asked, who shows it
+        except Exception as error:  # reported to the runner, which shows it
             say({"case": case, "error": f"{type(error).__name__}: {error}"})
 
 
 def built(lib: Any, name: str, steps: dict[str, Step]) -> Step:
-    """The step of the case called ``name``, warmed up."""
+    """Return the step of the case called ``name``, warmed up."""
     (case,) = (case for case in CASES if case.name == name)
     steps[name] = case.build(lib)
     measure(steps[name], WARM_UP_S)

@@ -1,4 +1,4 @@
-"""Telegrad's side of the benchmark; needs no PyTorch. ``--transport`` names a lane or is ``default``."""
+"""Telegrad as a contender of the RPC benchmark; it needs no PyTorch. ``--transport`` names a lane or is ``default``."""
 
 from __future__ import annotations
 

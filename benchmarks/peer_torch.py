@@ -1,4 +1,4 @@
-"""PyTorch's side of the benchmark; runs where torch is installed and telegrad need not be.
+"""PyTorch as a contender of the RPC benchmark; it needs torch and no telegrad.
 
 ``--transport default`` lets TensorPipe choose; ``--transport tcp`` keeps it to TCP sockets, as between two hosts.
 """

@@ -1,7 +1,7 @@
-"""What the benchmark prints: the table of times and ratios, the machine, the errors.
+"""Output of the benchmarks: the table of times and ratios, the machine, the errors.
 
 A cell is the median over rounds of each round's median. A ratio is the median of the rounds' ratios, because what
-slows one contender down in a round mostly slows the next one too; below 1 means that ours takes less time.
+slows one contender down in a round mostly slows the next one too; below 1, Telegrad takes less time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .runner import Contender
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above and below the table; ``aims`` are ratios by case, 1 where none is given."""
+    """Texts above and below the table; ``aims`` are ratios by case, 1 where none is given."""
 
     title: str
     caption: str
@@ -47,7 +47,7 @@ def report(
 
 
 def build_table(contenders: list[Contender], cases: list[str], heading: Heading) -> Table:
-    """One row a case: a time for each contender, ours divided by each of the others', and the aim if there is one."""
+    """Return a table with a row for each case: each contender's time, Telegrad's divided by each other one, the aim if any."""
     table = Table(title=heading.title, caption=heading.caption)
     table.add_column("case")
     for contender in contenders:
@@ -67,12 +67,12 @@ def build_table(contenders: list[Contender], cases: list[str], heading: Heading)
 
 
 def seconds_of(contender: Contender, case: str) -> list[float]:
-    """What the rounds of a case took; empty if the first one failed."""
+    """Return the seconds of a case's rounds; none if the first round failed."""
     return contender.results.seconds.get(case, [])
 
 
 def show_time(seconds: Sequence[float]) -> str:
-    """The median of the rounds: three digits and a unit."""
+    """Return the median of the rounds: three digits and a unit."""
     if not seconds:
         return "[red]failed[/]"
     middle = median(seconds)
@@ -80,7 +80,7 @@ def show_time(seconds: Sequence[float]) -> str:
 
 
 def show_ratio(ours: Sequence[float], theirs: Sequence[float], aim: float = 1.0) -> str:
-    """The median of the rounds' ratios; green within the aim, red above."""
+    """Return the median of the rounds' ratios; green within the aim, red above."""
     if not ours or not theirs:
         return "-"
     ratio = median(mine / other for mine, other in zip(ours, theirs))
@@ -88,7 +88,7 @@ def show_ratio(ours: Sequence[float], theirs: Sequence[float], aim: float = 1.0)
 
 
 def machine_facts(contenders: list[Contender]) -> dict[str, str]:
-    """What a reader needs to judge the figures."""
+    """Return facts of the machine that a reader needs to judge the numbers."""
     facts = {
         "processor": f"{processor_name()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.release()}",
@@ -101,7 +101,7 @@ def machine_facts(contenders: list[Contender]) -> dict[str, str]:
 
 
 def processor_name() -> str:
-    """The processor's name as the kernel gives it, else as Python does."""
+    """Return the processor's name from the kernel, else from Python."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -111,7 +111,7 @@ def processor_name() -> str:
 
 
 def as_json(contenders: list[Contender], facts: dict[str, str]) -> dict[str, Any]:
-    """Every measurement, for a later comparison."""
+    """Return every measurement, for a later comparison."""
     rows = {
         contender.label: {"seconds": contender.results.seconds, "errors": contender.results.errors}
         for contender in contenders

@@ -1,7 +1,7 @@
-"""Our RPC beside PyTorch's, measured in turn in one run: ``python -m telegrad.benchmarks.rpc --peer PYTHON``.
+"""Benchmark of RPC beside PyTorch's, measured in turn in one run: ``python -m telegrad.benchmarks.rpc --peer PYTHON``.
 
-Two processes of each contender stand ready; a round asks every case of every contender in turn, so that a noisy minute
-hits all of them. ``report.py`` says how the figures are put together.
+Each contender has two processes; a round measures every case of every contender in turn, so that a noisy minute affects
+all of them. ``report.py`` says how the numbers are computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OURS = "telegrad"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and return the exit status: 1 when one of our own measurements failed."""
+    """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
     options = parse(arguments)
     heading = Heading(
         f"RPC between two processes on this host, median of {options.rounds} rounds",
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the options on the command line."""
     own = parser("rpc", "our RPC beside PyTorch's", rounds=5)
     own.add_argument("--only", metavar="NAME", choices=[case.name for case in CASES], help="measure one case")
     own.add_argument("--lane", action="append", metavar="NAME", help="also measure ours on this lane alone")
@@ -40,7 +40,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def list_contenders(options: argparse.Namespace) -> list[Contender]:
-    """Ours first, then PyTorch over TCP and with its default transports, as far as there is one."""
+    """Return the contenders: Telegrad, then PyTorch, if there is one, over TCP and with its default transports."""
     script = str(FOLDER / "peer_telegrad.py")
     contenders = [Contender(OURS, [sys.executable, script])]
     lanes = options.lane or []

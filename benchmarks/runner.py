@@ -1,4 +1,4 @@
-"""Drives contenders: starts each as a process group, asks it for one case at a time, and always ends it."""
+"""Runner of contenders: starts each as a process group, has it measure one case at a time, and always ends it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ TAIL_CHARACTERS = 2000
 
 
 class ContenderError(Exception):
-    """A contender died, fell silent, or never started; the message has the end of its stderr."""
+    """A contender ended, did not answer in time, or could not be started; the message has the end of its stderr."""
 
 
 @dataclass
 class Results:
-    """What one contender measured: seconds for each case, one entry a round, or what went wrong."""
+    """Results of one contender: seconds for each case, one entry for each round, or its errors."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
 
 
 class Contender:
-    """One library (with one transport): its processes are started on entry and gone on exit, however the block ends.
+    """Contender: one library with one transport. Its processes are started on entry and ended on exit of a block.
 
     ``environment`` is added to the variables that the processes inherit.
     """
@@ -50,7 +50,7 @@ class Contender:
         self.alive = False
 
     def __enter__(self) -> Contender:
-        # Own files for stderr: a full pipe that nobody reads would stop the contender.
+        # A file for stderr: a full pipe that is not read would stop the contender.
         self._stderr = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
         # A session of its own: killing the group ends all its processes, also when the first is already dead.
@@ -77,7 +77,7 @@ class Contender:
         self._stderr.close()
 
     def ask(self, case: str) -> None:
-        """Measure one round of ``case`` and note the outcome; a case that failed once is not asked again."""
+        """Measure one round of ``case`` and record the outcome; a case that failed once is not measured again."""
         if not self.alive or case in self.results.errors:
             return
         try:
@@ -100,7 +100,7 @@ class Contender:
         return self._read(CASE_TIMEOUT_S)
 
     def _read(self, timeout: float) -> dict[str, Any]:
-        """The next answer. One line answers one request, so nothing is ever left in the reader's buffer."""
+        """Return the next answer. Each request has one line, so nothing is ever left in the reader's buffer."""
         stdout = self._process.stdout
         assert stdout is not None
         deadline = time.monotonic() + timeout
@@ -108,7 +108,7 @@ class Contender:
             line = stdout.readline()
             if not line:
                 raise ContenderError(f"{self.label} ended by itself:\n{self._tail()}")
-            if line.startswith("{"):  # a library may print lines of its own
+            if line.startswith("{"):  # a library may print other lines
                 answer: dict[str, Any] = json.loads(line)
                 return answer
         raise ContenderError(f"{self.label} did not answer within {timeout:g} s:\n{self._tail()}")
@@ -133,7 +133,7 @@ class Contender:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # the whole group is gone already
+            pass  # the whole group has ended already
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -161,4 +161,4 @@ def _close(stream: Any) -> None:
     try:
         stream.close()
     except BrokenPipeError:
-        pass  # a buffered request that the dead will not read
+        pass  # a buffered request to a process that has ended

@@ -1,4 +1,4 @@
-"""Many training steps with distributed autograd between two processes: ``python -m telegrad.benchmarks.steps --steps 200000``.
+"""Benchmark of distributed training steps: ``python -m telegrad.benchmarks.steps --steps 200000``.
 
 The last steps must cost what the first ones did, in time and in memory: nothing of a context may stay when it has ended.
 A step is one context with a forward through the other worker and a backward. The table shows, for every tenth part of the
@@ -24,18 +24,18 @@ WARM_UP = 200
 
 
 class Layer:
-    """A parameter, and the function of it that the other worker calls."""
+    """Layer with a parameter, whose forward the other worker calls."""
 
     def __init__(self) -> None:
         self.weight = ones(8, 8).requires_grad_()
 
     def forward(self, x: Tensor) -> Tensor:
-        """One layer."""
+        """Return the layer's output."""
         return tanh(x @ self.weight)
 
 
 class Usage(NamedTuple):
-    """A process's processor time so far, its memory, and what its contexts left."""
+    """Usage of a process: its processor time so far, its memory, and what its contexts left."""
 
     seconds: float
     mebibytes: float
@@ -43,7 +43,7 @@ class Usage(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One part of the run."""
+    """Row of the table: one part of the run."""
 
     steps: int
     wall: float  # seconds of a step, the median
@@ -52,14 +52,14 @@ class Row(NamedTuple):
 
 
 def usage() -> Usage:
-    """Of this process."""
+    """Return the usage of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         pages = int(file.read().split()[1])
     return Usage(time.process_time(), pages * os.sysconf("SC_PAGE_SIZE") / 2**20, rpc.debug_info()["contexts"])
 
 
 def measure(steps: int, step: Any) -> Row:
-    """Run that many steps; ``Row.steps`` is left to the caller."""
+    """Run that many steps and return their measurements, without ``Row.steps``."""
     before = usage(), rpc.rpc_sync("w1", usage)
     times = []
     for _ in range(steps):
@@ -72,7 +72,7 @@ def measure(steps: int, step: Any) -> Row:
 
 
 def train(steps: int) -> list[Row]:
-    """Run the steps on worker 0, in parts; prints a row for each."""
+    """Run the steps on worker 0, in parts, and print a row for each."""
     mine, theirs = Layer(), rpc.remote("w1", Layer)
     x = rand(4, 8)
 
@@ -98,7 +98,7 @@ def train(steps: int) -> list[Row]:
 
 
 def compare(first: Row, last: Row, steps: int) -> str:
-    """The last part beside the first one."""
+    """Print the last part beside the first one."""
     grown = [late - early for early, late in zip(first.mebibytes, last.mebibytes)]
     return (
         f"last {steps} steps / first {steps}: {last.wall / first.wall:.2f} in time, {last.busy / first.busy:.2f} in "
@@ -107,7 +107,7 @@ def compare(first: Row, last: Row, steps: int) -> str:
 
 
 def work(rank: int, steps: int) -> None:
-    """One worker."""
+    """Run one worker."""
     rpc.init_rpc(f"w{rank}")
     if rank == 0:
         rows = train(steps)
@@ -116,7 +116,7 @@ def work(rank: int, steps: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the two workers."""
+    """Run both workers."""
     parser = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.steps", description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20_000, help=f"how many, at least {PARTS} (default: 20000)")
     options = parser.parse_args(arguments)

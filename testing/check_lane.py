@@ -1,6 +1,6 @@
-"""What every lane must do: run ``check_lane(make_lane)`` for yours (the manner of trio's ``check_two_way_stream``).
+"""Checks that every lane must pass: ``check_lane(make_lane)`` (in the manner of trio's ``check_two_way_stream``).
 
-Each check gets two fresh hosts on fresh lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
+Each check gets two new hosts on new lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
 than ``PATIENCE_S`` is a failure.
 """
 
@@ -25,7 +25,7 @@ LaneMaker = Callable[[], Lane]
 
 
 class RecordingHost(Host):
-    """An agent's end of a lane that only writes down what it is told."""
+    """Host of a lane that only records what it is told."""
 
     def __init__(self, name: str, rank: int, secret: bytes, refuse: str = "") -> None:
         self.keepalive = 10.0
@@ -74,13 +74,13 @@ class RecordingHost(Host):
             self._changed.notify_all()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until something that was told fulfils a condition."""
+        """Wait until a record fulfils a condition."""
         with self._changed:
             assert self._changed.wait_for(condition, PATIENCE_S), f"{self.record.name} was not told in {PATIENCE_S} s"
 
 
 class Pair:
-    """A dialer and an acceptor on lanes of their own."""
+    """Dialer and acceptor, each on its own lane."""
 
     def __init__(self, make_lane: LaneMaker, dialer_secret: bytes = SECRET, refuse: str = "") -> None:
         self.dialer = RecordingHost("dialer", 0, dialer_secret)
@@ -91,13 +91,13 @@ class Pair:
         self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
 
     def talk(self) -> Connection:
-        """Open the connection; returns the acceptor's end."""
+        """Open the connection, and return the acceptor's end."""
         self.connection.start()
         self.dialer.until(lambda: bool(self.dialer.opened))
         return self.acceptor.accepted[0]
 
     def close(self) -> None:
-        """Close what is open, the connections first, as an agent does."""
+        """Close the connections, then the lanes, as an agent does."""
         self.connection.close()
         for connection in self.acceptor.accepted:
             connection.close()
@@ -107,7 +107,7 @@ class Pair:
 
 @contextmanager
 def pair(make_lane: LaneMaker, **options: Any) -> Iterator[Pair]:
-    """A pair that is closed in the end."""
+    """Yield a pair, and close it."""
     both = Pair(make_lane, **options)
     try:
         yield both
@@ -116,7 +116,7 @@ def pair(make_lane: LaneMaker, **options: Any) -> Iterator[Pair]:
 
 
 def check_frames_travel_both_ways_whole_and_in_order(make_lane: LaneMaker) -> None:
-    """Small frames of one connection keep their order, and their parts become one."""
+    """Check that small frames of one connection keep their order, and that their parts are joined."""
     with pair(make_lane) as both:
         far_end = both.talk()
         for number in range(500):
@@ -132,7 +132,7 @@ def check_frames_travel_both_ways_whole_and_in_order(make_lane: LaneMaker) -> No
 
 
 def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker) -> None:
-    """Several large frames at once, from several threads, and small ones beside them."""
+    """Check large frames from several threads at once, and small ones beside them."""
     with pair(make_lane) as both:
         both.talk()
         bodies = [secrets.token_bytes(3_000_000 + number) for number in range(4)]
@@ -147,7 +147,7 @@ def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker)
 
 
 def check_frames_are_captured_when_send_returns(make_lane: LaneMaker) -> None:
-    """What happens to the sender's memory afterwards does not matter."""
+    """Check that the sender's memory can be changed afterwards."""
     with pair(make_lane) as both:
         for size in (10, 5_000_000):
             memory = bytearray(b"x" * size)
@@ -159,7 +159,7 @@ def check_frames_are_captured_when_send_returns(make_lane: LaneMaker) -> None:
 
 
 def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
-    """The verdict that a worker is lost rests on this error."""
+    """Check that a dial to a port without a listener fails with ``ConnectionRefusedError``: verdicts depend on it."""
     with pair(make_lane) as both:
         both.far.close()
         both.far = make_lane()
@@ -170,7 +170,7 @@ def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
 
 
 def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
-    """Without the secret nothing gets through, and the dialer learns why."""
+    """Check that without the secret no frame arrives, and that the dialer is told why."""
     with pair(make_lane, dialer_secret=b"another secret of the same kind") as both:
         both.connection.send([b"attack"])
         both.connection.start()
@@ -181,7 +181,7 @@ def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
 
 
 def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> None:
-    """Someone in between at another address cannot let both ends believe that they talk to each other."""
+    """Check that a relay at another address cannot pass a handshake on."""
     with pair(make_lane) as both:
         both.acceptor.record.addresses[:] = ["elsewhere"]
         both.connection.send([b"attack"])
@@ -192,7 +192,7 @@ def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> Non
 
 
 def check_a_refusal_is_told(make_lane: LaneMaker) -> None:
-    """An acceptor may know the joiner and refuse it."""
+    """Check that an acceptor can refuse a joiner that it knows."""
     with pair(make_lane, refuse="not in this life") as both:
         both.connection.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
@@ -201,7 +201,7 @@ def check_a_refusal_is_told(make_lane: LaneMaker) -> None:
 
 
 def check_closing_delivers_the_last_frame_and_is_told_once(make_lane: LaneMaker) -> None:
-    """Whichever end closes: its last words arrive, and both hosts hear of the end exactly once."""
+    """Check that the last frame of a closing end arrives, and that both hosts are told exactly once."""
     for closes_far in (False, True):
         with pair(make_lane) as both:
             far_end = both.talk()
@@ -219,6 +219,6 @@ CHECKS = [check for name, check in sorted(globals().items()) if name.startswith(
 
 
 def check_lane(make_lane: LaneMaker) -> None:
-    """Run every check."""
+    """Run every check on lanes that ``make_lane`` makes."""
     for check in CHECKS:
         check(make_lane)

@@ -1,4 +1,4 @@
-"""Several workers in one process, over the in-process lane: for tests, notebooks and simulations."""
+"""Cluster of workers in one process, over the in-process lane: for tests, notebooks and simulations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..rpc.extend import Agent, GrpcRpcBackendOptions, InProcessLane, InProcessN
 def in_process_cluster(
     *names: str, options: GrpcRpcBackendOptions | None = None, make_lane: Callable[[], Lane] | None = None
 ) -> Iterator[list[Agent]]:
-    """Agents that know each other; inside ``with agent.use():`` the API goes through one of them.
+    """Yield agents that know each other; inside ``with agent.use():`` the API uses one of them.
 
     They are closed, without a graceful shutdown, when the block ends.
 

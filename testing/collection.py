@@ -1,6 +1,6 @@
-"""For pytest: the repository's root is a package, but no package of tests.
+"""Plugin of pytest: the repository's root is a package, but not a package of tests.
 
-Else pytest would import it under the name of the folder that it was cloned into, which need not be a name at all.
+Without it, pytest would import the root under the name of the folder of the clone, which may not be a module's name.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ import pytest
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A plain directory, for the root; the others are as ever."""
+    """Return a plain directory for the root, and leave other folders to pytest."""
     return pytest.Dir.from_parent(parent, path=path) if path == parent.config.rootpath else None

@@ -1,7 +1,7 @@
-"""Finds what a test leaves behind: threads, processes, files and sockets, agents, references, autograd contexts.
+"""Search for what a test leaves behind: threads, processes, files and sockets, agents, references, autograd contexts.
 
-``Watch`` compares what there is with what there was. Things end a moment after the call that ends them returned, so it looks
-again until nothing is left or its patience is over. While a watch is on, references, agents and threads remember where they
+``Watch`` compares what there is with what there was. Some things end a moment after the call that ends them, so it looks
+again until nothing is left or its time is over. While a watch is on, references, agents and threads remember where they
 were made.
 """
 
@@ -31,7 +31,7 @@ _births: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 class Watch:
-    """What there is when a test begins; ``leaks`` tells what is new when it has ended."""
+    """Watch over one test: it records what there is at the beginning; ``leaks`` returns what is new at the end."""
 
     def __init__(self) -> None:
         self._undo = [
@@ -45,7 +45,7 @@ class Watch:
         self._files = set(_files())
 
     def leaks(self, patience: float = PATIENCE_SECONDS) -> list[str]:
-        """What is still new after ``patience`` seconds, in words. Ends the watch."""
+        """Return what is still new after ``patience`` seconds, in words, and end the watch."""
         for undo in self._undo:
             undo()
         deadline = time.monotonic() + patience
@@ -111,7 +111,7 @@ def _remember_births(kind: type, method: str) -> Callable[[], None]:
 
 
 def _user_line() -> str:
-    """The innermost line outside of the package, or the outermost of all."""
+    """Return the innermost line outside of the package, or the outermost of all."""
     frame = sys._getframe(2)
     while frame.f_back is not None and not _is_users(frame.f_code.co_filename):
         frame = frame.f_back
@@ -149,7 +149,7 @@ def _command(process: int) -> str:
 
 
 def _files() -> list[tuple[str, str]]:
-    """Open files, pipes and sockets. Not the kernel's anonymous objects and socket pairs: gRPC keeps some of those."""
+    """Return open files, pipes and sockets, without the kernel's anonymous objects and socket pairs: gRPC keeps some."""
     found = []
     for number in os.listdir("/proc/self/fd"):
         try:

@@ -1,6 +1,6 @@
-"""Protocols under a hostile network: seeded schedules that lose, repeat, reorder and kill, and every-order search.
+"""Schedules of messages that test protocols: by seed, with losses, repetitions, reordering and kills; or every order.
 
-For protocol machines that do no I/O. A test owns its machines and moves them; a `Mesh` decides what arrives next::
+They are for state machines without I/O. A test owns its machines and runs them; a `Mesh` decides what arrives next::
 
     for seed in seeds(1000):
         with replayable(seed):
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def seeds(count: int) -> Sequence[int]:
-    """The seeds to run: 0 to ``count`` - 1, or only the one in the environment variable ``TELEGRAD_SEED``."""
+    """Return the seeds to run: 0 to ``count`` - 1, or only the one in the environment variable ``TELEGRAD_SEED``."""
     chosen = os.environ.get("TELEGRAD_SEED")
     return range(count) if chosen is None else [int(chosen)]
 
@@ -43,7 +43,7 @@ def replayable(seed: int) -> Iterator[None]:
 
 
 class How(Enum):
-    """By which way something arrives."""
+    """Way by which something arrives."""
 
     CONTROL = "control"  # over the reliable control queue
     THROWN = "thrown"  # over the bare network
@@ -52,7 +52,7 @@ class How(Enum):
 
 
 class Arrival(NamedTuple):
-    """Something for the machine of ``to``."""
+    """Arrival of something at the machine of ``to``."""
 
     how: How
     source: Any
@@ -61,7 +61,7 @@ class Arrival(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """One transmission of a control queue: a message (None: only acknowledgements) and what is acknowledged."""
+    """Frame of a control queue: a message (None: only acknowledgements) and what is acknowledged."""
 
     message: int | None
     payload: bytes
@@ -69,7 +69,7 @@ class _Frame(NamedTuple):
 
 
 class Mesh:
-    """Workers (any hashable keys), a bad network between each two, and a real `ControlQueue` on it.
+    """Workers (any hashable keys), an unreliable network between each two, and a real `ControlQueue` on it.
 
     ``lose`` and ``repeat`` are the probabilities that a frame vanishes or arrives twice. Delay and order are
     arbitrary: what arrives next is drawn from everything in flight. What a killed worker sent stays in flight.
@@ -87,11 +87,11 @@ class Mesh:
         self._payloads: list[object] = []
 
     def join(self, key: Hashable) -> None:
-        """A new worker. The driver tells it of those in ``dead``: its membership would."""
+        """Add a worker. The driver tells it of those in ``dead``, as its membership would."""
         self.alive.add(key)
 
     def kill(self, key: Hashable) -> None:
-        """The worker stops; each of the others hears so at some later time."""
+        """Stop a worker; each other worker is told at some later time."""
         self.alive.remove(key)
         self.dead.append(key)
         self._flying = [arrival for arrival in self._flying if arrival.to != key]
@@ -100,29 +100,29 @@ class Mesh:
         self._flying.extend(Arrival(How.LOST, key, other, None) for other in sorted(self.alive, key=repr))
 
     def throw(self, source: Hashable, to: Hashable, what: object) -> int:
-        """Send over the bare network; returns how many copies are on their way (0: it is lost)."""
+        """Send over the bare network, and return how many copies are in flight (0: it is lost)."""
         return self._throw(Arrival(How.THROWN, source, to, what))
 
     def later(self, to: Hashable, what: object) -> None:
-        """``to`` tells itself something at some later time: a time-out, a finalizer, ..."""
+        """Have ``to`` receive something of its own at some later time: a time-out, a finalizer, ..."""
         self._flying.append(Arrival(How.LATER, to, to, what))
 
     def post(self, source: Hashable, to: Hashable, message: object) -> None:
-        """Send over the control queue: arrives exactly once unless one of the two is lost."""
+        """Send over the control queue: it arrives exactly once unless one of the two is lost."""
         self._payloads.append(message)
         queue = self.queue(source, to)
         queue.post(str(len(self._payloads) - 1).encode(), topic=0)
         self._transmit(source, to, queue, queue.unsent(self.now))
 
     def queue(self, source: Hashable, to: Hashable) -> ControlQueue:
-        """The queue of ``source`` for its peer ``to``."""
+        """Return the queue of ``source`` for its peer ``to``."""
         queue = self._queues.get((source, to))
         if queue is None:
             queue = self._queues[source, to] = ControlQueue(resend_after=1.0, resend_cap=8.0)
         return queue
 
     def step(self) -> Arrival | None:
-        """What arrives next; None when nothing is in flight and every queue is empty."""
+        """Return the next arrival; None when nothing is in flight and every queue is empty."""
         while True:
             if not self._flying or self.rng.random() < 0.02:
                 self._advance_clock()
@@ -168,7 +168,7 @@ class Mesh:
         return copies
 
     def _advance_clock(self) -> None:
-        """To the next repetition that is due; until something is in flight again, or nothing is left to repeat."""
+        """Advance the clock to repetitions that are due, until something is in flight, or nothing is left to repeat."""
         while True:
             times = [when for queue in self._queues.values() if (when := queue.next_due()) is not None]
             if not times:
@@ -181,14 +181,14 @@ class Mesh:
 
 
 class Choices:
-    """Choices that a search makes for a scenario: each run takes another branch, until all were taken."""
+    """Choices of a search for a scenario: each run takes another branch, until all were taken."""
 
     def __init__(self) -> None:
         self._path: list[tuple[int, int]] = []  # which one was taken, of how many
         self._at = 0
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options; over all runs, each of them."""
+        """Return one of the options; over all runs, each of them."""
         if self._at == len(self._path):
             self._path.append((0, len(options)))
         taken, count = self._path[self._at]
@@ -212,7 +212,7 @@ class Choices:
 
 
 def every_order(scenario: Callable[[Choices], None]) -> int:
-    """Run ``scenario`` once for every sequence of choices it can make; returns how many there were."""
+    """Run ``scenario`` once for every sequence of choices that it can make, and return how many there were."""
     choices, runs = Choices(), 0
     while True:
         runs += 1

@@ -1,4 +1,4 @@
-"""Ownership machines round a table: every message is passed on by hand, so that a test can write any order down."""
+"""Table of ownership machines whose messages a test delivers one by one, in any order that it wants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..rref.transfers import Transfer
 
 
 class Table:
-    """One machine per worker; control messages wait in ``flying`` until a test passes them on."""
+    """One machine for each worker; control messages wait in ``flying`` until a test delivers them."""
 
     def __init__(self, *keys: WorkerKey) -> None:
         self.machines: dict[WorkerKey, Ownership] = {}

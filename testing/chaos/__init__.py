@@ -1,5 +1,5 @@
-"""Chaos on real processes: workers joined by relays run a workload while links and processes are broken by seed.
+"""Chaos on real processes: workers run a workload over relays, while faults chosen by seed break links and processes.
 
-``python -m telegrad.testing.chaos --help``. `faults.py` has what is done to them, `workload.py` what they do, `checks.py`
-what must hold, `round.py` the order of it all.
+``python -m telegrad.testing.chaos --help``. `faults.py` has the faults, `workload.py` the workers' activities, `checks.py`
+what must hold, and `round.py` runs one round of them.
 """

@@ -1,4 +1,4 @@
-"""``python -m telegrad.testing.chaos``: rounds of faults for some minutes; exit code 1 if a promise was broken."""
+"""Command ``python -m telegrad.testing.chaos``: rounds of faults for some minutes; it exits with 1 if a promise was broken."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play rounds, print the tables; returns the exit code."""
+    """Play rounds and print the tables; return the exit code."""
     options = parse(arguments)
     console = Console()
     results: list[Result] = []
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the options on the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m telegrad.testing.chaos",
         description="Break links and processes of running jobs, and check that they keep their promises.",
@@ -76,7 +76,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def play(options: argparse.Namespace, console: Console, results: list[Result]) -> None:
-    """Play the rounds that the options ask for, and add what came of each to ``results``."""
+    """Play the rounds that the options ask for, and add the result of each to ``results``."""
     faults = [FAULTS[name] for name in options.fault or FAULTS]
     plans = islice(plan_rounds(faults, options.workers, options.seed), options.first, None)
     until = time.monotonic() + 60 * options.minutes
@@ -89,7 +89,7 @@ def play(options: argparse.Namespace, console: Console, results: list[Result]) -
             result = asyncio.run(make_round(folder, options, plan).run(plan.faults))
             results.append(result)
             report_round(console, plan, result, time.monotonic() - began, folder)
-            keep = bool(result.all_violations())  # for whoever wants to know what happened
+            keep = bool(result.all_violations())  # so that a user can see what happened
         finally:
             if not keep:
                 shutil.rmtree(folder)

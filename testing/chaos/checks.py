@@ -1,4 +1,4 @@
-"""Checks after a round, whatever was done to its workers: of journals, measures and remains."""
+"""Checks after a round: of its journals, its measurements, and what it left behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Excuses:
     """Outcomes that the faults of a round allow, by rank.
 
     Attributes:
-        late: seconds by which a worker may be late, having been frozen.
+        late: seconds by which a worker may be late because it was frozen.
         starved: workers that had no descriptors or memory: calls from and to them may fail with errors of the system.
         gone: workers that died or were expelled: their own calls may end in any way, or not at all.
     """
@@ -79,7 +79,7 @@ def _check_end(attempt: Attempt, excuses: Excuses, slack: float) -> Iterator[Vio
 def _fails_well(attempt: Attempt, excuses: Excuses) -> bool:
     if excuses.starved & {attempt.call[0], *(int(name[1:]) for name in attempt.names)}:
         return True
-    # The caller's own name counts: what it asked others to do may come back to it over a link that is cut.
+    # The caller's own name counts: a call that it asked others to make may reach it over a link that is cut.
     named = (*attempt.names, f"w{attempt.call[0]}")
     return attempt.outcome in NAMED_ERRORS and any(repr(name) in attempt.text for name in named)
 

@@ -1,7 +1,7 @@
-"""The faults: what each does to a worker or a link, and what may come of it.
+"""Faults: what each does to a worker or a link, and which outcome is allowed.
 
-A fault hits a victim, and some hit the link to one other worker. ``Fate`` says what the rest of the job must think of the
-victim afterwards; every other worker must stay in the job.
+A fault hits a victim, and some hit the link to one other worker. ``Fate`` says whether the others must count the victim
+as lost afterwards; every other worker must stay in the job.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds that things take in a job.
+    """Durations in a job, in seconds.
 
     Attributes:
         keepalive: as in ``GrpcRpcBackendOptions``.
         reconnect_timeout: as in ``GrpcRpcBackendOptions``.
         timeout: of every call.
-        brief: a fault that nobody may be lost for.
-        lasting: a fault long enough to be noticed by everybody.
+        brief: of a fault for which no worker may be lost.
+        lasting: of a fault that every worker must notice.
         slack: by how much anything may be late on a busy machine.
     """
 
@@ -57,7 +57,7 @@ class Scene(Protocol):
 
     @property
     def workers(self) -> Sequence[WorkerProcess]:
-        """The worker processes, by rank."""
+        """Return the worker processes, by rank."""
         ...
 
     def between(self, victim: int, others: Sequence[int]) -> list[Relay]:
@@ -75,7 +75,7 @@ class Scene(Protocol):
 
 @dataclass(frozen=True)
 class Blow:
-    """One use of a fault: whom it hits, one other worker, and all others that live."""
+    """Use of a fault: its victim, one other worker, and all others that run."""
 
     victim: int
     other: int
@@ -87,8 +87,8 @@ Action = Callable[[Scene, Blow], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault. ``freezes``: its victim may be late by as long as the fault lasts. ``starves``: it may also fail
-    for want of resources.
+    """Kind of fault. ``freezes``: its victim may be late by as long as the fault lasts. ``starves``: it may also fail
+    because it lacks resources.
     """
 
     name: str
@@ -136,7 +136,7 @@ async def reset(scene: Scene, blow: Blow) -> None:
 
 @fault(Fate.STAYS)
 async def delay(scene: Scene, blow: Blow) -> None:
-    """Delay the links of a worker by up to 100 ms each way."""
+    """Delay the links of a worker by up to 100 ms in each direction."""
 
     def slow(relay: Relay) -> None:
         relay.delay = scene.random.uniform(0, LONGEST_DELAY)
@@ -152,19 +152,19 @@ async def cut(scene: Scene, blow: Blow) -> None:
 
 @fault(Fate.STAYS)
 async def blackhole(scene: Scene, blow: Blow) -> None:
-    """Swallow all between two workers for long."""
+    """Drop everything between two workers for long."""
     await _during(scene.between(blow.victim, [blow.other]), Relay.silence, scene.pace.lasting)
 
 
 @fault(Fate.STAYS)
 async def one_way(scene: Scene, blow: Blow) -> None:
-    """Swallow what one worker dials to another, not the reverse."""
+    """Drop everything on connections that one worker dials to another, not the reverse."""
     await _during(scene.on([(blow.victim, blow.other)]), Relay.silence, scene.pace.lasting)
 
 
 @fault(Fate.LOST)
 async def isolate(scene: Scene, blow: Blow) -> None:
-    """Swallow all between a worker and all others for long."""
+    """Drop everything between a worker and all others for long."""
     await _during(scene.between(blow.victim, blow.others), Relay.silence, scene.pace.lasting)
 
 

@@ -1,7 +1,7 @@
-"""The record of which calls were made, how they ended, and what ran: a file per worker that survives ``kill -9``.
+"""Journal of calls: which were made, how they ended, and which ran; a file for each worker that survives ``kill -9``.
 
-One JSON object a line, written with one system call before the next step is taken, so the file is right up to the
-moment when its worker dies.
+One JSON object a line, written with one system call before the next step is taken, so the file is complete up
+to the end of its worker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class WrongResultError(Exception):
 
 
 class Journal:
-    """The record of one worker, which alone writes it."""
+    """Journal of one worker, which alone writes it."""
 
     def __init__(self, folder: Path, rank: int) -> None:
         self.rank = rank
@@ -36,7 +36,7 @@ class Journal:
         self._numbers = itertools.count()
 
     def attempt(self, kind: str, names: Sequence[str], limit: float, action: Callable[[CallId], T]) -> T | None:
-        """Run ``action`` and note how it ended; returns ``None`` if it failed.
+        """Run ``action`` and record how it ended; return its result, or ``None`` if it failed.
 
         Args:
             kind: groups attempts in the report.
@@ -58,7 +58,7 @@ class Journal:
         return result
 
     def ran(self, call: CallId, value: int) -> None:
-        """Note that a call ran here, and what it gave."""
+        """Record that a call ran here, and its result."""
         self._write({"ran": call, "value": value})
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Journal:
 
 @dataclass
 class Attempt:
-    """One attempt, as its caller saw it."""
+    """Attempt of a call, as its caller saw it."""
 
     call: CallId
     kind: str
@@ -85,7 +85,7 @@ class Attempt:
 
 @dataclass
 class Run:
-    """One call that ran, as its callee saw it."""
+    """Run of a call, as its callee saw it."""
 
     call: CallId
     value: int
@@ -113,5 +113,5 @@ def read_journals(folder: Path, world_size: int) -> tuple[list[Attempt], list[Ru
 def _entries(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []  # its worker never started
-    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last newline was cut off by its worker's death
+    lines = path.read_bytes().split(b"\n")[:-1]  # a partial last line was cut off when its worker was killed
     return [json.loads(line) for line in lines]

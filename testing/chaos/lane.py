@@ -1,4 +1,4 @@
-"""The gRPC lane of a worker in a chaos job: it listens at a given port, and dials each peer through a relay."""
+"""Lane of a worker in a chaos job: it listens at a given port, and dials each peer through a relay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...rpc.lanes.grpc import GrpcLane
 
 
 class RelayedLane(GrpcLane):
-    """A gRPC lane whose connections take a detour; identities and announced addresses stay those of the peers."""
+    """gRPC lane whose connections go through relays; identities and announced addresses stay those of the peers."""
 
     def __init__(self, port: int, relays: Mapping[int, int]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Plan of the faults of each round: dealt by seed from two shuffled packs, so that every fault comes up equally often."""
+"""Plan of the faults of each round, drawn by seed from two shuffled lists, so that every fault is equally frequent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEWEST_WORKERS = 3
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """One round: its number, its seed and its faults in order."""
+    """Plan of one round: its number, its seed and its faults in order."""
 
     number: int
     seed: int
@@ -22,12 +22,12 @@ class RoundPlan:
 
 
 def plan_rounds(faults: Sequence[Fault], workers: int, seed: int) -> Iterator[RoundPlan]:
-    """Deal rounds without end: first faults that everybody survives, then others while a majority is left.
+    """Yield rounds without end: first faults that every worker survives, then others while a majority is left.
 
     Args:
         faults: those to choose from.
         workers: how many workers a round starts with.
-        seed: the same seed deals the same rounds.
+        seed: the same seed gives the same rounds.
     """
     source = random.Random(seed)
     harmless = _deal([fault for fault in faults if fault.fate is Fate.STAYS], source)

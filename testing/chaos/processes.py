@@ -1,4 +1,4 @@
-"""The worker processes of a chaos job, as the runner holds them: start, command, signal, measure, end."""
+"""Worker processes of a chaos job, on the runner's side: start, command, signal, measure, end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_BYTES = 1 << 20
 
 
 class WorkerProcess:
-    """One worker process."""
+    """Process of one worker."""
 
     def __init__(self, config: Config) -> None:
         self.rank = config.rank
@@ -44,7 +44,7 @@ class WorkerProcess:
             )
 
     async def ask(self, command: str, within: float, **arguments: Any) -> dict[str, Any] | None:
-        """Have a command run; returns its answer, or ``None`` if there is none ``within`` seconds. One at a time."""
+        """Have a command run, one at a time; return its answer, or ``None`` if there is none ``within`` seconds."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         try:
@@ -60,7 +60,7 @@ class WorkerProcess:
             self._process.send_signal(number)
 
     async def ended(self, seconds: float) -> bool:
-        """Wait until it has ended; False if it has not in time."""
+        """Wait until it has ended; return False if it has not in time."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while self.running and loop.time() < until:
@@ -68,27 +68,27 @@ class WorkerProcess:
         return not self.running
 
     async def kill(self) -> None:
-        """End it whatever it does."""
+        """Kill it."""
         self.signal(signal.SIGKILL)
         await self.ended(10.0)
 
     @property
     def running(self) -> bool:
-        """Tell whether the process has not ended."""
+        """Return whether the process has not ended."""
         return self._process.returncode is None
 
     @property
     def code(self) -> int | None:
-        """Its exit code, negative for a signal; ``None`` while it runs."""
+        """Exit code, negative for a signal; ``None`` while it runs."""
         return self._process.returncode
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also its session's."""
+        """Process id, which is also its session's."""
         return self._process.pid
 
     def measure(self) -> None:
-        """Note the peak of its memory, in bytes, and the named shared memory that it maps."""
+        """Record the peak of its memory, in bytes, and the named shared memory that it maps."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text()
             maps = Path(f"/proc/{self.pid}/maps").read_text()

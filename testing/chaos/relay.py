@@ -1,7 +1,7 @@
 """TCP relays between workers: one for each directed link, which can be delayed, silenced, cut and reset.
 
 A connection that worker 0 dials to worker 1 goes through link (0, 1); what 1 dials to 0 goes through (1, 0). A relay shows
-its dialer what the target shows the relay: when nobody listens at the target any more, the relay stops listening too, so
+its dialer what the target shows the relay: when the target does not listen any more, the relay stops listening too, so
 that the next dial is refused.
 """
 
@@ -19,12 +19,12 @@ Link = tuple[int, int]
 
 
 class Relay:
-    """The relay of one link: it works inside ``async with``; its methods run on its loop."""
+    """Relay of one link: it works inside ``async with``; its methods run on its loop."""
 
     def __init__(self, target: int) -> None:
         self.delay = 0.0
         self._target = target
-        self._reserved = reserve_port()  # kept, so that nobody else is ever given the port
+        self._reserved = reserve_port()  # kept, so that no other process is given the port
         self.port: int = self._reserved.getsockname()[1]
         self._flowing = asyncio.Event()
         self._flowing.set()
@@ -117,7 +117,7 @@ class Relay:
 
 
 class Relays:
-    """The relays of all links of a job whose workers listen at ``ports``, by rank. They work inside ``async with``."""
+    """Relays of all links of a job whose workers listen at ``ports``, by rank. They work inside ``async with``."""
 
     def __init__(self, ports: Iterable[int]) -> None:
         listening = list(enumerate(ports))
@@ -139,9 +139,9 @@ class Relays:
         return self._relays[dialer, target].port
 
     def on(self, links: Iterable[Link]) -> list[Relay]:
-        """The relays of those links."""
+        """Return the relays of those links."""
         return [self._relays[link] for link in links]
 
     def links(self) -> list[Link]:
-        """All links."""
+        """Return all links."""
         return list(self._relays)

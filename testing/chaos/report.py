@@ -1,4 +1,4 @@
-"""Output of the command: a line as each round ends, at the end a table of faults and one of calls."""
+"""Output of the command: a line after each round, at the end a table of faults and one of calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .round import Hit, Result
 
 
 def report_round(console: Console, plan: RoundPlan, result: Result, seconds: float, folder: Path) -> None:
-    """Print how a round went."""
+    """Print the result of a round."""
     violations = result.all_violations()
     faults = " ".join(f"{hit.fault}(w{hit.victim})" for hit in result.hits)
     state = f"[red]{len(violations)} violations[/]" if violations else "[green]good[/]"

@@ -1,4 +1,4 @@
-"""One round: start a job, hit it with faults one after another, let it heal after each, end it, check everything."""
+"""Round of a chaos job: start it, apply faults one after another, wait until it has healed after each, end it, check it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAVE_SECONDS = 60.0
 
 @dataclass
 class Hit:
-    """A fault as it went."""
+    """Fault that was applied, and its outcome."""
 
     fault: str
     victim: int
@@ -51,22 +51,22 @@ class Result:
     peak_bytes: int = 0
 
     def all_violations(self) -> list[Violation]:
-        """Return those of each fault and those of the whole round."""
+        """Return the violations of each fault and of the whole round."""
         return [violation for hit in self.hits for violation in hit.violations] + self.violations
 
 
 class BrokenJobError(Exception):
-    """The job is not what it should be after a fault: no use to go on with it."""
+    """The job is not as it must be after a fault; the round cannot go on."""
 
 
 class Round:
-    """One job and what is done to it; the ``Scene`` of its faults.
+    """Job and the faults that are applied to it; it is the ``Scene`` of the faults.
 
     Args:
         folder: an empty folder for journals, logs and temporary files.
         count: how many workers.
         seed: chooses victims and workloads.
-        pace: time-outs and lengths.
+        pace: time-outs and durations.
         activities: what the workers do (``workload.find_activity``).
     """
 
@@ -81,7 +81,7 @@ class Round:
         self._activities = list(activities)
         self._lost: set[int] = set()
         self._excuses = Excuses()
-        self._orphans: set[int] = set()  # children that we had forked
+        self._orphans: set[int] = set()  # children that workers forked on command
         self._left: dict[int, str] = {}  # processes that outlived their workers, and their commands
         self._job = secrets.token_hex(8)
         self._relays: Relays
@@ -109,7 +109,7 @@ class Round:
     # -- the round
 
     async def run(self, faults: Sequence[Fault]) -> Result:
-        """Play the round; nothing of it is left running."""
+        """Play the round; afterwards nothing of it is running."""
         temporary = self.folder / "tmp"
         temporary.mkdir()
         async with self._job_running(temporary):
@@ -205,7 +205,7 @@ class Round:
         await self._recover(fault, victim)
 
     async def _recover(self, fault: Fault, victim: int) -> None:
-        """The faults are over: everybody must agree who is lost, and all others can be called."""
+        """Check after the faults that all workers agree on who is lost, and that all others can be called."""
         await asyncio.sleep(CALM_SECONDS)
         lost = fault.fate is Fate.LOST or (fault.fate is Fate.EITHER and await self._is_out(victim))
         if lost:
@@ -228,7 +228,7 @@ class Round:
         return await self._comes_true(closed)
 
     async def _agree(self, expected: set[int]) -> None:
-        """Wait until every survivor thinks that exactly those are lost."""
+        """Wait until every survivor counts exactly those as lost."""
         views: dict[int, Any] = {}
 
         async def agreed() -> bool:
@@ -296,7 +296,7 @@ class Round:
         self.result.attempts = Counter(f"{each.kind}: {each.outcome}" for each in attempts)
         self.result.ran = len(runs)
         if any(violation.kind == "broken" for violation in self.result.all_violations()):
-            self._excuses.gone |= set(range(self._count))  # killed in the midst of their calls
+            self._excuses.gone |= set(range(self._count))  # killed during their calls
         self.result.violations += check_calls(attempts, runs, self._excuses, self.pace.slack)
         shared_files = {name for worker in self.workers for name in worker.shared_files}
         self.result.violations += check_remains(self._left, temporary, shared_files)

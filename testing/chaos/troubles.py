@@ -22,7 +22,7 @@ ORPHAN_SECONDS = 300.0
 
 def hold_gil(seconds: float) -> dict[str, Any]:
     """Keep every thread of this process from running Python."""
-    usleep = ctypes.PyDLL(None).usleep  # PyDLL does not let go of the GIL
+    usleep = ctypes.PyDLL(None).usleep  # PyDLL does not release the GIL
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:  # a signal ends it early
         usleep(int(left * 1e6))
@@ -41,7 +41,7 @@ def exhaust_descriptors(seconds: float) -> dict[str, Any]:
             try:
                 taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
             except OSError:
-                time.sleep(0.01)  # one may come free meanwhile
+                time.sleep(0.01)  # one may be freed meanwhile
     finally:
         for number in taken:
             os.close(number)
@@ -62,7 +62,7 @@ def exhaust_memory(seconds: float) -> dict[str, Any]:
 
 
 def fork_children(seconds: float) -> dict[str, Any]:
-    """Fork in each of Python's ways; returns the exit code of every child. The calls of other threads go on meanwhile."""
+    """Fork in each of Python's ways during the calls of other threads, and return the exit code of every child."""
     ways = {"os.fork": _fork_plainly, "preexec_fn": _fork_and_execute, "multiprocessing": _fork_by_multiprocessing}
     codes: dict[str, list[int]] = {way: [] for way in ways}
     until = time.monotonic() + seconds
@@ -73,7 +73,7 @@ def fork_children(seconds: float) -> dict[str, Any]:
 
 
 def leave_orphan(seconds: float) -> dict[str, Any]:
-    """Fork a child that only sleeps, and returns its process id: it will hold whatever it inherits."""
+    """Fork a child that only sleeps, and return its process id: it keeps the descriptors that it inherits."""
     child = os.fork()
     if child == 0:
         silence = os.open(os.devnull, os.O_RDWR)

@@ -1,7 +1,7 @@
-"""A worker process of a chaos job: ``python -m telegrad.testing.chaos.worker CONFIG``, with JSON for a configuration.
+"""Worker process of a chaos job: ``python -m telegrad.testing.chaos.worker CONFIG``, with JSON for a configuration.
 
-It runs the workload in threads of its own and obeys the runner: a line of JSON on standard input is a command, each is
-answered with a line on standard output. If the runner goes away, so does the worker.
+It runs the workload in threads and obeys the runner: each line of JSON on standard input is a command, and is answered
+with a line on standard output. It ends when the runner ends.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Config:
 
 
 class ChaosWorker:
-    """The workload of this process, and what the runner may ask of it; every public method is a command."""
+    """Workload of this process, and the runner's commands: every public method is one."""
 
     def __init__(self, config: Config) -> None:
         self.agent: Agent = current_agent()
@@ -73,7 +73,7 @@ class ChaosWorker:
         ]
 
     def work(self) -> dict[str, Any]:
-        """Start the workload; returns how much memory the worker held before."""
+        """Start the workload; return how much memory the worker had allocated before, in bytes."""
         before = held_bytes()
         for thread in self._threads:
             thread.start()
@@ -84,12 +84,12 @@ class ChaosWorker:
         return TROUBLES[kind](seconds)
 
     def view(self) -> dict[str, Any]:
-        """Return who is lost as this worker sees it, and why its own agent is closed, if it is."""
+        """Return which workers this one counts as lost, and why its own agent is closed, if it is."""
         lost = {peer.info.id: peer.gone for peer in self.agent.peers if peer.gone}
         return {"lost": lost, "closed": self.agent.closed}
 
     def greet(self, seconds: float) -> dict[str, Any]:
-        """Call every worker that is not lost until each has answered; returns those that did not, and why."""
+        """Call every worker that is not lost until each has answered; return those that did not, and why."""
         until = time.monotonic() + seconds
         silent = {}
         for name in set(self.station.members()) - {self.agent.name}:
@@ -100,7 +100,7 @@ class ChaosWorker:
         return {"silent": silent}
 
     def rest(self, seconds: float) -> dict[str, Any]:
-        """End the workload; returns the activities that did not end."""
+        """End the workload; return the activities that did not end."""
         self.station.stopping.set()
         until = time.monotonic() + seconds
         for thread in self._threads:
@@ -108,7 +108,7 @@ class ChaosWorker:
         return {"busy": [thread.name for thread in self._threads if thread.is_alive()]}
 
     def settle(self) -> dict[str, Any]:
-        """Drop all references and wait until every table is empty; returns what is not, and how much memory is held."""
+        """Drop all references and wait until every table is empty; return what is not, and how much memory is allocated."""
         self._callee.kept.clear()
         gc.collect()
         until = time.monotonic() + SETTLE_SECONDS
@@ -164,8 +164,8 @@ class _MallocInfo(ctypes.Structure):
 def held_bytes() -> int:
     """Return how much memory this process has allocated and not freed.
 
-    Its resident size would say more than that: the C library keeps free memory at the end of each thread's arena, up to
-    64 MiB, for which malloc_trim() does nothing. Without ``mallinfo2`` (glibc 2.33) the resident size has to do.
+    Its resident size is larger: the C library keeps free memory at the end of each thread's arena, up to
+    64 MiB, for which malloc_trim() does nothing. Without ``mallinfo2`` (glibc 2.33) it is the resident size.
     """
     library = ctypes.CDLL(None)
     if not hasattr(library, "mallinfo2"):
@@ -176,10 +176,10 @@ def held_bytes() -> int:
 
 
 def main() -> None:
-    """Join the job and obey until told to leave."""
+    """Join the job, and obey the runner until its command to leave."""
     config = Config.from_json(sys.argv[1])
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what anybody prints goes into the log
+    os.dup2(2, 1)  # all that is printed goes into the log
     use_relays(config.port, config.relays)
     options = rpc.GrpcRpcBackendOptions(
         rpc_timeout=config.timeout, keepalive=config.keepalive, reconnect_timeout=config.reconnect_timeout

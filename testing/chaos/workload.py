@@ -1,7 +1,7 @@
 """Activities of the workers of a chaos job. Each activity is a function that takes one step; a thread repeats it.
 
 An activity makes its calls through ``Station.journal.attempt``, so that the checks know which calls were made and how they
-ended. One of yours is a function ``step(station)`` that can be imported: ``--activity package.module:step``.
+ended. Your own is a function ``step(station)`` that can be imported: ``--activity package.module:step``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEPT_REFERENCES = 8
 
 @dataclass
 class Station:
-    """A worker of the job, as its activities see it."""
+    """Worker of the job, as its activities see it."""
 
     agent: Agent
     journal: Journal
@@ -43,17 +43,17 @@ class Station:
     gathered: dict[tuple[tuple[str, ...], str], int] = field(default_factory=dict)  # latest object, by group and member
 
     def others(self, count: int = 1) -> list[str]:
-        """Names of ``count`` other workers, chosen at random; lost ones too, for calls to them must fail well."""
+        """Return the names of ``count`` random other workers; lost ones too, because calls to them must fail as promised."""
         names = [peer.info.name for peer in self.agent.peers if peer.info.id != self.agent.rank]
         return self.random.sample(names, count)
 
     def members(self) -> tuple[str, ...]:
-        """Names of the workers that are not lost, as far as this one knows."""
+        """Return the names of the workers that are not lost, as far as this one knows."""
         return tuple(sorted(peer.info.name for peer in self.agent.peers if not peer.gone))
 
 
 class Callee:
-    """The part of a worker that remote calls reach: a counter, and references that it keeps for a while."""
+    """Part of a worker that remote calls reach: a counter, and references that it keeps for a while."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -62,7 +62,7 @@ class Callee:
         self._numbers = itertools.count()
 
     def count(self, call: CallId) -> int:
-        """Take the next number, and note who took it."""
+        """Return the next number, and record who took it."""
         with self._lock:
             number = next(self._numbers)
         self.journal.ran(call, number)
@@ -89,7 +89,7 @@ def callee() -> Callee:
 
 
 def count(call: CallId) -> int:
-    """Take a number; running twice would show."""
+    """Take a number; a second run of the same call would be seen."""
     return callee().count(call)
 
 
@@ -99,14 +99,14 @@ def echo(call: CallId, payload: Any) -> tuple[int, Any]:
 
 
 class Box:
-    """A value to refer to."""
+    """Value of a reference."""
 
     def __init__(self, value: int) -> None:
         self.value = value
 
 
 def open_box(box: Any, timeout: float) -> int:
-    """Fetch a box that lies elsewhere, and keep the reference for a while."""
+    """Fetch a box from its owner, and keep the reference for a while."""
     callee().kept.append(box)
     value: int = box.to_here(timeout).value
     return value
@@ -127,7 +127,7 @@ def triple(x: Tensor) -> Tensor:
 
 
 def take_numbers(station: Station) -> None:
-    """Count at another worker."""
+    """Take a number at another worker."""
     (to,) = station.others()
     _attempt(station, "count", [to], lambda call: rpc.rpc_sync(to, count, (call,), timeout=station.timeout))
 
@@ -168,7 +168,7 @@ def pass_references(station: Station) -> None:
     box = _attempt(station, "remote", [owner], lambda _: rpc.remote(owner, Box, (value,), timeout=station.timeout))
     if box is None:
         return
-    # Should the creating call never arrive, the owner blames its sender, who is us.
+    # If the creating call never arrives, the owner's error names its sender, which is this worker.
     _attempt(station, "fork", [owner, user, station.agent.name], lambda _: _opened(box, user, value, station.timeout))
     _attempt(station, "fetch", [owner], lambda _: _equal(box.to_here(station.timeout).value, value))
     own = RRef(Box(value))

@@ -1,4 +1,4 @@
-"""Comparison with PyTorch: its own databases of operators, modules and optimizers, run here and there.
+"""Comparison with PyTorch: its own databases of operators, modules and optimizers, run by both libraries.
 
 ``python -m telegrad.testing.parity --peer PYTHON``, where PYTHON has torch (and ``expecttest``, ``hypothesis``,
 ``scipy``, which torch's databases import).

@@ -23,7 +23,7 @@ NOISY = ("wrong", "raises")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare, print a table of what does not agree and a summary; 1 if anything is wrong."""
+    """Compare, print a table of disagreements and a summary, and return 1 if there is any."""
     parser = argparse.ArgumentParser(prog="python -m telegrad.testing.parity", description=__doc__)
     parser.add_argument("--peer", required=True, help="a Python that has torch, expecttest, hypothesis and scipy")
     parser.add_argument(
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compared(peer: str, only: Sequence[str]) -> Iterator[Entry]:
-    """The entries, as they are done."""
+    """Yield the entries as they are completed."""
     command = [peer, "-m", "peer.main", *(f"--only={name}" for name in only)]
     environment = {**os.environ, "PYTHONPATH": str(FOLDER)}  # it has torch, and not this package
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

@@ -1,4 +1,4 @@
-"""Comparison of values with what is expected: kind, dtype, shape, and elements within the dtype's precision."""
+"""Comparison of values with expected ones: kind, dtype, shape, and elements within the dtype's precision."""
 
 from __future__ import annotations
 

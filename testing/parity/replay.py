@@ -1,4 +1,4 @@
-"""Repeats a case with this library, and says how what came differs from what the peer got."""
+"""Replay of a case with this library, and comparison of its results with the peer's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .unpacking import Missing, Place, filled, found, leaves_of, tensor_of, unpi
 
 SECONDS = 20
 
-# Gradients of them are compared by shape and dtype: each library rounds at other places on the way.
+# Their gradients are compared by shape and dtype only: each library rounds at other places.
 HALVES = "float16", "bfloat16"
 
 # (verdict, detail); verdicts are in the order of ``report.VERDICTS``
@@ -29,7 +29,7 @@ class TooSlow(Exception):
 
 
 def replayed(message: dict[str, Any]) -> Outcome:
-    """The outcome of one case."""
+    """Return the outcome of one case."""
     kinds: dict[str, Callable[[dict[str, Any]], Outcome]] = {
         "operation": _operation,
         "module": _module,

@@ -1,4 +1,4 @@
-"""The table of outcomes: one line an entry, the worst verdict of its cases, and the first case that has it."""
+"""Table of outcomes: one line an entry, the worst verdict of its cases, and the first case that has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERDICTS = ("agrees", "untested", "other error", "silent", "lacks a form", "rais
 
 @dataclass
 class Entry:
-    """The outcomes of one entry: how many of each verdict, and what each verdict's first cases said."""
+    """Outcomes of one entry: how many of each verdict, and what each verdict's first cases said."""
 
     name: str
     counts: Counter[str] = field(default_factory=Counter)
@@ -23,7 +23,7 @@ class Entry:
     skipped: list[str] = field(default_factory=list)
 
     def add(self, note: str, outcome: Outcome) -> None:
-        """Note the outcome of a case."""
+        """Add the outcome of a case."""
         verdict, detail = outcome
         self.counts[verdict] += 1
         if verdict != "agrees":
@@ -31,11 +31,11 @@ class Entry:
 
     @property
     def verdict(self) -> str:
-        """The worst."""
+        """Worst verdict of the entry's cases."""
         return max(self.counts or ["untested"], key=VERDICTS.index)
 
     def line(self) -> str:
-        """One line of the table."""
+        """Return the entry's line of the table."""
         worst = self.details.get(self.verdict, self.skipped)
         text = f"{self.verdict:13}{self.name:42}{self.counts['agrees']:4}/{sum(self.counts.values()):<4}"
         return f"{text} {worst[0][:220] if worst else ''}".replace("\n", " ")
@@ -49,7 +49,7 @@ def summary(entries: list[Entry]) -> str:
 
 
 def write_json(entries: list[Entry], path: Path) -> None:
-    """Everything that is known of each entry."""
+    """Write all that is known of each entry."""
     content = {
         entry.name: {
             "verdict": entry.verdict,

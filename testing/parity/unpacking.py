@@ -1,4 +1,4 @@
-"""Values that the peer packed, as those of this library."""
+"""Conversion of values that the peer packed to values of this library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Stands in a program for one of its arguments, or for a part of the result of one of its steps."""
+    """Placeholder in a program for one of its arguments, or for a part of a step's result."""
 
     kind: str
     number: int
@@ -30,18 +30,18 @@ class Place:
 
 
 def array_of(data: Any) -> Array:
-    """The array of packed tensor ``data``."""
+    """Return the array of packed tensor ``data``."""
     _, dtype, array, _ = data
     return array.view(dtype_of(dtype)) if dtype == "bfloat16" else array
 
 
 def tensor_of(data: Any) -> tg.Tensor:
-    """The tensor of packed ``data``: a leaf."""
+    """Return the tensor of packed ``data``: a leaf."""
     return tg.Tensor(np.array(array_of(data), order="C"), data[3])
 
 
 def dtype_of(name: str) -> Any:
-    """The dtype called ``name``.
+    """Return the dtype called ``name``.
 
     Raises:
         Missing: there is none.
@@ -50,7 +50,7 @@ def dtype_of(name: str) -> Any:
 
 
 def found(name: str) -> Any:
-    """The public object that PyTorch calls ``name``.
+    """Return the public object that has PyTorch's ``name``.
 
     Raises:
         Missing: there is none.
@@ -69,10 +69,10 @@ def found(name: str) -> Any:
 
 
 class Unpickler(pickle.Unpickler):
-    """Reads plain data and the peer's persistent ids; no class but NumPy's and Python's own."""
+    """Unpickler of plain data and the peer's persistent ids; of classes it loads only NumPy's and Python's."""
 
     def persistent_load(self, pid: Any) -> Any:
-        """The value, or the place, that an id stands for."""
+        """Return the value, or the placeholder, of an id."""
         kind, *rest = pid
         if kind in ("leaf", "result"):
             return Place(kind, *rest)
@@ -87,7 +87,11 @@ class Unpickler(pickle.Unpickler):
         return rest[0] if kind == "device" else found(rest[0])
 
     def find_class(self, module: str, name: str) -> Any:
-        """NumPy's and Python's classes; named tuples of torch as tuples."""
+        """Return a class of NumPy or Python.
+
+        Raises:
+            Missing: it is another class.
+        """
         if module.split(".")[0] in ("numpy", "builtins", "collections", "_codecs"):
             return super().find_class(module, name)
         raise Missing(f"{module}.{name}")
@@ -99,7 +103,7 @@ def unpickled(data: bytes) -> Any:
 
 
 def filled(value: Any, values: dict[Place, Any]) -> Any:
-    """``value`` with its places replaced by what is there."""
+    """Return ``value`` with its placeholders replaced by their values."""
     if isinstance(value, Place):
         result = values[Place(value.kind, value.number)]
         for number in value.path:
@@ -115,7 +119,7 @@ def filled(value: Any, values: dict[Place, Any]) -> Any:
 
 
 def leaves_of(value: Any) -> list[Any]:
-    """The leaves of nested tuples, lists and dicts."""
+    """Return the leaves of nested tuples, lists and dicts."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):

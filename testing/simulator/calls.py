@@ -20,13 +20,13 @@ SHORT_SECONDS = 0.5
 
 
 def journal() -> Journal:
-    """The journal of the simulation that this function runs in."""
+    """Return the journal of the simulation in which this function runs."""
     workload: Mixed = current_worker().simulation.workload  # type: ignore[assignment]
     return workload.journal
 
 
 def echo(number: int, value: Any) -> Any:
-    """Return what came."""
+    """Return the argument."""
     journal().ran(number)
     return value
 
@@ -38,14 +38,14 @@ def fail(number: int) -> None:
 
 
 async def doze(number: int, seconds: float) -> int:
-    """Take a while."""
+    """Sleep for some simulated time."""
     journal().ran(number)
     await asyncio.sleep(seconds)
     return number
 
 
 async def nest(number: int, hops: list[int]) -> int:
-    """Call the next worker of a list, which does the same."""
+    """Call the first worker of a list, which calls the next one."""
     journal().ran(number)
     if hops:
         await call(current_worker(), journal(), hops[0], nest, hops[1:])
@@ -54,20 +54,20 @@ async def nest(number: int, hops: list[int]) -> int:
 
 @functions.async_execution
 def hand_on(number: int, to: int) -> Future[Any]:
-    """Answer with what another worker answers."""
+    """Return what another worker returns."""
     journal().ran(number)
     return rpc_async(to, int.bit_length, (number,))
 
 
 async def plain(worker: Worker) -> None:
-    """A call with a small value."""
+    """Make a call with a small value."""
     value = worker.random.random()
     if await call(worker, journal(), worker.anyone(), echo, value) != value:
         worker.simulation.violation("a call returned another value than it was given")
 
 
 async def arrays(worker: Worker) -> None:
-    """A call with an array, which the answer brings back."""
+    """Make a call with an array, which the answer returns."""
     value = np.arange(worker.random.randrange(5000), dtype=np.float64)
     answer = await call(worker, journal(), worker.anyone(), echo, value)
     if not np.array_equal(answer, value):
@@ -75,7 +75,7 @@ async def arrays(worker: Worker) -> None:
 
 
 async def failing(worker: Worker) -> None:
-    """A call of a function that raises."""
+    """Call a function that raises."""
     try:
         await call(worker, journal(), worker.anyone(), fail)
     except PlannedError:
@@ -84,26 +84,26 @@ async def failing(worker: Worker) -> None:
 
 
 async def impatient(worker: Worker) -> None:
-    """A call that may take longer than its caller waits."""
+    """Make a call that may take longer than its time-out."""
     seconds = worker.random.random() * SLOW_SECONDS
     await call(worker, journal(), worker.anyone(), doze, seconds, timeout=SHORT_SECONDS)
 
 
 async def nested(worker: Worker) -> None:
-    """A chain of calls."""
+    """Make a chain of calls."""
     hops = [worker.anyone() for _ in range(worker.random.randint(1, 4))]
     await call(worker, journal(), hops[0], nest, hops[1:])
 
 
 async def handed_on(worker: Worker) -> None:
-    """A call whose callee answers with a future of another call."""
+    """Make a call whose callee answers with a future of another call."""
     number = await call(worker, journal(), worker.anyone(), hand_on, worker.anyone())
     if not isinstance(number, int):
         worker.simulation.violation("a future that was handed on gave another value")
 
 
 async def many(worker: Worker) -> None:
-    """Several calls at a time."""
+    """Make several calls at a time."""
     to = worker.anyone()
     calls = [call(worker, journal(), to, echo, index) for index in range(worker.random.randint(2, 6))]
     await asyncio.gather(*calls, return_exceptions=True)

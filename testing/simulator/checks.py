@@ -1,4 +1,4 @@
-"""Checks of the agents, whatever their users do: references are right, tables are empty, verdicts agree."""
+"""Checks of the agents for any workload: references are right, tables are empty, verdicts agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def audit(simulation: Simulation) -> Iterator[str]:
-    """G2, at any moment: what a worker knows to be confirmed is in its owner's table, and has a value there."""
+    """Check G2, at any time: a reference that its user knows to be confirmed is in its owner's table, and has a value."""
     for worker in simulation.living():
         for fork_id, fork in worker.agent.part(RRefContext).ownership.forks.items():
             owner = simulation.workers[fork.owner.rank]
@@ -49,12 +49,12 @@ def tables(worker: Worker) -> dict[str, int]:
 
 
 def connections(worker: Worker) -> list[Any]:
-    """The ends of connections that a worker has."""
+    """Return the ends of connections that a worker has."""
     return [end for peer in worker.agent.peers for end in peer.connections()]
 
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
-    """Return the messages that wait at one end of a connection, and those whose room never came back."""
+    """Return the messages that wait at one end of a connection, and those whose credit was never returned."""
     flow = worker.agent.flow(end)
     held = {"in line": len(flow.in_line), "held back": len(flow._held)}
     if not flow.closed:
@@ -66,12 +66,12 @@ def flow(worker: Worker, end: Any) -> dict[str, int]:
 
 
 def unsettled(simulation: Simulation) -> bool:
-    """Whether something is left to do somewhere."""
+    """Return whether any worker has something left to do."""
     return any(tables(worker) for worker in simulation.living())
 
 
 def check_settled(simulation: Simulation) -> Iterator[str]:
-    """G1 and G5: when every handle is gone, nothing is left in any table of any worker."""
+    """Check G1 and G5: when every handle is gone, nothing is left in any table of any worker."""
     for worker in simulation.living():
         if rest := tables(worker):
             pending = worker.agent.debug_info()["pending"]
@@ -79,7 +79,7 @@ def check_settled(simulation: Simulation) -> Iterator[str]:
 
 
 def check_closed(simulation: Simulation) -> Iterator[str]:
-    """After shutdown nothing is left, neither in the tables nor to do."""
+    """Check that after shutdown the tables are empty and nothing is left to do."""
     for worker in simulation.workers:
         if worker.agent.leaving and worker.agent.closed and (rest := tables(worker)):
             yield f"{worker.name} is closed and still holds {rest}"
@@ -88,7 +88,7 @@ def check_closed(simulation: Simulation) -> Iterator[str]:
 
 
 def check_verdicts(simulation: Simulation) -> Iterator[str]:
-    """One verdict about each worker among those that stay, and none of those that stay is lost."""
+    """Check that the remaining workers have the same verdict about each worker, and that none of them is lost."""
     living = simulation.living()
     for subject in simulation.workers:
         gone = {judge.name for judge in living if judge is not subject and judge.agent.peers.at(subject.rank).gone}

@@ -1,4 +1,4 @@
-"""The command: runs one seed after the other, shows progress and a table, and how to replay what failed."""
+"""Command of the simulator: it runs one seed after the other, shows progress and a table, and how to replay failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ the majority, that every table is empty, and that nothing hangs. The exit code i
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command, and return the exit code."""
     options = _parser().parse_args(arguments)
     make = _workload(options.workload)
     seeds = [options.seed] if options.seed is not None else range(options.seeds)

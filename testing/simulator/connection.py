@@ -17,7 +17,7 @@ SCHEME = "simulated"
 
 
 class SimulatedConnection(Connection):
-    """One end of a connection; ``other`` is the end at the peer."""
+    """End of a connection; ``other`` is the end at the peer."""
 
     scheme = SCHEME
 
@@ -77,7 +77,7 @@ class SimulatedConnection(Connection):
         self.host.disconnected(self, error)
 
     def give_up(self) -> None:
-        """The time to connect is over."""
+        """Close this end because the time to connect is over."""
         if self._waiting is None or self.closed:
             return
         if self.other is not None:
@@ -86,7 +86,7 @@ class SimulatedConnection(Connection):
         self.fail(ConnectionResetError("it took the connection and said nothing"))
 
     def open(self) -> None:
-        """The connection stands: send what waited. An acceptor may have sent its last word and closed before."""
+        """Mark the connection as open and send what waited. An acceptor may have sent its last frame and closed before."""
         if self.closed and self.dialed:
             return
         if self.dialed:
@@ -101,17 +101,17 @@ class SimulatedConnection(Connection):
             self._say_closed()
 
     def enqueue(self, label: str, action: Action) -> None:
-        """Let ``action`` arrive at this end, after all that was enqueued before."""
+        """Have ``action`` arrive at this end, after all that was enqueued before."""
         self._latest = max(self._latest, self.network.queue.now + self.network.latency())
         self.network.queue.add(self._latest, self.process, label, lambda: self._arrive(action))
 
     def take(self, frame: bytearray) -> None:
-        """A frame arrived."""
+        """Take a frame that arrived."""
         if not self.closed and self._waiting is None:
             self.host.received(self, frame, True)
 
     def release(self) -> None:
-        """The link was healed: what it held arrives."""
+        """Deliver what a link held that is healed now."""
         held, self._held = self._held, deque()
         for action in held:
             self.network.queue.add(self.network.queue.now, self.process, "held", partial(self._arrive, action))

@@ -1,4 +1,4 @@
-"""The simulated clock and its event queue: one event runs at a time, in the order of simulated time.
+"""Simulated clock and its event queue: one event runs at a time, in the order of simulated time.
 
 An event belongs to a process (or to none: the network and the faults). Events of a stopped process are kept until it goes
 on, those of a dead one are discarded.
@@ -26,7 +26,7 @@ class State(Enum):
 
 
 class Process:
-    """A process as the event queue sees it."""
+    """Process as the event queue sees it."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -64,7 +64,7 @@ class EventQueue:
         self.add(self.now + seconds, process, kind, action)
 
     def step(self) -> bool:
-        """Run the next event; False if there is none."""
+        """Run the next event; return False if there is none."""
         while self._heap:
             when, _, process, kind, action = heapq.heappop(self._heap)
             if when > self.now:
@@ -83,18 +83,18 @@ class EventQueue:
         return False
 
     def resume(self, process: Process) -> None:
-        """Let a stopped process go on: what was kept for it happens now, in order."""
+        """Let a stopped process go on: events that were kept for it happen now, in order."""
         kept, process.kept = process.kept, []
         process.state = State.RUNNING
         for kind, action in kept:
             self.add(self.now, process, kind, action)
 
     def digest(self) -> str:
-        """Digest of everything that happened: equal for equal runs."""
+        """Return a digest of all events: equal for equal runs."""
         return self._digest.hexdigest()
 
     def last(self) -> list[str]:
-        """The last events, for people."""
+        """Return the last events as text."""
         return [f"{when:12.6f}  {'network' if rank < 0 else f'w{rank}':8} {kind}" for when, rank, kind in self._last]
 
     def _record(self, rank: int, kind: str) -> None:

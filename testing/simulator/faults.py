@@ -1,4 +1,4 @@
-"""Plan of faults, with their rates and lengths: drawn anew for each seed, so that seeds differ in character."""
+"""Plan of faults, with their rates and durations, drawn for each seed, so that seeds differ in kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FaultPlan:
 
     @classmethod
     def drawn(cls, seed: int, longest: float) -> FaultPlan:
-        """The plan of a seed: some kinds of faults are left out, others are rare or frequent."""
+        """Return the plan of a seed: some kinds of faults are left out, others are rare or frequent."""
         rng = random.Random(f"{seed}/plan")
         kinds = [kind for kind in KINDS if rng.random() >= CALM]
         rates = {kind: 0.02 * rng.random() for kind in kinds if kind in ON_FRAMES}
@@ -47,7 +47,7 @@ class FaultPlan:
 
 
 class Faults:
-    """Makes the faults of a plan happen."""
+    """Source of the faults of a plan."""
 
     def __init__(self, simulation: Simulation, plan: FaultPlan) -> None:
         self._simulation = simulation
@@ -57,7 +57,7 @@ class Faults:
         self.counts: Counter[str] = simulation.network.counts
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to make faults."""
         self._simulation.network.rates = Rates(**self._plan.rates)
         kinds: dict[str, Callable[[], bool]] = {
             "break": self._simulation.network.break_one,
@@ -71,7 +71,7 @@ class Faults:
             self._next(kind, pause, kinds[kind])
 
     def end(self) -> None:
-        """No more faults: links are healed, stopped processes go on. The dead stay dead."""
+        """End all faults: heal links, let stopped processes go on. Killed processes stay so."""
         self._over = True
         self._simulation.network.rates = Rates()
         self._simulation.network.heal_all()
@@ -89,7 +89,7 @@ class Faults:
         self._simulation.queue.after(self._rng.expovariate(1.0 / pause), None, kind, event)
 
     def _later(self, kind: str, action: Callable[[], object]) -> None:
-        # Short ones and long ones are equally likely: most of what they meet is of the order of one of the time-outs.
+        # Uniform in the logarithm, because the time-outs that they meet have different orders of magnitude.
         seconds = self._plan.longest * 10.0 ** self._rng.uniform(-2.0, 0.0)
         self._simulation.queue.after(seconds, None, f"end-of-{kind}", action)
 

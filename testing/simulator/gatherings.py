@@ -18,7 +18,7 @@ SECONDS = 4.0
 
 
 async def gather(worker: Worker, number: int) -> None:
-    """Give an object, get those of the group: all its members get the same ones."""
+    """Gather objects in the group; all its members receive the same ones."""
     agent = worker.agent
     first = worker.rank - worker.rank % GROUP
     group = tuple(sorted(other.name for other in worker.simulation.workers[first : first + GROUP]))

@@ -19,12 +19,12 @@ TOLERANCE = 1e-9
 
 
 def weight_of(rank: int) -> Tensor:
-    """The parameter of a worker: everybody can make an equal one."""
+    """Return the parameter of a worker; every worker can make an equal one."""
     return Tensor(np.linspace(0.5, 1.5, SIZE) + 0.01 * rank, requires_grad=True)
 
 
 def layer(values: Tensor, weight: Tensor) -> Tensor:
-    """The computation of one worker."""
+    """Return the output of one worker's layer."""
     return (values * weight).tanh() + values * values * weight
 
 
@@ -39,17 +39,17 @@ async def forward(number: int, values: Tensor, hops: list[int]) -> Tensor:
 
 
 def gradient(context_id: int) -> Any:
-    """The gradient of this worker's parameter in a context."""
+    """Return the gradient of this worker's parameter in a context."""
     return get_gradients(context_id)[parameter(current_worker())].numpy()
 
 
 def parameter(worker: Worker) -> Tensor:
-    """The parameter of a simulated worker."""
+    """Return the parameter of a simulated worker."""
     return worker.simulation.workload.parameters[worker.rank]  # type: ignore[attr-defined]
 
 
 async def train(worker: Worker) -> None:
-    """One forward over a few workers, some of them twice, and one or two backwards."""
+    """Run one forward over a few workers, some of them twice, and one or two backwards."""
     hops = [worker.anyone() for _ in range(worker.random.randint(1, 4))]
     start = np.linspace(-1.0, 1.0, SIZE)
     with context() as context_id:
@@ -65,7 +65,7 @@ async def train(worker: Worker) -> None:
 
 
 def in_one_process(start: Any, hops: list[int]) -> dict[int, Any]:
-    """The gradients of the same computation without other workers, by rank."""
+    """Return the gradients of the same computation without other workers, by rank."""
     weights = {rank: weight_of(rank) for rank in hops}
     values = Tensor(start)
     for rank in hops:

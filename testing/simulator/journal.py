@@ -1,4 +1,4 @@
-"""Journal of calls, as callers and callees saw them, and its checks: each ran at most once, and ended in time and by name."""
+"""Journal of calls, as callers and callees saw them; it checks that each ran at most once, and ended in time and by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SLACK_SECONDS = 5.0
 NAME = re.compile(r"'w\d+'|the backward of context")  # a backward waits for no worker in particular
-# Words of an error that no fault explains: a value was freed although somebody referred to it, or our own code failed.
+# Words of errors that no fault explains: a value was freed although a reference existed, or this package failed.
 NEVER = ("any more; keep a reference", "can be opened once", "already completed", "KeyError", "AssertionError")
 
 
@@ -27,7 +27,7 @@ class PlannedError(Exception):
 
 
 class Entry:
-    """One call."""
+    """Entry of one call."""
 
     __slots__ = ("caller", "ended", "number", "runs", "started", "timeout", "to")
 
@@ -42,14 +42,14 @@ class Entry:
 
 
 class Journal:
-    """The calls of a simulation."""
+    """Journal of a simulation's calls."""
 
     def __init__(self, counts: Counter[str]) -> None:
         self._entries: list[Entry] = []
         self._counts = counts
 
     def begin(self, worker: Worker, to: int, timeout: float) -> Entry:
-        """A call starts."""
+        """Record that a call starts."""
         entry = Entry(len(self._entries), worker, to, worker.simulation.queue.now, timeout or worker.agent.rpc_timeout)
         self._entries.append(entry)
         self._counts["calls"] += 1
@@ -62,14 +62,14 @@ class Journal:
                 yield f"call {entry.number} of {entry.caller.name} to w{entry.to} never ended"
 
     def ran(self, number: int) -> None:
-        """The callee runs it."""
+        """Record that the callee runs it."""
         entry = self._entries[number]
         entry.runs += 1
         if entry.runs > 1:
             current_worker().simulation.violation(f"call {number} to w{entry.to} ran {entry.runs} times")
 
     def end(self, worker: Worker, entry: Entry, error: BaseException | None, planned: bool) -> None:
-        """It was answered, or failed."""
+        """Record that it was answered, or failed."""
         simulation = worker.simulation
         entry.ended = True
         late = simulation.queue.now - entry.started - entry.timeout
@@ -85,7 +85,7 @@ class Journal:
 
 
 def check_error(simulation: Simulation, what: str, error: BaseException) -> None:
-    """A call may fail under faults, but as the package says: with its errors, naming a worker."""
+    """Check an error: under faults a call may fail, but with the package's errors, which name a worker."""
     text = str(error)
     if not isinstance(error, RpcError) or not NAME.search(text) or any(words in text for words in NEVER):
         simulation.violation(f"{what} failed with {type(error).__name__}: {text}")
@@ -94,7 +94,7 @@ def check_error(simulation: Simulation, what: str, error: BaseException) -> None
 async def call(
     worker: Worker, journal: Journal, to: int, function: Callable[..., Any], *args: Any, timeout: float = -1.0
 ) -> Any:
-    """Call ``function(number of the call, *args)`` and keep the journal; raises what the call raised."""
+    """Call ``function(number of the call, *args)`` and keep the journal; raise what the call raised."""
     entry = journal.begin(worker, to, max(timeout, 0.0))
     error: BaseException | None = None
     try:

@@ -1,4 +1,4 @@
-"""The simulated lane: listens, and makes connections."""
+"""Simulated lane: it listens, and makes connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIAL_AGAIN_SECONDS = 0.25
 
 
 class SimulatedLane(Lane):
-    """The lane of one simulated process."""
+    """Lane of one simulated process."""
 
     scheme = SCHEME
 
@@ -38,7 +38,7 @@ class SimulatedLane(Lane):
                 del self._network.listeners[address]
 
     def _connect(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
-        """Connect, or tell the dialer why not."""
+        """Connect, or tell the dialer why it cannot."""
         self._network.queue.after(2 * self._network.keepalive, end.process, "dial-timeout", end.give_up)
         self._network.queue.after(self._network.latency(), None, "dial", lambda: self._knock(end, peer, address))
 
@@ -77,7 +77,7 @@ class SimulatedLane(Lane):
 def shake_hands(
     dialing: Host, listening: Host, theirs: Connection, peer: WorkerRecord, address: str
 ) -> Exception | None:
-    """Let two hosts prove who they are, as every lane does; returns why the dialer is refused."""
+    """Have two hosts authenticate each other, as every lane does; return why the dialer is refused."""
     dialer, acceptor = dialing.dialer_handshake(peer.identity, address), listening.acceptor_handshake()
     try:
         acceptor.check(dialer.prove(acceptor.challenge(dialer.hello())))

@@ -1,4 +1,4 @@
-"""The usual workload: everything that the package offers, in random order, on every worker."""
+"""Default workload: all that the package offers, in random order, on every worker."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ACTIVITIES: dict[Activity, float] = {
 
 
 class Mixed(Workload):
-    """Calls, references, gradients and gatherings, mixed by chance."""
+    """Workload of calls, references, gradients and gatherings in random order."""
 
     def __init__(self) -> None:
         super().__init__()

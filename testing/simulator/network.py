@@ -1,4 +1,4 @@
-"""The simulated network: what goes wrong on the way of a frame.
+"""Simulated network, and what can happen to a frame on its way.
 
 A lane promises that a connection is a stream: frames arrive in order and once while it stands, and are lost only when it
 breaks; a request may have run although its answer is lost. So every frame may be late, and everything after it; a
@@ -34,7 +34,7 @@ KIND_NAMES = {value: name.lower() for name, value in vars(Kind).items() if isins
 
 
 class Rates:
-    """Probabilities of what may happen to one frame."""
+    """Probabilities of faults of one frame."""
 
     def __init__(self, delay: float = 0.0, reorder: float = 0.0, repeat: float = 0.0, drop: float = 0.0) -> None:
         self.delay = delay
@@ -60,11 +60,11 @@ class Network:
     # -- faults
 
     def is_cut(self, one: int, other: int) -> bool:
-        """Whether the link between two workers is cut."""
+        """Return whether the link between two workers is cut."""
         return bool(self._cuts) and frozenset((one, other)) in self._cuts
 
     def cut(self, one: int, other: int) -> None:
-        """Make a link silent. Its connections break if it stays so for too long."""
+        """Make a link silent. Its connections break if it stays silent for too long."""
         link = frozenset((one, other))
         if link in self._cuts:
             return
@@ -73,7 +73,7 @@ class Network:
         self.queue.after(self._silence(), None, f"keepalive {one}-{other}", lambda: self._silent(link, number))
 
     def heal(self, one: int, other: int) -> None:
-        """Undo ``cut``: what the link held arrives now."""
+        """Undo ``cut``: frames that the link held arrive now."""
         if self._cuts.pop(frozenset((one, other)), None) is None:
             return
         for end in self._between(frozenset((one, other))):
@@ -87,7 +87,7 @@ class Network:
             self.heal(*link)
 
     def break_one(self) -> bool:
-        """Break a connection chosen at random; what is on its way on it may be lost. False if there is none."""
+        """Break a random connection, whose frames in flight may be lost; return False if there is none."""
         dialed = [end for end in self._ends if end.dialed and end.other is not None and not end.broken]
         if not dialed:
             return False
@@ -95,11 +95,11 @@ class Network:
         return True
 
     def silence(self, process: Process) -> None:
-        """A process was stopped: connections to it break if it stays so for too long."""
+        """Make a stopped process silent: connections to it break if it stays so for too long."""
         self.queue.after(self._silence(), None, f"keepalive {process.rank}", lambda: self._stopped(process))
 
     def kill(self, process: Process) -> None:
-        """A process died: nobody listens there, and its connections break."""
+        """Break the connections of a killed process; it does not listen any more."""
         for address in [address for address, (owner, _) in self.listeners.items() if owner is process]:
             del self.listeners[address]
         for end in [end for end in self._ends if end.process is process]:
@@ -140,22 +140,22 @@ class Network:
     # -- frames
 
     def latency(self) -> float:
-        """Seconds that a frame travels."""
+        """Return how long a frame travels, in seconds."""
         if self._rng.random() < self.rates.delay:
             self.counts["delay"] += 1
             return self._rng.random() * LATE_SECONDS
         return LATENCY_SECONDS * (0.1 + self._rng.random())
 
     def opened(self, end: SimulatedConnection) -> None:
-        """A connection was made."""
+        """Record a connection that was made."""
         self._ends[end] = None
 
     def closed(self, end: SimulatedConnection) -> None:
-        """An end was closed."""
+        """Record an end that was closed."""
         self._ends.pop(end, None)
 
     def carry(self, target: SimulatedConnection, frame: bytearray) -> None:
-        """Take a frame to the other end."""
+        """Carry a frame to the other end."""
         kind = frame[0]
         label = f"{KIND_NAMES.get(kind, kind)} to w{target.process.rank}"
         deliver = partial(target.take, frame)
@@ -180,5 +180,5 @@ class Network:
 
 
 def carries_references(frame: bytearray) -> bool:
-    """Whether a request or a reply brings references (its receiver refuses a repetition of such a message)."""
+    """Return whether a request or a reply carries references; its receiver refuses a repetition of such a message."""
     return frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, 0).extras

@@ -1,4 +1,4 @@
-"""Reachability of workers, and so whether a loss was justified.
+"""Reachability of workers, which decides whether a loss was justified.
 
 Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
 silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .simulation import Simulation
     from .worker import Worker
 
-LONG_SECONDS = 1.0  # a shorter silence is made up for, whatever else happens
-DOUBT_SECONDS = 6.0  # until everybody has heard that a link is not silent any more
+LONG_SECONDS = 1.0  # a shorter silence never causes a loss
+DOUBT_SECONDS = 6.0  # until every worker knows that a link is not silent any more
 
 
 class Reach:
-    """The links between the workers of a simulation, and since when each is silent."""
+    """Links between the workers of a simulation, and since when each is silent."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -31,7 +31,7 @@ class Reach:
             self._watch(worker)
 
     def look(self) -> None:
-        """A link or a process changed."""
+        """Update after a change of a link or a process."""
         now = self._simulation.queue.now
         for one, other in itertools.combinations(self._simulation.workers, 2):
             link = (one.rank, other.rank)
@@ -42,7 +42,7 @@ class Reach:
                 self._doubtful_until[link] = now + DOUBT_SECONDS
 
     def joined(self, worker: Worker) -> bool:
-        """Whether a path without doubtful links joins a worker to the majority."""
+        """Return whether a path without doubtful links joins a worker to the majority."""
         piece, fresh = {worker}, [worker]
         members = {other for other in self._simulation.workers if other is worker or not other.agent.closed}
         while fresh:

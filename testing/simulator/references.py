@@ -19,42 +19,42 @@ Kept = tuple[RRef, int]  # a reference, and the key of its value
 
 
 def shelf(worker: Worker) -> list[Kept]:
-    """The references that a worker keeps."""
+    """Return the references that a worker keeps."""
     workload: Mixed = worker.simulation.workload  # type: ignore[assignment]
     return workload.shelves[worker.rank]
 
 
 def make(key: int) -> list[int]:
-    """Make a value."""
+    """Return a new value."""
     return [key]
 
 
 async def make_slowly(key: int) -> list[int]:
-    """Make a value, after a while."""
+    """Return a new value, after some time."""
     await asyncio.sleep(0.2)
     return [key]
 
 
 def refuse(key: int) -> None:
-    """Make no value."""
+    """Raise, so that no value is made."""
     raise PlannedError(f"value {key} was not to be made")
 
 
 def keep(number: int, given: list[Kept]) -> None:
-    """Store references that came."""
+    """Store references that arrived."""
     journal().ran(number)
     for kept in given:
         put(current_worker(), kept)
 
 
 def lend(number: int) -> list[Kept]:
-    """Give references to whoever asks."""
+    """Return some references to the caller."""
     journal().ran(number)
     return _some(current_worker())
 
 
 def put(worker: Worker, kept: Kept) -> None:
-    """Store a reference; an old one makes room."""
+    """Store a reference in place of an old one."""
     mine = shelf(worker)
     mine.append(kept)
     if len(mine) > MOST_KEPT:
@@ -62,7 +62,7 @@ def put(worker: Worker, kept: Kept) -> None:
 
 
 async def create(worker: Worker) -> None:
-    """A new reference to a value on some worker."""
+    """Create a reference to a new value on some worker."""
     function = worker.random.choice([make, make, make_slowly])
     key = worker.random.randrange(1 << 30)
     reference = remote(worker.anyone(), function, (key,))
@@ -72,7 +72,7 @@ async def create(worker: Worker) -> None:
 
 
 async def create_failing(worker: Worker) -> None:
-    """A reference whose value cannot be made: fetching raises what its function raised."""
+    """Create a reference whose value cannot be made: fetching raises what its function raised."""
     reference = remote(worker.anyone(), refuse, (1,))
     try:
         await reference._fetch()
@@ -85,7 +85,7 @@ async def create_failing(worker: Worker) -> None:
 
 
 async def own(worker: Worker) -> None:
-    """A reference to a value of one's own."""
+    """Create a reference to a value of this worker."""
     key = worker.random.randrange(1 << 30)
     put(worker, (RRef([key]), key))
 
@@ -97,7 +97,7 @@ async def fetch(worker: Worker) -> None:
 
 
 async def fetch_one(worker: Worker, reference: RRef, key: int) -> None:
-    """Fetch a value and look whether it is the right one."""
+    """Fetch a value and check that it is the right one."""
     counts = worker.simulation.workload.counts
     try:
         value = await reference._fetch()
@@ -113,7 +113,7 @@ async def fetch_one(worker: Worker, reference: RRef, key: int) -> None:
 
 
 async def give(worker: Worker) -> None:
-    """Pass references on, several in a message."""
+    """Pass several references on in one message."""
     given = _some(worker)
     if given:
         await call(worker, journal(), worker.anyone(), keep, given)

@@ -1,4 +1,4 @@
-"""One run: workers work under faults until enough happened, then all is healed, must settle, is checked and shut down."""
+"""Simulation: workers run under faults for a number of events; then all heals, settles, is checked and shut down."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .workload import Workload
 OPTIONS = GrpcRpcBackendOptions(rpc_timeout=5.0, keepalive=1.0, reconnect_timeout=3.0)
 LONGEST_FAULT_SECONDS = 12.0  # longer than it takes to lose a silent worker
 AUDIT_EVENTS = 2000  # how many events pass between two looks at the references; cycles are collected then, too
-END_SECONDS = 30.0  # simulated: everything that was begun must have ended by then, without faults
-LOOK_SECONDS = 1.0  # simulated, between two looks whether a phase is over
+END_SECONDS = 30.0  # simulated: by then, without faults, all work must have ended
+LOOK_SECONDS = 1.0  # simulated, between two checks whether a phase is over
 MOST_EVENTS_AT_ONCE = 10_000  # at one moment of simulated time
 MOST_VIOLATIONS = 20
 WINDOWS = [(1, 1), (20_000, 2), (100_000, 20)]  # bytes and messages that may be under way on a connection
 
 
 class Violation(Exception):
-    """A guarantee does not hold."""
+    """Guarantee that did not hold."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Result:
 
 
 class Simulation:
-    """One run of a workload on simulated workers.
+    """Run of a workload on simulated workers.
 
     Args:
         seed: decides everything that happens.
@@ -106,10 +106,10 @@ class Simulation:
         self.faults = Faults(self, self.plan)
 
     def run(self) -> Result:
-        """Run it to its end.
+        """Run the simulation to its end.
 
         Returns:
-            What happened; ``violations`` is empty if every guarantee held.
+            The result; ``violations`` is empty if every guarantee held.
         """
         with _on_this_thread(self._logged):
             try:
@@ -127,7 +127,7 @@ class Simulation:
         return self.result
 
     def violation(self, what: str) -> None:
-        """A guarantee does not hold: note it, and the events before it."""
+        """Record that a guarantee does not hold, and the events before it."""
         if self._over or len(self.result.violations) >= MOST_VIOLATIONS:
             return
         if not self.result.violations:
@@ -135,7 +135,7 @@ class Simulation:
         self.result.violations.append(what)
 
     def living(self) -> list[Worker]:
-        """The workers that take part in the job."""
+        """Return the workers that take part in the job."""
         return [worker for worker in self.workers if worker.alive]
 
     # -- the phases of a run
@@ -174,7 +174,7 @@ class Simulation:
                 self.violation(f"{what} of {worker.name} hangs; it waits for {pending or 'nothing that has a name'}")
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Let events happen until a condition holds; False if that takes more than so many simulated seconds."""
+        """Run events until a condition holds; return False if that takes more than so many simulated seconds."""
         limit = self.queue.now + seconds
         while not condition():
             if self.queue.now > limit:
@@ -212,7 +212,7 @@ class Simulation:
     # -- the end
 
     def _end(self) -> None:
-        """Let everything go. What the coroutines of dead workers still do is not looked at."""
+        """Close everything. Errors of coroutines of killed workers are ignored."""
         self._over = True
         self.queue.standstill = 0
         self.faults.end()
@@ -243,7 +243,7 @@ class _Watch(logging.Handler):
 
 @contextmanager
 def _on_this_thread(logged: Callable[[logging.LogRecord], None]) -> Iterator[None]:
-    """Nothing blocks, cycles are collected only when we say so, and what is logged comes to us."""
+    """Set this thread up: nothing may block, cycles are collected only on request, and logged errors are recorded."""
     log = logging.getLogger("telegrad")
     watch, blocker, propagate, collects = _Watch(logged), thread_role.blocker, log.propagate, gc.isenabled()
     log.addHandler(watch)

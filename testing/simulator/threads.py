@@ -24,20 +24,20 @@ class Scheduler:
         self.slow = False
 
     def pause(self) -> float:
-        """Seconds until the next task runs."""
+        """Return the seconds until the next task runs."""
         return self._rng.random() * (SLOW_SECONDS if self.slow else QUICK_SECONDS)
 
 
 class RefusesToWait(RefusesToBlock):
-    """The blocker of the simulator's thread: everything happens on it, so a thread that waits would wait for itself."""
+    """Blocker of the simulator's thread: all happens on this thread, so it would wait for itself."""
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> NoReturn:
-        """Refuse."""
+        """Raise an error instead of blocking."""
         raise RuntimeError("in the simulator nothing can block; make the function `async def` and await the future")
 
 
 class SimulatedExecutor:
-    """Runs tasks as events, in any order (``rpc.extend.Executor``)."""
+    """Executor that runs tasks as events, in any order (``rpc.extend.Executor``)."""
 
     def __init__(self, queue: EventQueue, process: Process, scheduler: Scheduler) -> None:
         self._queue = queue
@@ -67,7 +67,7 @@ class SimulatedExecutor:
 
 
 class SimulatedLoop:
-    """An event loop whose callbacks and timers are events: awaiting, sleeping, gathering and time-outs work as usual.
+    """Event loop whose callbacks and timers are events: awaiting, sleeping, gathering and time-outs work as usual.
 
     It has the methods of ``asyncio.AbstractEventLoop`` that coroutines and an agent's timers need, none for sockets and
     processes.
@@ -133,7 +133,7 @@ class SimulatedLoop:
         self._report(context)
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass  # its event will find it cancelled
+        pass  # it does nothing when its event comes
 
     def _run(self, handle: asyncio.Handle) -> None:
         if handle.cancelled():

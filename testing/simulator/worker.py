@@ -1,4 +1,4 @@
-"""One simulated worker: an agent, the process that it runs in, and what its user code needs."""
+"""Simulated worker: an agent, its process, and what its user code needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _workers: dict[Agent, Worker] = {}
 
 
 class Worker(Process):
-    """A worker of a simulation.
+    """Worker of a simulation.
 
     Attributes:
         agent: its agent, a real one.
@@ -59,11 +59,11 @@ class Worker(Process):
 
     @property
     def alive(self) -> bool:
-        """Whether it takes part in the job: its process lives, and it was not expelled."""
+        """Return whether it takes part in the job: its process runs or is stopped, and it was not expelled."""
         return self.state is not State.DEAD and not self.agent.closed
 
     def start(self, workers: list[Worker]) -> None:
-        """Make its agent begin to work, and start its part of the workload."""
+        """Start its agent and its part of the workload."""
         self.agent.start([worker.agent.record for worker in workers])
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -75,7 +75,7 @@ class Worker(Process):
         self._fresh_context().run(action)
 
     def anyone(self) -> int:
-        """Rank of some worker: this one too, and now and then one that is gone."""
+        """Return the rank of some worker, which may be this one, or sometimes one that is gone."""
         ranks = range(len(self.simulation.workers))
         rank = self.random.choice(ranks)
         return self.random.choice(ranks) if self.agent.peers.at(rank).gone else rank
@@ -92,7 +92,7 @@ class Worker(Process):
         self.agent.close()
 
     def forget(self) -> None:
-        """The simulation is over."""
+        """Remove this worker from those that ``current_worker`` finds."""
         del _workers[self.agent]
 
     def _fresh_context(self) -> Context:
@@ -105,5 +105,5 @@ class Worker(Process):
 
 
 def current_worker() -> Worker:
-    """The simulated worker whose agent a function runs for."""
+    """Return the simulated worker for whose agent a function runs."""
     return _workers[current_agent()]

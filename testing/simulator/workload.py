@@ -1,4 +1,4 @@
-"""``Workload``: what the workers of a simulation do. Write one for a protocol of your own."""
+"""Workload of the workers of a simulation. Write one for a protocol of your own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Workload:
         self.counts: Counter[str] = Counter()
 
     async def main(self, worker: Worker) -> None:
-        """The program of one worker: goes on while ``worker.simulation.busy``, and then gives back all that it holds."""
+        """Run one worker: work while ``worker.simulation.busy``, then release all that it holds."""
         raise NotImplementedError
 
     def check(self, simulation: Simulation) -> Iterator[str]:
-        """Yield what is wrong, when everything has settled."""
+        """Yield problems, when everything has settled."""
         return iter(())

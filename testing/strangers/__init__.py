@@ -1,1 +1,1 @@
-"""An attack on a real job by strangers on its machine, who lack its secret: ``python -m telegrad.testing.strangers``."""
+"""Attack on a real job by strangers on its machine, who lack its secret: ``python -m telegrad.testing.strangers``."""

@@ -1,4 +1,4 @@
-"""The command: ``python -m telegrad.testing.strangers --help``."""
+"""Command ``python -m telegrad.testing.strangers --help``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _count(text: str) -> int:
 
 
 def attack(options: argparse.Namespace, console: Console) -> tuple[list[Phase], list[str]]:
-    """Run every attack. Returns what each did, and what must not have happened."""
+    """Run every attack; return what each did, and what happened that must not."""
     rng = random.Random(options.seed)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # for the strangers' side of their connections
@@ -86,7 +86,7 @@ def attack(options: argparse.Namespace, console: Console) -> tuple[list[Phase], 
 
 
 def hold(port: int, count: int, seconds: float, problems: list[str]) -> int:
-    """Hold half-open connections. Returns how many; one that is open for too long is a problem."""
+    """Hold half-open connections, and return how many; one that stays open for too long is a problem."""
     opened, closed = half_open(port, count, seconds)
     if closed < opened and seconds > 2 * HANDSHAKE_SECONDS:
         problems.append(f"{opened - closed} of {opened} half-open connections were still open after {seconds:g} s")
@@ -94,7 +94,7 @@ def hold(port: int, count: int, seconds: float, problems: list[str]) -> int:
 
 
 def attack_readers(count: int, rng: random.Random) -> tuple[Phase, int]:
-    """Read mutated messages here. Returns how many, with the memory they took, and how much was unpickled."""
+    """Read mutated messages here; return how many, the memory that they took, and how much was unpickled."""
     phase = Phase("mutated messages at the readers", count)
     with tempfile.TemporaryDirectory() as folder:
         canary = Path(folder) / "unpickled"
@@ -107,7 +107,7 @@ def attack_readers(count: int, rng: random.Random) -> tuple[Phase, int]:
 
 
 def judge(phase: Phase, no_timing: bool = False) -> list[str]:
-    """Return what must not have happened in an attack."""
+    """Return what happened in an attack that must not."""
     problems = [f"{phase.name}: {len(phase.errors)} calls failed, such as: {phase.errors[0]}"] if phase.errors else []
     if not phase.milliseconds:
         problems.append(f"{phase.name}: no call was answered")

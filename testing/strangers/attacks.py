@@ -1,4 +1,4 @@
-"""Attacks on a worker's port, each by a stranger who knows the protocol and lacks the secret."""
+"""Attacks on a worker's port, by a stranger who knows the protocol and lacks the secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDED = (OSError, AuthenticationError, grpc.aio.AioRpcError, asyncio.TimeoutErro
 
 
 def garbage(port: int, count: int, rng: random.Random) -> int:
-    """Send random bytes, and mutated HTTP/2, each on a connection of its own. Returns how many were sent."""
+    """Send random bytes, and mutated HTTP/2, each on its own connection; return how many were sent."""
     good = http2.opening() + http2.request(1, FRAMES, (PROOF_KEY, rng.randbytes(200))) + http2.frame(0, 0, 1, b"x" * 99)
     began = time.monotonic()
     for number in range(count):
@@ -59,7 +59,7 @@ def mutate(text: bytes, rng: random.Random) -> bytes:
 
 
 def handshakes(port: int, count: int, rng: random.Random) -> int:
-    """Open gRPC streams with wrong handshakes: a wrong secret, mutated messages, none at all. Returns how many."""
+    """Open gRPC streams with wrong handshakes (a wrong secret, mutated messages, none); return how many."""
     with grpc_loop() as loop:
         loop.run(_handshakes(port, count, rng))
     return count
@@ -99,7 +99,7 @@ async def _talk(stream: Any, message: bytes) -> None:
 
 
 class _Mutating:
-    """A handshake whose messages are changed on their way."""
+    """Handshake whose messages are changed on their way."""
 
     def __init__(self, handshake: DialerHandshake, rng: random.Random) -> None:
         self._handshake = handshake
@@ -154,12 +154,12 @@ def _half_sentences() -> list[bytes]:
     streams = [
         opening + http2.request(1, method, hello) + http2.frame(0, 0, 1, http2.message_start(100)) for method in METHODS
     ]
-    beginning = http2.frame(http2.HEADERS, 0, 1, http2.request(1, FRAMES)[9:])  # headers that go on and on
+    beginning = http2.frame(http2.HEADERS, 0, 1, http2.request(1, FRAMES)[9:])  # headers without an end
     return [b"", http2.PREFACE[:9], http2.PREFACE, opening, opening + beginning, *streams]
 
 
 def large_messages(port: int, megabytes: int) -> int:
-    """Send one message of that size on a stream of each method, by gRPC and without it. Returns how many were sent."""
+    """Send one message of that size on a stream of each method, with gRPC and without it; return how many were sent."""
     with grpc_loop() as loop:
         for method in METHODS:
             _flood(port, method, megabytes)
@@ -168,7 +168,7 @@ def large_messages(port: int, megabytes: int) -> int:
 
 
 def _flood(port: int, method: str, megabytes: int) -> None:
-    """Send a message without regard for flow control, until the server hangs up."""
+    """Send a message in spite of flow control, until the server closes the connection."""
     piece = http2.frame(http2.DATA, 0, 1, bytes(16 * 1024))
     with contextlib.suppress(OSError), connect(port) as stranger:
         start = http2.frame(http2.DATA, 0, 1, http2.message_start(megabytes * 2**20))
@@ -186,7 +186,7 @@ async def _large_message(port: int, method: str, megabytes: int) -> None:
 
 @contextlib.contextmanager
 def grpc_loop() -> Iterator[LoopThread]:
-    """The process's event loop for gRPC, which may have one only."""
+    """Return the process's event loop for gRPC, which may have one only."""
     loop = acquire_loop()
     try:
         yield loop
@@ -195,7 +195,7 @@ def grpc_loop() -> Iterator[LoopThread]:
 
 
 def pace(began: float, number: int) -> float:
-    """Return the seconds until attack ``number`` is due: a stranger that takes all processors is no matter of ours."""
+    """Return the seconds until attack ``number`` is due, so that the attack does not simply take all processors."""
     return max(began + number / PER_SECOND - time.monotonic(), 0.0)
 
 

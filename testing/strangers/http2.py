@@ -1,4 +1,4 @@
-"""As much of HTTP/2 as it takes to talk to a gRPC server without gRPC, and so to break the rules that it keeps."""
+"""Part of HTTP/2 that reaches a gRPC server without gRPC, whose rules an attack can break."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def opening() -> bytes:
-    """Return what a client says first."""
+    """Return the first bytes of a client."""
     return PREFACE + frame(SETTINGS, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""The attacked job: two workers, how long their calls take, and how much memory they use."""
+"""Attacked job: two workers, the duration of their calls, and the memory that they use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Phase:
 
 
 class Job:
-    """Two worker processes; ``port`` is the one that strangers find: rank 0's, where the job meets."""
+    """Two worker processes; ``port`` is the attacked one: rank 0's, the port of the rendezvous."""
 
     def __init__(self) -> None:
         with closing(reserve_port()) as reserved:
@@ -103,7 +103,7 @@ class Job:
             raise RuntimeError(f"the attacked workers ended with {codes}")
 
     def kill(self) -> None:
-        """End what is left of it."""
+        """Kill its processes."""
         for worker in self.workers:
             with worker:
                 worker.kill()

@@ -1,4 +1,4 @@
-"""Mutated handshakes and frames, read in this process by what a worker reads them with: only clear errors may come of it."""
+"""Mutated handshakes and frames, read in this process as a worker reads them: they may only cause clear errors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ...rpc.wire.control import decode_acknowledgement, decode_control
 from ...rpc.wire.frames import decode, encode
 from .attacks import mutate
 
-# What no reader may raise. Any other error is right: the agent closes the connection then, and says so.
+# Errors that no reader may raise. After any other, the agent closes the connection and logs it.
 WRONG = (MemoryError, RecursionError, SystemError, AssertionError)
 ADDRESS = "grpc://127.0.0.1:1"
 Reader = Callable[[bytes], object]
 
 
 class Canary:
-    """An object whose pickle, loaded, leaves a trace."""
+    """Object whose pickle is recorded when it is loaded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Canary:
 
 
 class Mutations:
-    """Good messages of every kind with their readers, and the search for a reader that goes wrong."""
+    """Valid messages of every kind with their readers, and the search for a reader that fails."""
 
     def __init__(self, rng: random.Random, canary: Path) -> None:
         self._rng = rng
@@ -46,7 +46,7 @@ class Mutations:
         sys.addaudithook(self._audit)
 
     def run(self, count: int) -> None:
-        """Read ``count`` mutated messages; an error that a reader should not raise comes through."""
+        """Read ``count`` mutated messages; an error that a reader must not raise is raised here."""
         for _ in range(count):
             good, reader = self._rng.choice(self._cases)
             try:

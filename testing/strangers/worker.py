@@ -1,4 +1,4 @@
-"""A worker of the attacked job. Rank 1 calls rank 0 all the time, and reports how long its calls took when it is asked."""
+"""Worker of the attacked job. Rank 1 calls rank 0 all the time, and reports how long its calls took on request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE_SECONDS = 0.002
 
 
 class Caller:
-    """Calls the other worker in turn, in a thread of its own."""
+    """Thread that calls the other worker again and again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
