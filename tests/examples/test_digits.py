@@ -1,4 +1,4 @@
-"""The digits that the examples learn: whole, split the same way every time, and made by the script that says so."""
+"""Digits that the examples learn: complete, split in the same way every time, and equal to what their script makes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The examples run as the README says, under the launcher and alone, and leave nothing on any worker."""
+"""Examples: they run as the README says, with and without the launcher, and leave nothing on any worker."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_a_killed_trainer_ends_the_job(tmp_path):
 
 
 def wait_for_workers(launcher, count):
-    """The process ids of a job's workers by name, once there are ``count``."""
+    """Return the process ids of a job's workers by name, once there are ``count``."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         found = {}

@@ -1,4 +1,4 @@
-"""The examples that train in one process: they run, learn, write what they say, and a thousand steps leave nothing behind."""
+"""Examples that train in one process: they run, learn, write their files, and a thousand steps leave nothing behind."""
 
 import gc
 import re

@@ -1,4 +1,4 @@
-"""What of a worker's bytes reaches the terminal, and when."""
+"""Output of workers on a terminal: which of their bytes it shows, and when."""
 
 import io
 import random

@@ -21,7 +21,7 @@ def watchdog():
 
 @pytest.fixture
 def spec(tmp_path):
-    """A job of the workers `a` and `b`, of which the second fails."""
+    """Return the spec of a job of the workers `a` and `b`, of which the second fails."""
     script = tmp_path / "script.py"
     script.write_text("import os, sys\nprint('hello')\nif os.environ['RANK'] == '1': sys.exit(5)")
     return JobSpec(str(script), workers=("a", "b"), log_dir=tmp_path / "logs")

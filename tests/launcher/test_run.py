@@ -1,4 +1,4 @@
-"""``telegrad run`` with real processes: what workers get, what is shown, and that nothing is left when it ends."""
+"""``telegrad run`` with real processes: the workers' environment, the output, and that nothing is left at the end."""
 
 import faulthandler
 import json
@@ -24,7 +24,7 @@ TOLD_WAITING = "print('waiting', flush=True)\nwhile True: signal.pause()\n"
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-    """Starts `telegrad run` in an empty folder: job(source, *options, args=[...])."""
+    """Return a function that starts `telegrad run` in an empty folder: job(source, *options, args=[...])."""
     for name in ("FORCE_COLOR", "TELEGRAD_JOB", "PYTHONFAULTHANDLER", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     started = []
@@ -47,7 +47,7 @@ def job(tmp_path, monkeypatch):
 
 @contextmanager
 def watchdog(started):
-    """Ends jobs that hang; the fault handler prints their processes' stacks, which the failing test then shows."""
+    """Abort jobs that hang; the fault handler prints their processes' stacks, which the failing test then shows."""
 
     def end():
         for launcher in started:
@@ -68,14 +68,14 @@ def watchdog(started):
 
 
 def ended(process, code):
-    """Its output and summary, once it is over."""
+    """Return the job's output and summary when it is over."""
     out, err = process.communicate()
     assert process.returncode == code, out + err
     return out, err
 
 
 def read_until(process, count, word):
-    """Reads output up to the `count`-th line with the word; returns the lines."""
+    """Read output up to the `count`-th line with the word, and return the lines."""
     lines = []
     while count:
         line = process.stdout.readline()
@@ -86,7 +86,7 @@ def read_until(process, count, word):
 
 
 class Watched:
-    """Processes, children of ours or not, held by descriptor so that a number used again is no confusion."""
+    """Processes that are watched by descriptor, because process ids are used again."""
 
     def __init__(self, pids):
         self.descriptors = [os.pidfd_open(pid) for pid in pids]
@@ -104,7 +104,7 @@ def pids_in(lines):
     return [int(pid) for line in lines for pid in re.findall(r"pid (\d+)", line)]
 
 
-# What a worker gets, and what is shown.
+# Environment of workers, and output.
 
 
 def test_workers_find_their_place_in_the_environment(job, tmp_path):

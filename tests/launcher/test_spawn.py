@@ -1,4 +1,4 @@
-"""``spawn``: a function in several processes, as with ``torch.multiprocessing.spawn``."""
+"""``spawn``: calls of a function in several processes, as with ``torch.multiprocessing.spawn``."""
 
 import faulthandler
 import importlib
@@ -86,7 +86,7 @@ def watchdog(monkeypatch):
 
 @pytest.fixture
 def functions(tmp_path, monkeypatch):
-    """A module that the new processes can import, too."""
+    """Return a module that the new processes can import, too."""
     (tmp_path / "functions_to_spawn.py").write_text(FUNCTIONS)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("functions_to_spawn")
@@ -106,7 +106,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def no_server():
-    """Ends multiprocessing's fork server, which a test may have started."""
+    """End multiprocessing's fork server, which a test may have started."""
     yield
     forkserver._forkserver._stop()
 
@@ -352,7 +352,7 @@ def test_what_an_interactive_main_defines_is_sent_by_value(tmp_path, how, run_py
 
 
 def test_the_parent_can_be_a_worker_of_the_jobs_that_it_started(tmp_path, run_python):
-    """Of two at a time, each with a secret of its own, and of one whose port the user has chosen."""
+    """Two jobs at a time, each with its own secret, and one whose port the user has chosen."""
     (tmp_path / "program.py").write_text("""
 import os
 from telegrad import rpc

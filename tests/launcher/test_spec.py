@@ -1,4 +1,4 @@
-"""What is refused before anything starts, and how it is said; and what the command line makes of its arguments."""
+"""Specs of jobs and the command line: errors before anything starts, and the jobs that arguments describe."""
 
 import os
 import resource
@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def telegrad(monkeypatch):
-    """Runs the command without starting workers; returns the exit code, what was said, and the specs of the jobs."""
+    """Return a function that runs the command without workers: its exit code, its output, and the specs of the jobs."""
     jobs = []
 
     def launch(spec):

@@ -1,4 +1,4 @@
-"""What the summary says of a death."""
+"""Summary: its words on how workers ended."""
 
 import re
 import signal

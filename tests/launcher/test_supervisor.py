@@ -1,4 +1,4 @@
-"""The supervisor as a pure machine: no process, no clock but the numbers written here."""
+"""Supervisor as a state machine: no process, and times are numbers written here."""
 
 import itertools
 import random
@@ -72,7 +72,7 @@ def test_the_exit_code_is_the_culprits(code, exit_code):
 
 def test_a_death_by_a_foreign_signal_outranks_an_error_that_was_seen_first():
     supervisor = begun(3)
-    supervisor.handle(Exited(0, 1), 1.0)  # it lost worker 2, and says so before that one's death is seen
+    supervisor.handle(Exited(0, 1), 1.0)  # it lost worker 2, and exits before that one's exit is seen
     supervisor.handle(Exited(2, -KILL), 1.0 + SAME_TIME_SECONDS)
     assert supervisor.cause.rank == 2 and supervisor.exit_code == 137
 
@@ -161,11 +161,11 @@ def test_nothing_happens_before_the_beginning_or_after_the_end():
         supervisor.handle(TimePassed(), 2.0)
 
 
-# What workers report.
+# Reports of workers.
 
 
 def joined(*names):
-    """A supervisor whose workers have joined a job under these names."""
+    """Return a supervisor whose workers have joined a job under these names."""
     supervisor = begun(len(names))
     for rank, name in enumerate(names):
         supervisor.handle(Joined(rank, name), 0.1)
@@ -173,7 +173,7 @@ def joined(*names):
 
 
 def in_causal_orders(*chains):
-    """Every order of events that keeps the order of each chain."""
+    """Yield every order of events that keeps the order of each chain."""
     if not any(chains):
         yield []
     for i, chain in enumerate(chains):
@@ -183,7 +183,7 @@ def in_causal_orders(*chains):
 
 
 def play(supervisor, events, now=1.0):
-    """Hand the events in, a moment apart; what the supervisor ends dies of it in the end."""
+    """Handle the events, a moment apart; in the end, workers that the supervisor signalled exit."""
     told = []
     for event in events:
         now += 0.01
@@ -198,7 +198,7 @@ CULPRIT = [Failed(1), Left(1, shut_down=False, agreed=False), Exited(1, 1)]
 
 @pytest.mark.parametrize("lost", [("w1",), ()], ids=["blames", "says nothing"])
 def test_a_culprit_that_reports_is_the_cause_however_late_it_ends(lost):
-    """It reports before it says goodbye, so its report comes before those of whoever failed of that."""
+    """It reports before it says goodbye, so its report comes before those of workers that failed because of it."""
     victims = [[Failed(rank, lost), Exited(rank, 1)] for rank in (0, 2)]
     for events in in_causal_orders(CULPRIT[1:], *victims):
         supervisor = play(joined("w0", "w1", "w2"), [CULPRIT[0], *events])
@@ -249,7 +249,7 @@ def test_a_culprit_that_takes_too_long_to_end_is_ended_and_stays_the_cause():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(1), 1.0)
     assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(0, TERM), Signal(1, TERM)]
-    supervisor.handle(Failed(0), 7.0)  # of being ended
+    supervisor.handle(Failed(0), 7.0)  # because it was asked to end
     supervisor.handle(Exited(0, 1), 7.1)
     supervisor.handle(Exited(1, -TERM), 7.1)
     assert supervisor.cause.rank == 1 and supervisor.cause.by_launcher and supervisor.exit_code == 1
@@ -301,7 +301,7 @@ def test_the_loss_of_a_worker_that_the_launcher_does_not_know_blames_nobody():
 
 @pytest.mark.parametrize("seed", range(300))
 def test_the_culprit_is_found_in_a_random_tree_of_blame(seed):
-    """Each worker but one failed of the loss of another that failed before; deaths are seen in any order."""
+    """Each worker but one failed because it lost another that failed before; exits are seen in any order."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     ranks = rng.sample(range(8), 8)
@@ -319,7 +319,7 @@ def test_the_culprit_is_found_in_a_random_tree_of_blame(seed):
 
 @pytest.mark.parametrize("seed", range(300))
 def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
-    """Workers die at random, some only of KILL and some not even of that."""
+    """Workers end at random, some only because of KILL, and some not even then."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     size, grace = rng.randint(1, 6), rng.choice([0.0, 1.0, 3.0])
@@ -349,7 +349,7 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
 
 
 def _next_event(rng, alive, dying, supervisor, now):
-    """The clock has precedence, as in an engine whose loop looks at it every time."""
+    """Return the next event. The clock has precedence, as in an engine, whose loop looks at it every time."""
     if supervisor.wake_at is not None and now >= supervisor.wake_at:
         return TimePassed()
     if dying and rng.random() < 0.7:

@@ -1,4 +1,4 @@
-"""Lines of a worker that are left when tracebacks are not shown."""
+"""Filter of tracebacks: the lines of a worker that it keeps."""
 
 import builtins
 import random

@@ -1,4 +1,4 @@
-"""The last worker fails while the others call it. Arguments: how they call it, how it fails."""
+"""Job whose last worker fails while the others call it. Arguments: how they call it, how it fails."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def touch():
 
 
 def pass_on(ranks):
-    """A chain of calls: each waits for the next."""
+    """Call the next worker, which calls the next one; each waits."""
     if ranks:
         rpc.rpc_sync(f"w{ranks[0]}", pass_on, (ranks[1:],))
     else:
@@ -36,7 +36,7 @@ def pass_on(ranks):
 
 
 def call(case, rank, culprit):
-    """Until the culprit fails."""
+    """Call until the culprit fails."""
     to = f"w{culprit}"
     if case == "serving":
         while True:

@@ -1,4 +1,4 @@
-"""Counts how often the launchers name the worker that failed, and not one that lost it: ``root_cause.py --jobs 4``."""
+"""Program that counts how often the launchers name the worker that failed, not one that lost it: ``root_cause.py --jobs 4``."""
 
 import argparse
 import io
@@ -21,7 +21,7 @@ CODES = {"raise": 1, "hook": 1, "leave": 1, "exit": 3, "os._exit": 3, "kill": 13
 
 
 def run(size, case, how):
-    """`telegrad run`; returns what is wrong with its verdict."""
+    """Run a job with `telegrad run`; return what is wrong with its verdict."""
     workers = tuple(f"worker{i}" for i in range(size))
     with tempfile.TemporaryDirectory() as folder:
         stream = io.StringIO()
@@ -41,7 +41,7 @@ def run(size, case, how):
 
 
 def spawned(size, case, how):
-    """`launcher.spawn`; returns what is wrong with its verdict."""
+    """Run a job with `launcher.spawn`; return what is wrong with its verdict."""
     try:
         spawn(failing.main, (case, how), nprocs=size)
     except ProcessException as error:
@@ -54,13 +54,13 @@ def spawned(size, case, how):
 
 
 def progress(text):
-    """Overwrite the last line, where somebody looks on."""
+    """Overwrite the last line on a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 
 
 def repeat(judge, runs, jobs, label):
-    """Run ``judge`` as often, some at the same time; returns what was wrong."""
+    """Run ``judge`` ``runs`` times, ``jobs`` at the same time; return what was wrong."""
     found = []
     with ThreadPoolExecutor(jobs) as pool:
         for done, verdict in enumerate(as_completed([pool.submit(judge) for _ in range(runs)]), 1):
