@@ -1,4 +1,4 @@
-"""Modules, layers, losses, initialisation (``torch.nn``)."""
+"""Modules, layers, losses, initialization (``torch.nn``)."""
 
 from . import functional as functional
 from . import init as init

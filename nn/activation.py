@@ -16,7 +16,7 @@ from .parameter import Parameter
 
 
 class _InPlace(Module):
-    """A layer that may write its result into its input."""
+    """Layer that may write its result into its input."""
 
     _settings: ClassVar[tuple[str, ...]] = ()  # what else its repr shows
 
@@ -30,29 +30,42 @@ class _InPlace(Module):
 
 
 class _Simple(_InPlace):
-    """One that is a function without settings of its own."""
+    """Layer of a function without settings of its own."""
 
     _function: ClassVar[Callable[..., Tensor]]
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return type(self)._function(input, self.inplace)
 
 
 class ReLU(_Simple):
-    """``max(input, 0)``."""
+    """Element-wise ``max(input, 0)``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.relu)
 
 
 class ReLU6(_Simple):
-    """``ReLU``, but not above 6."""
+    """Element-wise ``min(max(input, 0), 6)``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.relu6)
 
 
 class LeakyReLU(_InPlace):
-    """The input where it is positive, ``negative_slope`` times it elsewhere."""
+    """Element-wise ``input`` where it is positive, ``negative_slope * input`` elsewhere.
+
+    Args:
+        negative_slope: slope below 0.
+        inplace: whether to write into the input.
+    """
 
     _settings = ("negative_slope",)
 
@@ -61,12 +74,20 @@ class LeakyReLU(_InPlace):
         self.negative_slope = negative_slope
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
 class RReLU(_InPlace):
-    """``LeakyReLU`` with slopes drawn from [``lower``, ``upper``) while training, and their mean otherwise."""
+    """Element-wise ``LeakyReLU`` with random slopes while training, and with their mean otherwise.
+
+    Args:
+        lower, upper: bounds of the uniform distribution of the slopes.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: (of a call) ``lower`` is above ``upper``.
+    """
 
     _settings = ("lower", "upper")
 
@@ -76,12 +97,17 @@ class RReLU(_InPlace):
         self.upper = upper
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class ELU(_InPlace):
-    """The input where it is positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    """Element-wise ``input`` where it is positive, ``alpha * (exp(input) - 1)`` elsewhere.
+
+    Args:
+        alpha: minus the limit at -inf.
+        inplace: whether to write into the input.
+    """
 
     _settings = ("alpha",)
 
@@ -90,18 +116,30 @@ class ELU(_InPlace):
         self.alpha = alpha
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.elu(input, self.alpha, self.inplace)
 
 
 class SELU(_Simple):
-    """``ELU`` with the two constants that keep mean 0 and variance 1."""
+    """Element-wise scaled ``elu``, which keeps mean 0 and variance 1; see ``functional.selu``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.selu)
 
 
 class CELU(_InPlace):
-    """The input where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
+    """Element-wise ``input`` where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere.
+
+    Args:
+        alpha: minus the limit at -inf, not 0.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: (of a call) ``alpha`` is 0.
+    """
 
     _settings = ("alpha",)
 
@@ -110,19 +148,26 @@ class CELU(_InPlace):
         self.alpha = alpha
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.celu(input, self.alpha, self.inplace)
 
 
 class GELU(Module):
-    """The input times the probability that a standard normal number is below it; ``approximate``: "none" or "tanh"."""
+    """Element-wise ``input * P(X <= input)`` for a standard normal X; see ``functional.gelu``.
+
+    Args:
+        approximate: "none", or "tanh" for an approximation by the hyperbolic tangent.
+
+    Raises:
+        ValueError: (of a call) ``approximate`` is neither.
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
@@ -130,19 +175,35 @@ class GELU(Module):
 
 
 class SiLU(_Simple):
-    """``input * sigmoid(input)``."""
+    """Element-wise ``input * sigmoid(input)``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.silu)
 
 
 class Mish(_Simple):
-    """``input * tanh(softplus(input))``."""
+    """Element-wise ``input * tanh(softplus(input))``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.mish)
 
 
 class Hardtanh(_InPlace):
-    """The input, but not below ``min_val`` nor above ``max_val``."""
+    """Element-wise ``min(max(input, min_val), max_val)``.
+
+    Args:
+        min_val, max_val: the bounds.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: (of a call) ``min_val`` is above ``max_val``.
+    """
 
     _settings = ("min_val", "max_val")
 
@@ -152,24 +213,38 @@ class Hardtanh(_InPlace):
         self.max_val = max_val
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
 class Hardsigmoid(_Simple):
-    """``ReLU6(input + 3) / 6``."""
+    """Element-wise ``relu6(input + 3) / 6``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.hardsigmoid)
 
 
 class Hardswish(_Simple):
-    """``input * ReLU6(input + 3) / 6``."""
+    """Element-wise ``input * relu6(input + 3) / 6``.
+
+    Args:
+        inplace: whether to write into the input.
+    """
 
     _function = staticmethod(F.hardswish)
 
 
 class Threshold(_InPlace):
-    """The input where it is above ``threshold``, ``value`` elsewhere."""
+    """Element-wise ``input`` where it is above ``threshold``, ``value`` elsewhere.
+
+    Args:
+        threshold: the bound.
+        value: number for the other elements.
+        inplace: whether to write into the input.
+    """
 
     _settings = ("threshold", "value")
 
@@ -179,12 +254,17 @@ class Threshold(_InPlace):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * input)) / beta``; the input itself where ``beta * input > threshold``."""
+    """Element-wise ``log(1 + exp(beta * input)) / beta``.
+
+    Args:
+        beta: sharpness of the bend at 0.
+        threshold: where ``beta * input`` is above it, the result is the input.
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -192,7 +272,7 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
@@ -207,7 +287,7 @@ class _Shrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return type(self)._function(input, self.lambd)
 
     def extra_repr(self) -> str:
@@ -215,13 +295,20 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """0 within ``lambd`` of 0, the input elsewhere."""
+    """Element-wise 0 where ``abs(input) <= lambd``, ``input`` elsewhere.
+
+    Args:
+        lambd: the bound.
+    """
 
     _function = staticmethod(F.hardshrink)
 
 
 class Softshrink(_Shrink):
-    """The input moved towards 0 by ``lambd``, and 0 within that.
+    """Element-wise ``sign(input) * max(abs(input) - lambd, 0)``.
+
+    Args:
+        lambd: the bound, not negative.
 
     Raises:
         ValueError: (of a call) ``lambd`` is negative.
@@ -231,49 +318,55 @@ class Softshrink(_Shrink):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """Element-wise hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.tanh(input)
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-input))``."""
+    """Element-wise ``1 / (1 + exp(-input))``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
-    """The logarithm of ``Sigmoid``, precise where that is tiny."""
+    """Element-wise ``log(sigmoid(input))``, precise where the sigmoid is tiny."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.logsigmoid(input)
 
 
 class Tanhshrink(Module):
-    """``input - tanh(input)``."""
+    """Element-wise ``input - tanh(input)``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.tanhshrink(input)
 
 
 class Softsign(Module):
-    """``input / (1 + abs(input))``."""
+    """Element-wise ``input / (1 + abs(input))``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.softsign(input)
 
 
 class PReLU(Module):
-    """``LeakyReLU`` with learned slopes ``weight``: one, or ``num_parameters``, one for each channel (dimension 1).
+    """Element-wise ``input`` where it is positive, ``weight * input`` elsewhere, with learned slopes ``weight``.
 
-    They start as ``init``.
+    Args:
+        num_parameters: number of slopes: 1, or one for each channel (dimension 1).
+        init: initial value of the slopes.
+        device, dtype: of the parameter.
+
+    Raises:
+        ValueError: (of a call) there are not as many slopes as channels.
     """
 
     def __init__(
@@ -290,11 +383,11 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start over from ``init``."""
+        """Set all slopes to ``init``."""
         self.weight.detach().fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:

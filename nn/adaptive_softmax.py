@@ -17,28 +17,28 @@ from .module import Module
 
 
 class ASMoutput(NamedTuple):
-    """What ``AdaptiveLogSoftmaxWithLoss`` returns: the log-probability of each target, and the mean loss."""
+    """Result of ``AdaptiveLogSoftmaxWithLoss``: the log-probability of each target, and the mean loss."""
 
     output: Tensor
     loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """The log-probabilities of target classes, which are numbered from the most frequent on (Grave et al. 2017).
+    """Log-probabilities of target classes, which are numbered from the most frequent one on (Grave et al. 2017).
 
-    The head chooses between the first classes, one by one, and clusters of the others; a cluster's tail, the smaller the rarer
-    its classes are, chooses within it. Only the tails that targets need are computed.
+    The head chooses between the first classes, one by one, and clusters of the others. A cluster's tail chooses within
+    it, and has fewer features the rarer its classes are. Only the tails that targets need are computed.
 
     Args:
-        in_features: the length of the inputs.
-        n_classes: how many classes there are.
-        cutoffs: where clusters begin, rising, from 1 to ``n_classes - 1``.
-        div_value: how many times smaller each tail is than the one before.
+        in_features: number of features of the inputs.
+        n_classes: number of classes.
+        cutoffs: first class of each cluster, rising, from 1 to ``n_classes - 1``.
+        div_value: factor by which each tail has fewer features than the one before.
         head_bias: whether the head has a bias.
         device, dtype: of the parameters.
 
     Raises:
-        ValueError: such cutoffs are none.
+        ValueError: the cutoffs do not rise, or are out of range.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layer.reset_parameters()
 
     def forward(self, input: Tensor, target: Tensor) -> ASMoutput:
-        """The log-probability of each target, shape (N,), and the mean of the losses.
+        """Return the log-probability of each target, shape (N,), and the mean of the losses.
 
         Args:
             input: shape (N, in_features), or (in_features,).
-            target: numbers of classes, shape (N,), or ().
+            target: classes, integers of shape (N,), or ().
 
         Raises:
-            IndexError: a target is no class.
+            IndexError: a target is not a class.
             ValueError: the shapes do not fit.
         """
         if input.ndim - target.ndim != 1 or target.ndim > 1 or input.shape[:-1] != target.shape:
@@ -110,7 +110,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(output.reshape(target.shape), -output.mean())
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """The log-probabilities of all classes: from (N, in_features) to (N, n_classes)."""
+        """Return the log-probabilities of all classes, shape (N, n_classes), for inputs of shape (N, in_features)."""
         head = log_softmax(self.head(input), 1)
         parts = [head[:, : self.shortlist_size]]
         for number, tail in enumerate(self.tail):
@@ -118,5 +118,5 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each input, shape (N,)."""
+        """Return the most probable class of each input, shape (N,)."""
         return argmax(self.log_prob(input), 1)

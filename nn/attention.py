@@ -1,4 +1,4 @@
-"""``MultiheadAttention``: attention in several projections at once."""
+"""``MultiheadAttention``: attention with several heads."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .parameter import Parameter
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads, each on its part of projections of query, key and value.
+    """Attention with several heads, each on its part of projections of query, key and value (Vaswani et al. 2017).
 
     Args:
-        embed_dim: features of queries and results.
-        num_heads: heads; they share ``embed_dim``.
-        dropout: the share of attention weights that is zeroed while training.
+        embed_dim: number of features of queries and results.
+        num_heads: number of heads; each gets ``embed_dim // num_heads`` features.
+        dropout: probability with which each attention weight is zeroed while training.
         bias: whether the projections have biases.
-        add_bias_kv: append a learned key and value to all.
-        add_zero_attn: append a key and a value of zeros.
-        kdim, vdim: features of keys and values; at first ``embed_dim``.
+        add_bias_kv: whether a learned key and value is appended to all others.
+        add_zero_attn: whether a key and a value of zeros is appended to all others.
+        kdim, vdim: number of features of keys and values; ``embed_dim`` if ``None``.
         batch_first: whether inputs are (N, L, E) instead of (L, N, E).
         device, dtype: of the parameters.
 
     Raises:
-        ValueError: ``embed_dim`` cannot be shared among the heads.
+        ValueError: ``embed_dim`` is not a positive multiple of ``num_heads``.
     """
 
     def __init__(
@@ -98,29 +98,30 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Return the result of attention, and its weights.
 
         Args:
             query: shape (L, N, E), (N, L, E) with ``batch_first``, or (L, E).
-            key, value: likewise, with S for L.
-            key_padding_mask: shape (N, S) or (S,): true where there is nothing to look at, or numbers added to the scores.
-            need_weights: also return the attention weights.
-            attn_mask: shape (L, S) or (N * num_heads, L, S): true where *not* to look, or numbers added to the scores.
-            average_attn_weights: give the mean of the heads' weights, not each.
-            is_causal: a hint that ``attn_mask`` is the causal one; it must be given all the same.
+            key, value: the same, with S instead of L.
+            key_padding_mask: shape (N, S) or (S,): true for keys that are left out, or numbers added to the scores.
+            need_weights: whether to return the attention weights.
+            attn_mask: shape (L, S) or (N * num_heads, L, S): true where a query does *not* attend to a key, or numbers
+                added to the scores.
+            average_attn_weights: whether the weights are the mean of the heads' weights.
+            is_causal: hint that ``attn_mask`` is the causal mask, which must be given too.
 
         Returns:
             The result, of the query's shape, and the weights, (N, L, S) or (N, num_heads, L, S), or ``None``.
 
         Raises:
-            ValueError: shapes do not fit.
+            ValueError: the shapes do not fit, or ``is_causal`` comes without ``attn_mask``.
         """
         batched = query.ndim == 3
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal=True is a hint about attn_mask, so give attn_mask too")
         if key.shape[:-1] != value.shape[:-1]:
             raise ValueError(
-                f"MultiheadAttention: key and value must be as many, and have {key.shape} and {value.shape}"
+                f"MultiheadAttention: key {key.shape} and value {value.shape} must have one length and batch"
             )
         alike = key is query and value is query
         q, k, v = (self._batch_first(each, batched) for each in (query, key, value))
@@ -129,7 +130,7 @@ class MultiheadAttention(Module):
         k, v, extra = self._appended(k, v)
         mask = self._mask(attn_mask, padding, (*q.shape[:2], k.shape[1]), extra, q)
         scale, dropout = self.head_dim**-0.5, self.dropout if self.training else 0.0
-        # Who may look nowhere gets nan beside weights, and 0 without: as in PyTorch, which computes them in two ways.
+        # A query that attends to no key gets nan with weights and 0 without, as in PyTorch, which has a way for each.
         masked_weight = math.nan if need_weights else 0.0
         out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, masked_weight)
         out = self.out_proj(out.transpose(1, 2).reshape(*q.shape))
@@ -179,7 +180,7 @@ class MultiheadAttention(Module):
     def _mask(
         self, attn: Tensor | None, padding: Tensor | None, shape: tuple[int, ...], extra: int, like: Tensor
     ) -> Tensor | None:
-        """Both masks as one that is added to the scores (N, heads, L, S); what was appended is always dropped at."""
+        """Return both masks as one that is added to the scores (N, heads, L, S), with zeros for keys that were appended."""
         count, queries, keys = shape
         total: Tensor | None = None
         if attn is not None:
@@ -204,5 +205,5 @@ class MultiheadAttention(Module):
 
 
 def square_subsequent_mask(size: int, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """-inf above the diagonal of (size, size), and 0 elsewhere."""
+    """Return a mask of shape (size, size): -inf above the diagonal, and 0 elsewhere."""
     return causal_mask(size, size, empty(0, dtype=dtype))

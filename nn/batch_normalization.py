@@ -1,4 +1,4 @@
-"""Normalising layers with running statistics: ``BatchNorm1d`` to ``3d``, ``InstanceNorm1d`` to ``3d``."""
+"""Normalization layers with running statistics: ``BatchNorm1d`` to ``BatchNorm3d``, ``InstanceNorm1d`` to ``3d``."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .normalization import _Affine
 
 
 class _WithRunningStats(_Affine):
-    """A layer whose buffers may keep mean and variance of what it has seen, for evaluation."""
+    """Layer that may keep running means and variances in buffers, for evaluation."""
 
     _ndims: ClassVar[tuple[int, ...]]
     running_mean: Tensor | None
@@ -46,13 +46,13 @@ class _WithRunningStats(_Affine):
         self._add_parameters((num_features,), affine, affine and bias, device, dtype)
 
     def reset_running_stats(self) -> None:
-        """Start over from mean 0 and variance 1."""
+        """Set the running means to 0 and the running variances to 1."""
         for buffer, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
             if buffer is not None:
                 buffer.fill_(value)
 
     def reset_parameters(self) -> None:
-        """Start over from ones and zeros, and from mean 0 and variance 1."""
+        """Set the weight to ones and the bias to zeros, and reset the running statistics."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -70,7 +70,7 @@ class _WithRunningStats(_Affine):
 
 class _BatchNorm(_WithRunningStats):
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         self._check(input)
         follow = self.training and self.track_running_stats
         use_input = self.training or self.running_mean is None
@@ -89,34 +89,67 @@ class _BatchNorm(_WithRunningStats):
 
 
 class BatchNorm1d(_BatchNorm):
-    """``BatchNorm2d`` of (N, C) or (N, C, L)."""
+    """Normalization of each channel of (N, C) or (N, C, L) over the batch (Ioffe and Szegedy 2015).
 
-    _ndims = (2, 3)
-
-
-class BatchNorm2d(_BatchNorm):
-    """Shifts and scales each channel of (N, C, H, W) to mean 0 and variance 1 over the batch, then by parameters.
-
-    In evaluation mode it uses running statistics, if it tracks them.
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
 
     Args:
-        num_features: the number of channels.
+        num_features: number of channels C.
         eps: added to the variance.
-        momentum: how fast the running statistics follow; ``None`` for the mean over all steps.
-        affine: whether there are parameters of shape (C,): ``weight``, at first ones, and ``bias``, at first zeros.
+        momentum: share of the new value in the running statistics; ``None`` for the mean of all steps.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
         track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
         device, dtype: of the parameters and buffers.
         bias: whether there is a ``bias``.
 
     Raises:
-        ValueError: (of a call) the input has another number of dimensions or channels.
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
+    """
+
+    _ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalization of each channel of (N, C, H, W) over the batch (Ioffe and Szegedy 2015).
+
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
+
+    Args:
+        num_features: number of channels C.
+        eps: added to the variance.
+        momentum: share of the new value in the running statistics; ``None`` for the mean of all steps.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
     """
 
     _ndims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """``BatchNorm2d`` of (N, C, D, H, W)."""
+    """Normalization of each channel of (N, C, D, H, W) over the batch (Ioffe and Szegedy 2015).
+
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
+
+    Args:
+        num_features: number of channels C.
+        eps: added to the variance.
+        momentum: share of the new value in the running statistics; ``None`` for the mean of all steps.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
+    """
 
     _ndims = (5,)
 
@@ -137,7 +170,7 @@ class _InstanceNorm(_WithRunningStats):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         self._check(input)
         x = input if input.ndim == self._ndims[1] else input.unsqueeze(0)
         if x.shape[1] != self.num_features:
@@ -151,21 +184,66 @@ class _InstanceNorm(_WithRunningStats):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """``InstanceNorm2d`` of (N, C, L) or (C, L)."""
+    """Normalization of each channel of each sample of (N, C, L) or (C, L) (Ulyanov et al. 2016).
+
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
+
+    Args:
+        num_features: number of channels C.
+        eps: added to the variance.
+        momentum: share of the new value in the running statistics.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
+    """
 
     _ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Shifts and scales each channel of each sample of (N, C, H, W) or (C, H, W) to mean 0 and variance 1.
+    """Normalization of each channel of each sample of (N, C, H, W) or (C, H, W) (Ulyanov et al. 2016).
 
-    As ``BatchNorm2d``, but at first without parameters and running statistics.
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
+
+    Args:
+        num_features: number of channels C.
+        eps: added to the variance.
+        momentum: share of the new value in the running statistics.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
     """
 
     _ndims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """``InstanceNorm2d`` of (N, C, D, H, W) or (C, D, H, W)."""
+    """Normalization of each channel of each sample of (N, C, D, H, W) or (C, D, H, W) (Ulyanov et al. 2016).
+
+    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
+    them.
+
+    Args:
+        num_features: number of channels C.
+        eps: added to the variance.
+        momentum: share of the new value in the running statistics.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
+        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
+        device, dtype: of the parameters and buffers.
+        bias: whether there is a ``bias``.
+
+    Raises:
+        ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
+    """
 
     _ndims = (4, 5)

@@ -1,4 +1,4 @@
-"""The losses of classes in ``functional`` as modules, which keep their weights, reduction and other settings."""
+"""Layers of classification losses, which keep their weights, reduction and other settings."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .loss import _Loss
 
 
 class _WeightedLoss(_Loss):
-    """A loss with a buffer ``weight``."""
+    """Loss with a buffer ``weight``."""
 
     weight: Tensor | None
 
@@ -25,7 +25,17 @@ class _WeightedLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative log-likelihood of class indices under log-probabilities; see ``functional.nll_loss``."""
+    """Negative log-likelihood of class indices: ``-weight[target] * input[target]``.
+
+    Args:
+        weight: weight of each class, shape (C,).
+        size_average, reduce: deprecated; use ``reduction``.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.nll_loss``.
+    """
 
     def __init__(
         self,
@@ -39,12 +49,23 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the target's shape."""
+        """Return a scalar, or for "none" a tensor of the target's shape."""
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of ``softmax(input)`` and classes or probabilities; see ``functional.cross_entropy``."""
+    """Cross entropy of ``softmax(input)`` and class indices or probabilities.
+
+    Args:
+        weight: weight of each class, shape (C,).
+        size_average, reduce: deprecated; use ``reduction``.
+        ignore_index: targets of this value count nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: share of the target that is replaced by the uniform distribution, 0 to 1.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.cross_entropy``.
+    """
 
     def __init__(
         self,
@@ -60,7 +81,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the shape of class indices."""
+        """Return a scalar, or for "none" a tensor of the shape of the class indices."""
         return F.cross_entropy(
             input,
             target,
@@ -72,15 +93,34 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """The binary cross entropy of probabilities; see ``functional.binary_cross_entropy``."""
+    """Binary cross entropy of probabilities: ``-target * log(input) - (1 - target) * log(1 - input)``.
+
+    Args:
+        weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.binary_cross_entropy``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """The binary cross entropy of ``sigmoid(input)``; see ``functional.binary_cross_entropy_with_logits``."""
+    """Binary cross entropy of ``sigmoid(input)`` and the target, computed without overflow.
+
+    Args:
+        weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+        pos_weight: factors of the losses of positive targets, broadcast.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.binary_cross_entropy_with_logits``.
+    """
 
     pos_weight: Tensor | None
 
@@ -96,22 +136,42 @@ class BCEWithLogitsLoss(_WeightedLoss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.binary_cross_entropy_with_logits(
             input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
         )
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """``BCEWithLogitsLoss``, averaged over the classes (the last dimension) and then reduced."""
+    """``BCEWithLogitsLoss``, averaged over the classes (the last dimension) and then reduced.
+
+    Args:
+        weight: factors of the losses, broadcast to them.
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.multilabel_soft_margin_loss``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or one for each sample."""
+        """Return a scalar, or for "none" one loss for each sample."""
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """How far other classes' scores come within ``margin`` of the target's; see ``functional.multi_margin_loss``."""
+    """``sum over c != target of max(0, margin - input[target] + input[c]) ** p / C``.
+
+    Args:
+        p: 1 or 2.
+        margin: by how much the target's score is to exceed the others.
+        weight: weight of each target class, shape (C,).
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.multi_margin_loss``.
+    """
 
     def __init__(
         self,
@@ -127,30 +187,55 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or one for each sample."""
+        """Return a scalar, or for "none" one loss for each sample."""
         return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
 
 
 class MultiLabelMarginLoss(_Loss):
-    """How far other classes' scores come within 1 of the targets'; see ``functional.multilabel_margin_loss``."""
+    """``sum over targets t and other classes c of max(0, 1 - input[t] + input[c]) / C``.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.multilabel_margin_loss``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or one for each sample."""
+        """Return a scalar, or for "none" one loss for each sample."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``, for targets 1 and -1."""
+    """``log(1 + exp(-target * input))``, for targets 1 and -1.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.soft_margin_loss``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
-    """The negative log-likelihood of label sequences that are not aligned with the input; see ``functional.ctc_loss``."""
+    """Negative log-likelihood of label sequences whose alignment with the input is unknown.
+
+    Args:
+        blank: the class that means no label.
+        reduction: "mean" (each loss is divided by its number of labels first), "sum" or "none".
+        zero_infinity: whether the loss of more labels than fit, and its gradient, are 0 instead of infinite.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.ctc_loss``.
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
@@ -158,7 +243,11 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        """A number, or one for each sequence."""
+        """Return a scalar, or for "none" one loss for each sequence.
+
+        Args:
+            log_probs, targets, input_lengths, target_lengths: as for ``functional.ctc_loss``.
+        """
         return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )

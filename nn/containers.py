@@ -1,4 +1,4 @@
-"""Modules made of modules: ``Sequential``, ``ModuleList``, ``ModuleDict``."""
+"""Modules that contain modules: ``Sequential``, ``ModuleList``, ``ModuleDict``."""
 # ruff: noqa: A001, A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ C = TypeVar("C", bound="_Numbered")
 
 
 class _Numbered(Module):
-    """Modules under the names "0", "1", ...: a list that registers what it holds."""
+    """List of modules, registered under the names "0", "1", ...."""
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
@@ -81,9 +81,10 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules one after the other; each gets what the one before returned.
+    """Modules that are called one after the other, each with the result of the one before.
 
-    ``Sequential(first, second)`` numbers them, ``Sequential({"name": first})`` names them.
+    Args:
+        args: the modules, which are numbered; or a mapping of names to modules.
     """
 
     def __init__(self, *args: Module | Mapping[str, Module]) -> None:
@@ -98,14 +99,18 @@ class Sequential(_Numbered):
         return type(self)(dict(list(self._modules.items())[index]))  # type: ignore[arg-type]
 
     def forward(self, input: Any) -> Any:
-        """What the last module returns."""
+        """Return the result of the last module."""
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]
         return input
 
 
 class ModuleList(_Numbered):
-    """A list of modules."""
+    """List of modules.
+
+    Args:
+        modules: the first members.
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__(() if modules is None else modules)
@@ -118,7 +123,11 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules."""
+    """Dictionary of modules.
+
+    Args:
+        modules: a mapping of names to modules, or such pairs.
+    """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
@@ -141,15 +150,15 @@ class ModuleDict(Module):
         return module
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Iterable[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()  # type: ignore[return-value]
 
     def items(self) -> Iterable[tuple[str, Module]]:
-        """The names and modules."""
+        """Return the names and modules."""
         return self._modules.items()  # type: ignore[return-value]
 
     def __getitem__(self, key: str) -> Module:

@@ -1,4 +1,4 @@
-"""Convolutional layers of one to three dimensions, and their transposed forms."""
+"""Layers of convolution and transposed convolution, of one to three dimensions."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all convolutional layers share.
+    """Base of all convolutional layers.
 
     ``weight`` has shape (out_channels, in_channels // groups, *kernel_size), or with the first two exchanged if
     transposed, and ``bias`` (out_channels,); both start uniform within 1 / sqrt(number of inputs of an output) of 0.
@@ -144,7 +144,7 @@ class _Conv(_ConvNd):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape (N, out_channels, ...), or without N as the input."""
+        """Return the convolution: shape (N, out_channels, ...), or without N as the input."""
         if self.padding_mode == "zeros":
             x, padding = input, self.padding
         else:
@@ -160,25 +160,41 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """``Conv2d`` in one dimension: from (N, C, L) or (C, L)."""
+    """Learned filters that slide over (N, C, L) or (C, L); see ``functional.conv1d``.
+
+    Args:
+        in_channels: number of channels C of the input.
+        out_channels: number of filters, and so of channels of the result.
+        kernel_size: size of a filter; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop to the next.
+        padding: elements on each side; or "same", or "valid" for none.
+        dilation: step from one element of the filter to the next.
+        groups: number of groups of input and output channels; an output channel sees those of its group.
+        bias: whether there is a ``bias``.
+        padding_mode: values of the padding: "zeros", "reflect", "replicate" or "circular".
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
+    """
 
     _dims = 1
     _function = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
-    """Learned filters slid over images: from (N, C, H, W) or (C, H, W); see ``functional.conv2d``.
+    """Learned filters that slide over (N, C, H, W) or (C, H, W); see ``functional.conv2d``.
 
     Args:
-        in_channels: C.
-        out_channels: how many filters, and so channels of the result.
-        kernel_size: of a filter; one number, or one for each dimension, as for those that follow.
-        stride: how far it moves.
-        padding: on each side; or "same", or "valid" for none.
-        dilation: how far apart the pixels are that it sees.
-        groups: input and output channels are in as many groups; each sees its own only.
+        in_channels: number of channels C of the input.
+        out_channels: number of filters, and so of channels of the result.
+        kernel_size: size of a filter; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop to the next.
+        padding: elements on each side; or "same", or "valid" for none.
+        dilation: step from one element of the filter to the next.
+        groups: number of groups of input and output channels; an output channel sees those of its group.
         bias: whether there is a ``bias``.
-        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular".
+        padding_mode: values of the padding: "zeros", "reflect", "replicate" or "circular".
         device, dtype: of the parameters.
 
     Raises:
@@ -190,7 +206,23 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """``Conv2d`` in three dimensions: from (N, C, D, H, W) or (C, D, H, W)."""
+    """Learned filters that slide over (N, C, D, H, W) or (C, D, H, W); see ``functional.conv3d``.
+
+    Args:
+        in_channels: number of channels C of the input.
+        out_channels: number of filters, and so of channels of the result.
+        kernel_size: size of a filter; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop to the next.
+        padding: elements on each side; or "same", or "valid" for none.
+        dilation: step from one element of the filter to the next.
+        groups: number of groups of input and output channels; an output channel sees those of its group.
+        bias: whether there is a ``bias``.
+        padding_mode: values of the padding: "zeros", "reflect", "replicate" or "circular".
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
+    """
 
     _dims = 3
     _function = staticmethod(F.conv3d)
@@ -230,10 +262,14 @@ class _ConvTranspose(_ConvNd):
         )
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Shape (N, out_channels, ...), or without N as the input; ``output_size``: its shape or last dimensions.
+        """Return the transposed convolution: shape (N, out_channels, ...), or without N as the input.
+
+        Args:
+            input: as for the function of the same dimensions, for example ``functional.conv_transpose2d``.
+            output_size: shape or last dimensions of the result, instead of ``output_padding``.
 
         Raises:
-            ValueError: ``output_size`` is not one that a convolution brings to the input's size.
+            ValueError: ``output_size`` is not one that the convolution takes to the input's size.
         """
         extra = self.output_padding if output_size is None else self._needed(input, tuple(output_size)[-self._dims :])
         return type(self)._function(
@@ -251,19 +287,30 @@ class _ConvTranspose(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """``ConvTranspose2d`` in one dimension: from (N, C, L) or (C, L)."""
+    """Transpose of ``Conv1d``, which makes images larger: (N, C, L) or (C, L); see ``functional.conv_transpose1d``.
+
+    Args:
+        in_channels, out_channels: number of channels of the input and the result.
+        kernel_size, stride, padding, groups, dilation: of the convolution that is transposed.
+        output_padding: added to the size of the result.
+        bias: whether there is a ``bias``.
+        padding_mode: must be "zeros".
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
+    """
 
     _dims = 1
     _function = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The transpose of ``Conv2d``, which makes images larger: from (N, C, H, W) or (C, H, W).
+    """Transpose of ``Conv2d``, which makes images larger: (N, C, H, W) or (C, H, W); see ``functional.conv_transpose2d``.
 
     Args:
-        in_channels: C.
-        out_channels: of the result.
-        kernel_size, stride, padding, groups, dilation: of the convolution that it transposes.
+        in_channels, out_channels: number of channels of the input and the result.
+        kernel_size, stride, padding, groups, dilation: of the convolution that is transposed.
         output_padding: added to the size of the result.
         bias: whether there is a ``bias``.
         padding_mode: must be "zeros".
@@ -278,7 +325,19 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """``ConvTranspose2d`` in three dimensions: from (N, C, D, H, W) or (C, D, H, W)."""
+    """Transpose of ``Conv3d``, which makes images larger: (N, C, D, H, W) or (C, D, H, W); see ``functional.conv_transpose3d``.
+
+    Args:
+        in_channels, out_channels: number of channels of the input and the result.
+        kernel_size, stride, padding, groups, dilation: of the convolution that is transposed.
+        output_padding: added to the size of the result.
+        bias: whether there is a ``bias``.
+        padding_mode: must be "zeros".
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
+    """
 
     _dims = 3
     _function = staticmethod(F.conv_transpose3d)

@@ -22,7 +22,7 @@ class _Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -30,7 +30,11 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """While training, zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``.
+    """Dropout of elements: while training, random ones are zeroed and the others divided by ``1 - p``.
+
+    Args:
+        p: probability with which each element is zeroed while training.
+        inplace: whether to write into the input.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.
@@ -40,30 +44,70 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """``Dropout`` of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L).
+
+    Args:
+        p: probability with which each channel is zeroed while training.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
 
     _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_Dropout):
-    """``Dropout`` of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W).
+
+    Args:
+        p: probability with which each channel is zeroed while training.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
 
     _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_Dropout):
-    """``Dropout`` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        p: probability with which each channel is zeroed while training.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
 
     _function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean and variance of what ``SELU`` gives."""
+    """Dropout that keeps mean 0 and variance 1 of the results of ``SELU``; see ``functional.alpha_dropout``.
+
+    Args:
+        p: probability with which each element is set to the lower limit of ``SELU`` while training.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
 
     _function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
-    """``AlphaDropout`` of whole channels of (N, C, ...)."""
+    """``AlphaDropout`` of whole channels of (N, C, ...).
+
+    Args:
+        p: probability with which each channel is set to the lower limit of ``SELU`` while training.
+        inplace: whether to write into the input.
+
+    Raises:
+        ValueError: ``p`` is not within 0 and 1.
+    """
 
     _function = staticmethod(F.feature_alpha_dropout)

@@ -15,7 +15,7 @@ from .parameter import Parameter
 
 
 class Table(Module):
-    """What embeddings are made of: a table ``weight`` (num_embeddings, embedding_dim), and how its rows are looked up."""
+    """Base of embeddings: a table ``weight`` of shape (num_embeddings, embedding_dim), and options for looking up rows."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Table(Module):
 
 
 def lengths(embeddings: Tensor) -> tuple[int, int]:
-    """The rows and the width of a table that exists.
+    """Return the number of rows and the width of a table.
 
     Raises:
         ValueError: it has not two dimensions.
@@ -67,9 +67,19 @@ def lengths(embeddings: Tensor) -> tuple[int, int]:
 
 
 class Embedding(Table):
-    """From integers of any shape to vectors: shape (..., embedding_dim). ``weight`` starts normal(0, 1).
+    """Table of learned vectors, looked up by integers of any shape (...): the result has shape (..., embedding_dim).
 
-    The parameters are those of ``functional.embedding``; the row ``padding_idx`` starts as zeros and is not learned.
+    Args:
+        num_embeddings: number of rows.
+        embedding_dim: length of a row.
+        padding_idx: index of a row that starts as zeros and gets no gradient; a negative one counts from the end.
+        max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
+        norm_type: order of the norm for ``max_norm``.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was looked up.
+        sparse: whether the table's gradient is a sparse tensor that holds only the rows looked up.
+        _weight: initial table instead of normally distributed numbers.
+        _freeze: whether the table gets no gradient.
+        device, dtype: of the table.
 
     Raises:
         ValueError: ``padding_idx`` is out of range, or ``_weight`` has another shape.
@@ -103,13 +113,22 @@ class Embedding(Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """An embedding over a table that exists, shape (rows, width); it is not learned unless ``freeze`` is false."""
+        """Return an embedding over a given table.
+
+        Args:
+            embeddings: the table, shape (rows, width).
+            freeze: whether the table gets no gradient.
+            padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse: as for ``Embedding``.
+
+        Raises:
+            ValueError: the table has not two dimensions, or ``padding_idx`` is out of range.
+        """
         rows, width = lengths(embeddings)
         options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         return cls(rows, width, *options, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The rows that ``input`` names."""
+        """Return the rows whose indices are in ``input``, shape (*input.shape, embedding_dim)."""
         return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )

@@ -13,9 +13,20 @@ from .module import unusual
 
 
 class EmbeddingBag(Table):
-    """From bags of integers to vectors: (bags, embedding_dim). ``weight`` starts normal(0, 1).
+    """Table of learned vectors, of which bags are summed or averaged; see ``functional.embedding_bag``.
 
-    The parameters are those of ``functional.embedding_bag``; the row ``padding_idx`` starts as zeros and is not learned.
+    Args:
+        num_embeddings: number of rows.
+        embedding_dim: length of a row.
+        max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
+        norm_type: order of the norm for ``max_norm``.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was looked up.
+        mode: "sum", "mean" or "max".
+        sparse: whether the table's gradient is a sparse tensor that holds only the rows looked up.
+        _weight: initial table instead of normally distributed numbers.
+        include_last_offset: whether the last offset is the end of the last bag.
+        padding_idx: index of a row that starts as zeros and is left out.
+        device, dtype: of the table.
 
     Raises:
         ValueError: ``padding_idx`` is out of range, ``mode`` is unknown, or ``_weight`` has another shape.
@@ -56,7 +67,17 @@ class EmbeddingBag(Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """Bags of a table that exists, shape (rows, width); it is not learned unless ``freeze`` is false."""
+        """Return an ``EmbeddingBag`` over a given table.
+
+        Args:
+            embeddings: the table, shape (rows, width).
+            freeze: whether the table gets no gradient.
+            max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx: as for
+                ``EmbeddingBag``.
+
+        Raises:
+            ValueError: the table has not two dimensions, ``padding_idx`` is out of range, or ``mode`` is unknown.
+        """
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
         rows, width = lengths(embeddings)
         bag = cls(rows, width, *options, embeddings, include_last_offset, padding_idx)
@@ -64,7 +85,11 @@ class EmbeddingBag(Table):
         return bag
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """From (bags, n), or (n,) with the offsets of the bags, to (bags, embedding_dim)."""
+        """Return the bags, shape (bags, embedding_dim).
+
+        Args:
+            input, offsets, per_sample_weights: as for ``functional.embedding_bag``.
+        """
         return F.embedding_bag(
             input,
             self.weight,

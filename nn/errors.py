@@ -1,7 +1,7 @@
-"""What can be wrong with a state dict."""
+"""Error of a state dict that does not fit."""
 
 from ..core.errors import TelegradError
 
 
 class StateDictError(TelegradError, RuntimeError):
-    """A state dict does not fit the module: the message lists missing and unexpected keys, and wrong shapes."""
+    """State dict that does not fit the module: the message lists missing and unexpected keys, and wrong shapes."""

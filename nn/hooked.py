@@ -1,4 +1,4 @@
-"""``Hooked``: the part of ``Module`` by which users hang functions on its calls and its state dicts."""
+"""``Hooked``: the part of ``Module`` that registers hooks on calls and state dicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Hook = Callable[..., Any]
 
 
 class StateHooks:
-    """The hooks of one module's state dicts."""
+    """Hooks of one module's state dicts."""
 
     def __init__(self) -> None:
         self.saving = HookTable()  # hook(module, prefix, keep_vars)
@@ -26,7 +26,10 @@ class StateHooks:
 
 
 class Hooked(Registry):
-    """What has hooks. ``None`` stands for no hooks, so that calls and copies of most modules see nothing of this."""
+    """Base of ``Module`` with its hooks.
+
+    ``None`` stands for no hooks, so that calls and copies of most modules have nothing to do with them.
+    """
 
     _hooks: ModuleHooks | None = None
     _state_hooks: StateHooks | None = None
@@ -102,11 +105,19 @@ class Hooked(Registry):
         return self._dict_hooks().loaded.add(hook)
 
     def get_extra_state(self) -> Any:
-        """What a subclass wants in ``state_dict`` beside its tensors: anything that ``set_extra_state`` takes."""
+        """Return state that a subclass adds to ``state_dict`` beside its tensors, in a form that ``set_extra_state`` takes.
+
+        Raises:
+            NotImplementedError: the class does not define it.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no extra state; define get_extra_state() for some")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what ``get_extra_state`` gave."""
+        """Restore the state that ``get_extra_state`` returned.
+
+        Raises:
+            NotImplementedError: the class does not define it.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no extra state; define set_extra_state() to take some")
 
 

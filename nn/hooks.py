@@ -1,7 +1,7 @@
-"""Functions that users hang on modules: before and after ``forward``, and around its backward pass.
+"""Hooks of modules: functions called before and after ``forward``, and around its backward pass.
 
-Most modules have none, and their call asks for no more than that. Backward hooks see gradients at two boundaries that
-are put around the call's tensors: identities in the graph, one in front of ``forward`` and one behind.
+Most modules have none, and their call checks only for that. Backward hooks see gradients at two boundaries around the
+call's tensors: identities in the graph, one before ``forward`` and one after.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Grads = tuple[Any, ...]
 
 
 class ModuleHooks:
-    """All hooks of one module, or of all."""
+    """Hooks of one module, or of all modules."""
 
     def __init__(self) -> None:
         self.before = HookTable()  # (hook(module, args[, kwargs]) -> args[, kwargs] | None, with_kwargs)
@@ -33,27 +33,53 @@ everywhere: list[ModuleHooks] = []
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, args)`` before ``forward`` of every module; what it returns replaces ``args``."""
+    """Call ``hook(module, args)`` before ``forward`` of every module; a returned value or tuple replaces ``args``.
+
+    Args:
+        hook: the function.
+
+    Returns:
+        A handle whose ``remove()`` removes the hook.
+    """
     return _everywhere().before.add((hook, False))
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call ``hook(module, args, result)`` after ``forward`` of every module; what it returns replaces ``result``.
+    """Call ``hook(module, args, result)`` after ``forward`` of every module; a returned value replaces ``result``.
 
-    ``with_kwargs`` and ``always_call`` are as in ``Module.register_forward_hook``.
+    Args:
+        hook: the function.
+        with_kwargs, always_call: as for ``Module.register_forward_hook``.
+
+    Returns:
+        A handle whose ``remove()`` removes the hook.
     """
     return _everywhere().after.add((hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_output)`` before the backward of every module; what it returns replaces it."""
+    """Call ``hook(module, grad_output)`` before the backward of every module; a returned tuple replaces ``grad_output``.
+
+    Args:
+        hook: the function.
+
+    Returns:
+        A handle whose ``remove()`` removes the hook.
+    """
     return _everywhere().backward_before.add(hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module; see ``Module``'s method."""
+    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module; see ``Module``'s method.
+
+    Args:
+        hook: the function.
+
+    Returns:
+        A handle whose ``remove()`` removes the hook.
+    """
     return _everywhere().backward.add(hook)
 
 
@@ -64,7 +90,7 @@ def _everywhere() -> ModuleHooks:
 
 
 def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What calling a module does if there are hooks: those of all modules run before its own."""
+    """Call a module that has hooks, or whose class has: those of all modules run before its own."""
     hooks = [*everywhere, *(() if own is None else (own,))]
     called = False
     try:
@@ -116,7 +142,7 @@ def _after_failure(hooks: list[ModuleHooks], module: Module, args: Any, kwargs: 
 
 
 class _Boundary(Function):
-    """The identity; its backward hands the gradients to a function, which may replace them."""
+    """Identity whose backward passes the gradients to a function, which may replace them."""
 
     @staticmethod
     def forward(ctx: Any, passed: Callable[[Grads], Grads], *tensors: Tensor) -> Any:
@@ -130,7 +156,7 @@ class _Boundary(Function):
 
 
 class _Watch:
-    """One call of a module whose backward has hooks."""
+    """Call of a module whose backward has hooks."""
 
     def __init__(self, module: Module, hooks: list[ModuleHooks]) -> None:
         self.module = module
@@ -142,19 +168,19 @@ class _Watch:
 
     @classmethod
     def of(cls, module: Module, hooks: list[ModuleHooks]) -> _Watch | None:
-        """A watch, if some hook wants one."""
+        """Return a watch if a hook needs one."""
         if is_grad_enabled() and any(each.backward or each.backward_before for each in hooks):
             return cls(module, hooks)
         return None
 
     def in_front(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, behind a boundary."""
+        """Return the arguments, passed through a boundary."""
         values, self.input_places = _behind_boundary(list(args), self._inputs_done)
         self.inputs = len(values)
         return tuple(values)
 
     def behind(self, result: Any) -> Any:
-        """The result, behind a boundary."""
+        """Return the result, passed through a boundary."""
         single = not isinstance(result, (tuple, list))
         values, self.output_places = _behind_boundary([result] if single else list(result), self._outputs_come)
         self.outputs = len(values)

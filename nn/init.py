@@ -1,4 +1,4 @@
-"""Fills for fresh parameters (``torch.nn.init``). All work in place, outside every graph, and return their tensor."""
+"""Initialization of parameters (``torch.nn.init``). All functions write in place, unrecorded, and return their tensor."""
 
 from __future__ import annotations
 
@@ -12,41 +12,86 @@ from ..core.extend import Tensor
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform in [``a``, ``b``)."""
+    """Fill with uniform random numbers from [``a``, ``b``).
+
+    Args:
+        tensor: any shape, floating-point; it is written to.
+        a, b: the bounds.
+        generator: source of the random numbers; the default generator if ``None``.
+    """
     # detach() shares memory and version counter, and may be written to.
     tensor.detach().uniform_(a, b, generator=generator)
     return tensor
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with that mean and standard deviation."""
+    """Fill with normal random numbers.
+
+    Args:
+        tensor: any shape, floating-point; it is written to.
+        mean, std: mean and standard deviation.
+        generator: source of the random numbers; the default generator if ``None``.
+    """
     tensor.detach().normal_(mean, std, generator=generator)
     return tensor
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """``val`` everywhere."""
+    """Fill with ``val``.
+
+    Args:
+        tensor: any shape and dtype; it is written to.
+        val: the value.
+    """
     tensor.detach().fill_(val)
     return tensor
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Fill with ones.
+
+    Args:
+        tensor: any shape and dtype; it is written to.
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Fill with zeros.
+
+    Args:
+        tensor: any shape and dtype; it is written to.
+    """
     return constant_(tensor, 0.0)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform, with a variance that keeps signals and gradients alike in size (Glorot and Bengio 2010)."""
+    """Fill with uniform random numbers of variance ``gain ** 2 * 2 / (fan_in + fan_out)`` (Glorot and Bengio 2010).
+
+    So signals and gradients keep their size from layer to layer.
+
+    Args:
+        tensor: shape (out, in, ...), floating-point; it is written to.
+        gain: factor, as from ``calculate_gain``.
+        generator: source of the random numbers; the default generator if ``None``.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
     return _uniform_of_std(tensor, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """The normal form of ``xavier_uniform_``."""
+    """Fill with normal random numbers of variance ``gain ** 2 * 2 / (fan_in + fan_out)`` (Glorot and Bengio 2010).
+
+    Args:
+        tensor: shape (out, in, ...), floating-point; it is written to.
+        gain: factor, as from ``calculate_gain``.
+        generator: source of the random numbers; the default generator if ``None``.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
@@ -57,14 +102,16 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform, with a variance that keeps signals alike in size through rectifiers (He et al. 2015).
+    """Fill with uniform random numbers of variance ``gain ** 2 / fan`` (He et al. 2015).
+
+    So signals keep their size through rectifiers. ``fan`` is that of ``mode``, ``gain`` that of ``nonlinearity``.
 
     Args:
-        tensor: shape (out, in, ...).
-        a: the slope of the leaky rectifier below 0.
+        tensor: shape (out, in, ...), floating-point; it is written to.
+        a: slope below 0 of the leaky rectifier that follows.
         mode: "fan_in" keeps the size of signals, "fan_out" that of gradients.
-        nonlinearity: what follows the layer; see ``calculate_gain``.
-        generator: where the numbers come from.
+        nonlinearity: function that follows the layer; see ``calculate_gain``.
+        generator: source of the random numbers; the default generator if ``None``.
 
     Raises:
         ValueError: the tensor has fewer than two dimensions, or ``mode`` or ``nonlinearity`` is unknown.
@@ -79,7 +126,18 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """The normal form of ``kaiming_uniform_``."""
+    """Fill with normal random numbers of variance ``gain ** 2 / fan`` (He et al. 2015).
+
+    Args:
+        tensor: shape (out, in, ...), floating-point; it is written to.
+        a: slope below 0 of the leaky rectifier that follows.
+        mode: "fan_in" keeps the size of signals, "fan_out" that of gradients.
+        nonlinearity: function that follows the layer; see ``calculate_gain``.
+        generator: source of the random numbers; the default generator if ``None``.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions, or ``mode`` or ``nonlinearity`` is unknown.
+    """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
@@ -91,7 +149,14 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with that mean and standard deviation, drawn again where it is not within ``a`` and ``b``."""
+    """Fill with normal random numbers between ``a`` and ``b``.
+
+    Args:
+        tensor: any shape, floating-point; it is written to.
+        mean, std: mean and standard deviation of the distribution that is cut off.
+        a, b: the bounds.
+        generator: source of the random numbers; the default generator if ``None``.
+    """
     normal = NormalDist(mean, std)
     low, high = normal.cdf(a), normal.cdf(b)
     # By the inverse of the distribution function, which needs no second draw.
@@ -105,9 +170,12 @@ def trunc_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Rows, or columns if there are fewer, that are orthogonal and of length ``gain`` (Saxe et al. 2013).
+    """Fill with a random matrix of orthogonal rows, or columns if there are fewer (Saxe et al. 2013).
 
-    Dimensions after the first are taken as one.
+    Args:
+        tensor: shape (rows, ...), with all other dimensions taken as columns, floating-point; it is written to.
+        gain: length of the rows or columns.
+        generator: source of the random numbers; the default generator if ``None``.
 
     Raises:
         ValueError: the tensor has fewer than two dimensions.
@@ -126,10 +194,16 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers, of which the part ``sparsity`` of each column is set to 0 (Martens 2010).
+    """Fill a matrix with normal random numbers, and set a part of each column to 0 (Martens 2010).
+
+    Args:
+        tensor: shape (rows, columns), floating-point; it is written to.
+        sparsity: part of each column that is 0.
+        std: standard deviation of the other elements.
+        generator: source of the random numbers; the default generator if ``None``.
 
     Raises:
-        ValueError: the tensor is no matrix.
+        ValueError: the tensor is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError(f"sparse_() needs a matrix, and the tensor has shape {tensor.shape}")
@@ -144,10 +218,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere.
+    """Fill a matrix with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        tensor: shape (rows, columns), floating-point; it is written to.
 
     Raises:
-        ValueError: the tensor is no matrix.
+        ValueError: the tensor is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError(f"eye_() needs a matrix, and the tensor has shape {tensor.shape}")
@@ -156,7 +233,12 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's weight that passes on as many channels as it can, in each of ``groups`` groups.
+    """Fill the weight of a convolution so that its first outputs are its inputs.
+
+    Args:
+        tensor: shape (out, in, *kernel_size), with one to three lengths of the kernel, floating-point; it is written
+            to.
+        groups: number of groups of outputs; each starts from the first input.
 
     Raises:
         ValueError: the tensor has not three to five dimensions, or ``groups`` does not divide the first.
@@ -179,10 +261,17 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a layer's weights must be larger because of the nonlinearity after it.
+    """Return the factor by which weights are scaled for the nonlinearity that follows the layer.
+
+    It is 5 / 3 for "tanh", sqrt(2) for "relu", sqrt(2 / (1 + slope ** 2)) for "leaky_relu", 3 / 4 for "selu", and 1 for
+    "linear", "sigmoid" and convolutions.
+
+    Args:
+        nonlinearity: name of the function.
+        param: slope of "leaky_relu"; 0.01 if ``None``.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the name is unknown.
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
@@ -195,10 +284,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs each output of a weight of shape (out, in, ...) sees, and how many outputs each input reaches.
+    """Return the number of inputs of each output (fan_in) and of outputs of each input (fan_out).
+
+    Args:
+        tensor: weight of shape (out, in, ...).
 
     Raises:
-        ValueError: fewer than two dimensions.
+        ValueError: it has fewer than two dimensions.
     """
     if tensor.ndim < 2:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Layers that learn from their first input how many features it has: ``LazyLinear``, ``LazyConv1d`` and their kin."""
+"""Layers that take the number of features from their first input: ``LazyLinear``, ``LazyConv1d`` and others."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from .parameter import Parameter
 
 
 class _Materialized:
-    """What uninitialized parameters and buffers share: they hold nothing, until their shape is known."""
+    """Base of uninitialized parameters and buffers, which are empty until their shape is known."""
 
     __class__: type
     data: Any
 
     def materialize(self, shape: Sequence[int], device: str | None = None, dtype: npt.DTypeLike | None = None) -> None:
-        """Take memory for elements of this shape, which are not set."""
+        """Allocate memory for a shape; its elements are not set.
+
+        Args:
+            shape: the shape.
+            device: "cpu" or ``None``.
+            dtype: another dtype than the present one.
+        """
         self._become(empty(tuple(shape), dtype=dtype or self.data.dtype, device=device))
 
     def _become(self, value: Tensor) -> None:
@@ -33,7 +39,13 @@ class _Materialized:
 
 
 class UninitializedParameter(_Materialized, Parameter):
-    """A parameter whose shape is not known yet; it stays itself when it is, so that an optimizer may hold it before."""
+    """Parameter whose shape is not known yet.
+
+    It stays the same object when it gets a shape, so that an optimizer may hold it before.
+
+    Args:
+        requires_grad, device, dtype: of the parameter.
+    """
 
     def __init__(
         self, requires_grad: bool = True, device: str | None = None, dtype: npt.DTypeLike | None = None
@@ -42,7 +54,11 @@ class UninitializedParameter(_Materialized, Parameter):
 
 
 class UninitializedBuffer(_Materialized, Tensor):
-    """A buffer whose shape is not known yet."""
+    """Buffer whose shape is not known yet.
+
+    Args:
+        requires_grad, device, dtype: of the buffer.
+    """
 
     def __init__(
         self, requires_grad: bool = False, device: str | None = None, dtype: npt.DTypeLike | None = None
@@ -51,7 +67,7 @@ class UninitializedBuffer(_Materialized, Tensor):
 
 
 class Lazy(Module):
-    """What lazy layers share: at the first call, or when a state is loaded, they become layers of the ordinary class.
+    """Base of lazy layers: at the first call, or when a state is loaded, they become layers of the ordinary class.
 
     Arguments are those of that class, without the first: the number of features or channels of the input.
     """
@@ -90,24 +106,24 @@ class Lazy(Module):
         own.update({name: value for name, value in vars(layer).items() if name not in own})
 
     def has_uninitialized_params(self) -> bool:
-        """Whether no input was seen yet."""
+        """Return whether the number of features is not known yet."""
         return True
 
     def forward(self, input: Tensor, *args: Any) -> Any:  # noqa: A002 - PyTorch's name
-        """The result of the ordinary layer, which this becomes."""
+        """Become the ordinary layer, and return its result."""
         self.initialize_parameters(input)
         return self.forward(input, *args)
 
     def initialize_parameters(self, input: Tensor) -> None:  # noqa: A002 - PyTorch's name
-        """Become the ordinary layer for inputs like this."""
+        """Become the ordinary layer for inputs of this shape."""
         self._become(input.shape[self._axis(input.ndim)])
 
     def _axis(self, ndim: int) -> int:
-        """Which dimension of an input has the features."""
+        """Return the dimension of an input that holds the features."""
         return 1
 
     def _count_in_state(self, state: Callable[[str], Tensor | None]) -> int | None:
-        """How many features a state is for, if it says; ``state`` gives a member."""
+        """Return the number of features that a state is for, if it tells; ``state`` returns a member by its name."""
         for name in ("weight", "running_mean"):
             member = state(name)
             if member is not None:

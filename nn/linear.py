@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, or only pass on: ``Linear``, ``Bilinear``, ``Identity``."""
+"""Layers that multiply by a matrix, ``Linear`` and ``Bilinear``; and ``Identity``."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from .parameter import Parameter
 
 
 class Linear(Module):
-    """``input @ weight.T + bias``: from (..., in_features) to (..., out_features).
+    """``input @ weight.T + bias``, from (..., in_features) to (..., out_features).
 
-    ``weight`` has shape (out_features, in_features) and ``bias`` (out_features,); both start uniform within
-    ``1 / sqrt(in_features)`` of 0.
+    ``weight`` has shape (out_features, in_features) and ``bias`` (out_features,); both start uniform within ``1 /
+    sqrt(in_features)`` of 0.
+
+    Args:
+        in_features, out_features: number of features of the input and the result.
+        bias: whether there is a ``bias``.
+        device, dtype: of the parameters.
     """
 
     def __init__(
@@ -46,7 +51,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape (..., out_features)."""
+        """Return the product, shape (..., out_features)."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -54,21 +59,30 @@ class Linear(Module):
 
 
 class Identity(Module):
-    """Returns its input, whatever arguments it is made with."""
+    """Layer that returns its input. It takes any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input."""
+        """Return the input."""
         return input
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each output ``k``.
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each output k.
 
-    ``weight`` has shape (out_features, in1_features, in2_features) and ``bias`` (out_features,); both start uniform within
-    ``1 / sqrt(in1_features)`` of 0.
+    ``weight`` has shape (out_features, in1_features, in2_features) and ``bias`` (out_features,); both start uniform
+    within ``1 / sqrt(in1_features)`` of 0.
+
+    Args:
+        in1_features, in2_features: number of features of both inputs.
+        out_features: number of outputs.
+        bias: whether there is a ``bias``.
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: ``in1_features`` is not positive.
     """
 
     def __init__(
@@ -97,7 +111,7 @@ class Bilinear(Module):
             init.uniform_(parameter, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """Shape (..., out_features)."""
+        """Return the product, shape (..., out_features), of inputs with the same leading dimensions."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""The losses of numbers in ``functional`` as modules, which keep their reduction and other settings."""
+"""Layers of regression losses, which keep their reduction and other settings."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .module import Module
 
 
 class _Loss(Module):
-    """A loss with a ``reduction``: "mean", "sum" or "none"."""
+    """Loss with a ``reduction``: "mean", "sum" or "none"."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -20,23 +20,48 @@ class _Loss(Module):
 
 
 class MSELoss(_Loss):
-    """The squared differences, reduced."""
+    """Squared differences ``(input - target) ** 2``.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.mse_loss``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
-    """The absolute differences, reduced."""
+    """Absolute differences ``abs(input - target)``.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.l1_loss``.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """``HuberLoss`` divided by ``beta``: squared differences below ``beta``, absolute ones above."""
+    """``d ** 2 / (2 * beta)`` where the difference d is below ``beta``, ``d - beta / 2`` elsewhere.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "mean", "sum" or "none".
+        beta: where the loss becomes linear; 0 gives ``L1Loss``.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.smooth_l1_loss``.
+    """
 
     def __init__(
         self,
@@ -49,24 +74,41 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(_Loss):
-    """Half the squared differences where they are below ``delta``, and straight on from there."""
+    """``d ** 2 / 2`` where the difference d is below ``delta``, ``delta * (d - delta / 2)`` elsewhere.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        delta: where the loss becomes linear, above 0.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.huber_loss``.
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of ``exp(input)`` from the target; see ``functional.kl_div``."""
+    """Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities ``input``.
+
+    Args:
+        size_average, reduce: deprecated; use ``reduction``.
+        reduction: "batchmean" (the sum divided by the first length), "mean", "sum" or "none".
+        log_target: whether the target holds logarithms.
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.kl_div``.
+    """
 
     def __init__(
         self,
@@ -81,12 +123,23 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log-likelihood of counts under Poisson distributions; see ``functional.poisson_nll_loss``."""
+    """Negative log-likelihood of counts under Poisson distributions.
+
+    Args:
+        log_input: whether the input holds the logarithms of the rates.
+        full: whether Stirling's approximation of ``log(target!)`` is added.
+        size_average, reduce: deprecated; use ``reduction``.
+        eps: keeps the logarithm of a rate of 0 finite.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.poisson_nll_loss``.
+    """
 
     def __init__(
         self,
@@ -103,14 +156,23 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape."""
         return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log-likelihood of numbers under normal distributions; see ``functional.gaussian_nll_loss``."""
+    """Negative log-likelihood under normal distributions: ``(log(var) + (input - target) ** 2 / var) / 2``.
+
+    Args:
+        full: whether the constant ``log(2 * pi) / 2`` is added.
+        eps: smaller variances count as this, which has no influence on gradients.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: an unknown reduction; (of a call) as ``functional.gaussian_nll_loss``.
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-06, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -118,5 +180,9 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
-        """A number, or of the input's shape."""
+        """Return a scalar, or for "none" a tensor of the input's shape.
+
+        Args:
+            input, target, var: as for ``functional.gaussian_nll_loss``.
+        """
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)

@@ -1,4 +1,4 @@
-"""``Module``: parameters and modules with a ``forward``, and what is done to all of them at once."""
+"""``Module``: parameters and modules with a ``forward``, and operations on all of them at once."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
 
 
 class Module(Hooked):
-    """The base of all models and layers (``torch.nn.Module``).
+    """Base of all models and layers (``torch.nn.Module``).
 
-    Subclasses call ``super().__init__()``, assign their parameters and modules, and define ``forward``.
-    Modules are picklable and can be deep-copied; a tensor that is shared inside stays shared.
+    Subclasses call ``super().__init__()``, assign their parameters and modules, and define ``forward``. Modules can be
+    pickled and deep-copied; a tensor that is shared inside stays shared.
     """
 
     # Attributes and not methods, so that a subclass may give forward any signature.
@@ -49,7 +49,14 @@ class Module(Hooked):
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set ``training`` here and in all modules inside."""
+        """Set ``training`` here and in all modules inside; returns this module.
+
+        Args:
+            mode: the value.
+
+        Raises:
+            TypeError: ``mode`` is not a bool.
+        """
         if not isinstance(mode, bool):
             raise TypeError(f"train() takes a bool, not {type(mode).__name__}")
         for module in self.modules():
@@ -57,7 +64,7 @@ class Module(Hooked):
         return self
 
     def eval(self: M) -> M:
-        """``train(False)``: no dropout, and whatever else differs in evaluation."""
+        """Set ``training`` to false, as for evaluation; returns this module."""
         return self.train(False)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
@@ -67,7 +74,11 @@ class Module(Hooked):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros."""
+        """Remove the gradients of all parameters.
+
+        Args:
+            set_to_none: whether gradients become ``None`` instead of zeros.
+        """
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -75,7 +86,7 @@ class Module(Hooked):
                 parameter.grad = Tensor(np.zeros(parameter.shape, parameter.dtype))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path like ``"encoder.layers.0"``; ``""`` is this one.
+        """Return the module at a path like ``"encoder.layers.0"``; ``""`` is this one.
 
         Raises:
             AttributeError: there is none.
@@ -89,7 +100,7 @@ class Module(Hooked):
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path like ``"encoder.layers.0.weight"``.
+        """Return the parameter at a path like ``"encoder.layers.0.weight"``.
 
         Raises:
             AttributeError: there is none.
@@ -97,7 +108,7 @@ class Module(Hooked):
         return self._member("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path like ``"encoder.norm.running_mean"``.
+        """Return the buffer at a path like ``"encoder.norm.running_mean"``.
 
         Raises:
             AttributeError: there is none.
@@ -113,10 +124,15 @@ class Module(Hooked):
         return member
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a path; the last part need not be there yet, unless ``strict``.
+        """Replace or add the module at a path.
+
+        Args:
+            target: the path, like ``"encoder.layers.0"``.
+            module: the new module.
+            strict: whether there must be a module at the path.
 
         Raises:
-            AttributeError: the path leads nowhere.
+            AttributeError: a module on the path is missing.
             ValueError: the path is empty.
         """
         path, _, name = target.rpartition(".")
@@ -138,8 +154,14 @@ class Module(Hooked):
     def to(self: M, *args: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> M:
         """Convert floating-point parameters and buffers in place: ``to(dtype)``, ``to(tensor)``, ``to("cpu")``.
 
+        Args:
+            args, dtype, kwargs: as for ``Tensor.to``.
+
+        Returns:
+            This module.
+
         Raises:
-            TypeError: the dtype is not a floating-point type.
+            TypeError: the dtype is not a floating-point or complex one.
             ValueError: a device other than the CPU.
         """
 
@@ -152,35 +174,35 @@ class Module(Hooked):
         return self._convert(convert)
 
     def float(self: M) -> M:
-        """``to(float32)``."""
+        """Convert to float32; see ``to``."""
         return self.to(dtype=np.float32)
 
     def double(self: M) -> M:
-        """``to(float64)``."""
+        """Convert to float64; see ``to``."""
         return self.to(dtype=np.float64)
 
     def half(self: M) -> M:
-        """``to(float16)``."""
+        """Convert to float16; see ``to``."""
         return self.to(dtype=np.float16)
 
     def bfloat16(self: M) -> M:
-        """``to(bfloat16)``.
+        """Convert to bfloat16; see ``to``.
 
         Raises:
-            TypeError: the type is not there: ``ml_dtypes`` is not installed.
+            TypeError: the dtype is not available, because ``ml_dtypes`` is not installed.
         """
         return self._convert(lambda tensor: tensor.bfloat16())
 
     def type(self: M, dst_type: npt.DTypeLike) -> M:
-        """``to(dst_type)``."""
+        """Convert to ``dst_type``; see ``to``."""
         return self.to(dtype=dst_type)
 
     def cpu(self: M) -> M:
-        """This module: it is on the CPU."""
+        """Return this module, which is on the CPU."""
         return self
 
     def cuda(self: M, device: Any = None) -> M:
-        """Not possible here.
+        """Raise: there is only the CPU.
 
         Raises:
             ValueError: always.
@@ -204,12 +226,12 @@ class Module(Hooked):
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """The parameters, persistent buffers and extra state by path; tensors outside every graph, over the same memory.
+        """Return the parameters, persistent buffers and extra state by path.
 
         Args:
-            destination: the dictionary to put them in.
-            prefix: in front of every path.
-            keep_vars: give the tensors themselves.
+            destination: dictionary to add them to.
+            prefix: beginning of every path.
+            keep_vars: whether to return the tensors themselves instead of detached ones over the same memory.
         """
         entries = {} if destination is None else destination
         state.collect(self, entries, prefix, keep_vars)
@@ -236,7 +258,7 @@ class Module(Hooked):
     # -- how it looks
 
     def extra_repr(self) -> str:
-        """What stands in the parentheses of this module's ``repr``."""
+        """Return the text in the parentheses of this module's ``repr``."""
         return ""
 
     def __repr__(self) -> str:
@@ -248,5 +270,5 @@ class Module(Hooked):
 
 
 def unusual(module: Module, usual: Mapping[str, object]) -> list[str]:
-    """The settings of a module that are not as usual, as its ``repr`` shows them."""
+    """Return the settings of a module that differ from ``usual``, as its ``repr`` shows them."""
     return [f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value]

@@ -1,4 +1,4 @@
-"""Normalising layers without running statistics: ``LayerNorm``, ``RMSNorm``, ``GroupNorm``, ``LocalResponseNorm``."""
+"""Normalization layers without running statistics: ``LayerNorm``, ``RMSNorm``, ``GroupNorm``, ``LocalResponseNorm``."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .parameter import Parameter
 
 
 class _Affine(Module):
-    """A layer that may have parameters ``weight``, at first ones, and ``bias``, at first zeros."""
+    """Layer that may have parameters ``weight``, initially ones, and ``bias``, initially zeros."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -29,7 +29,7 @@ class _Affine(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start over from ones and zeros."""
+        """Set the weight to ones and the bias to zeros."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self._parameters.get("bias") is not None:
@@ -37,14 +37,17 @@ class _Affine(Module):
 
 
 class LayerNorm(_Affine):
-    """Shifts and scales each sample to mean 0 and variance 1 over its last dimensions, then by learned parameters.
+    """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions (Ba et al. 2016).
 
     Args:
-        normalized_shape: the lengths of those dimensions; the shape of ``weight`` and ``bias``.
+        normalized_shape: lengths of the last dimensions, and the shape of ``weight`` and ``bias``.
         eps: added to the variance.
-        elementwise_affine: whether there are parameters: ``weight``, at first ones, and ``bias``, at first zeros.
+        elementwise_affine: whether there are parameters: ``weight``, initially ones, and ``bias``, initially zeros.
         bias: whether there is a ``bias``.
         device, dtype: of the parameters.
+
+    Raises:
+        ValueError: (of a call) the input's last dimensions are others.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class LayerNorm(_Affine):
         self._add_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -71,13 +74,16 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """Scales each sample to mean square 1 over its last dimensions, then by a learned ``weight``.
+    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang and Sennrich 2019).
 
     Args:
-        normalized_shape: the lengths of those dimensions.
-        eps: added to the mean square; the dtype's machine epsilon if ``None``.
-        elementwise_affine: whether there is a ``weight``, at first ones.
+        normalized_shape: lengths of the last dimensions, and the shape of ``weight``.
+        eps: added to the mean square; the dtype's ``finfo().eps`` if ``None``.
+        elementwise_affine: whether there is a ``weight``, initially ones.
         device, dtype: of the parameter.
+
+    Raises:
+        ValueError: (of a call) the input's last dimensions are others.
     """
 
     def __init__(
@@ -97,7 +103,7 @@ class RMSNorm(_Affine):
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -105,13 +111,13 @@ class RMSNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """Shifts and scales each group of channels of each sample of (N, C, ...) to mean 0 and variance 1.
+    """``(input - mean) / sqrt(var + eps) * weight + bias`` for groups of channels of each sample (Wu and He 2018).
 
     Args:
-        num_groups: in how many groups the channels are.
-        num_channels: C.
+        num_groups: number of groups of channels that follow one another.
+        num_channels: number of channels C of inputs (N, C, ...).
         eps: added to the variance.
-        affine: whether there are parameters of shape (C,): ``weight``, at first ones, and ``bias``, at first zeros.
+        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
         device, dtype: of the parameters.
         bias: whether there is a ``bias``.
 
@@ -140,7 +146,7 @@ class GroupNorm(_Affine):
         self._add_parameters((num_channels,), affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -148,7 +154,15 @@ class GroupNorm(_Affine):
 
 
 class LocalResponseNorm(Module):
-    """Divides by a power of the mean square of ``size`` neighbouring channels; see ``functional``."""
+    """``input / (k + alpha * mean of the squares of size neighbouring channels) ** beta`` (Krizhevsky et al. 2012).
+
+    Args:
+        size: number of channels of each mean.
+        alpha, beta, k: see the formula.
+
+    Raises:
+        ValueError: (of a call) the input has fewer than three dimensions.
+    """
 
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -158,7 +172,7 @@ class LocalResponseNorm(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:

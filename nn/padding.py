@@ -1,7 +1,4 @@
-"""Layers that put something around their input: a constant, its mirror image, its edge, or its other end.
-
-All take ``padding`` as ``ConstantPad2d`` does.
-"""
+"""Layers that add elements around their input: a constant, its mirror image, its edge, or its other end."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ Ints = int | Sequence[int]
 
 
 class _Pad(Module):
-    """Pads the last dimensions by ``padding``: one number, or those before and after, from the last dimension on."""
+    """Layer that pads the last dimensions."""
 
     _dims: ClassVar[int]
     _mode: ClassVar[str] = "constant"
@@ -31,7 +28,7 @@ class _Pad(Module):
             )
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with its padding."""
+        """Return the input with its padding."""
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
@@ -44,7 +41,7 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with its padding."""
+        """Return the input with its padding."""
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
@@ -52,17 +49,26 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Puts ``value`` around (N, C, L) or (C, L)."""
+    """Padding of (N, C, L) or (C, L) with a constant.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+        value: the constant.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Puts ``value`` around (N, C, H, W) or (C, H, W).
+    """Padding of (N, C, H, W) or (C, H, W) with a constant.
 
     Args:
-        padding: how much on all sides; or a number for each: left, right, above, below. Negative ones cut off.
-        value: what.
+        padding: number of elements on all sides, or one for each: left, right, top, bottom. Negative numbers remove
+            elements.
+        value: the constant.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -72,7 +78,16 @@ class ConstantPad2d(_ConstantPad):
 
 
 class ConstantPad3d(_ConstantPad):
-    """Puts ``value`` around (N, C, D, H, W) or (C, D, H, W)."""
+    """Padding of (N, C, D, H, W) or (C, D, H, W) with a constant.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
+            numbers remove elements.
+        value: the constant.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 3
 
@@ -86,81 +101,173 @@ class _ZeroPad(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad):
-    """Puts zeros around (N, C, L) or (C, L)."""
+    """Padding of (N, C, L) or (C, L) with zeros.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """``ConstantPad2d`` of zeros: around (N, C, H, W) or (C, H, W)."""
+    """Padding of (N, C, H, W) or (C, H, W) with zeros.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom. Negative numbers remove
+            elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """Puts zeros around (N, C, D, H, W) or (C, D, H, W)."""
+    """Padding of (N, C, D, H, W) or (C, D, H, W) with zeros.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
+            numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Puts the mirror image of (N, C, L) or (C, L) around it; the edge is not repeated."""
+    """Padding of (N, C, L) or (C, L) with its mirror image; the edge is not repeated.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 1
     _mode = "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Puts the mirror image of (N, C, H, W) or (C, H, W) around it; the edge is not repeated."""
+    """Padding of (N, C, H, W) or (C, H, W) with its mirror image; the edge is not repeated.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom. Negative numbers remove
+            elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 2
     _mode = "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Puts the mirror image of (N, C, D, H, W) or (C, D, H, W) around it; the edge is not repeated."""
+    """Padding of (N, C, D, H, W) or (C, D, H, W) with its mirror image; the edge is not repeated.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
+            numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 3
     _mode = "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Repeats the edge of (N, C, L) or (C, L) around it."""
+    """Padding of (N, C, L) or (C, L) with its edge.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 1
     _mode = "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Repeats the edge of (N, C, H, W) or (C, H, W) around it."""
+    """Padding of (N, C, H, W) or (C, H, W) with its edge.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom. Negative numbers remove
+            elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 2
     _mode = "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Repeats the edge of (N, C, D, H, W) or (C, D, H, W) around it."""
+    """Padding of (N, C, D, H, W) or (C, D, H, W) with its edge.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
+            numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 3
     _mode = "replicate"
 
 
 class CircularPad1d(_Pad):
-    """Puts the other end of (N, C, L) or (C, L) on each side."""
+    """Padding of (N, C, L) or (C, L) with its other end.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 1
     _mode = "circular"
 
 
 class CircularPad2d(_Pad):
-    """Puts the other end of (N, C, H, W) or (C, H, W) on each side."""
+    """Padding of (N, C, H, W) or (C, H, W) with its other end.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom. Negative numbers remove
+            elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 2
     _mode = "circular"
 
 
 class CircularPad3d(_Pad):
-    """Puts the other end of (N, C, D, H, W) or (C, D, H, W) on each side."""
+    """Padding of (N, C, D, H, W) or (C, D, H, W) with its other end.
+
+    Args:
+        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
+            numbers remove elements.
+
+    Raises:
+        ValueError: ``padding`` has another number of lengths.
+    """
 
     _dims = 3
     _mode = "circular"

@@ -10,10 +10,14 @@ from ..core.extend import Tensor, plain
 
 
 class Parameter(Tensor):
-    """A leaf that is to be learned (``torch.nn.Parameter``). It shares memory with ``data``.
+    """Tensor that is learned: a leaf that a module registers (``torch.nn.Parameter``). It shares memory with ``data``.
+
+    Args:
+        data: a tensor or array; an empty one if ``None``.
+        requires_grad: whether it gets gradients.
 
     Raises:
-        AutogradError: it shall require grad but does not hold floating-point numbers.
+        AutogradError: it requires grad but does not hold floating-point numbers.
     """
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
@@ -26,10 +30,11 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that is part of a module's state but is not learned (``torch.nn.Buffer``). It shares memory with ``data``.
+    """Tensor of a module's state that is not learned (``torch.nn.Buffer``). It shares memory with ``data``.
 
-    Attributes:
-        persistent: whether ``state_dict`` has it.
+    Args:
+        data: a tensor or array; an empty one if ``None``.
+        persistent: whether ``state_dict`` contains it; an attribute too.
     """
 
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:

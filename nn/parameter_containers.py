@@ -16,7 +16,11 @@ def _registered(value: Any) -> Any:
 
 
 class ParameterList(Module):
-    """A list of parameters, under the names "0", "1", ...; what is no tensor is kept as it is."""
+    """List of parameters, registered under the names "0", "1", ...; other values than tensors are kept as they are.
+
+    Args:
+        values: the first members.
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -74,7 +78,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters; what is no tensor is kept as it is."""
+    """Dictionary of parameters; other values than tensors are kept as they are.
+
+    Args:
+        parameters: a mapping of names to values, or such pairs.
+    """
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
@@ -109,23 +117,23 @@ class ParameterDict(Module):
         return key in self._keys
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._keys.keys()
 
     def values(self) -> Iterable[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return (self[key] for key in self._keys)
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The names and parameters."""
+        """Return the names and parameters."""
         return ((key, self[key]) for key in self._keys)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name, or ``default``."""
+        """Return the parameter of that name, or ``default``."""
         return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name, which is ``default`` if there was none."""
+        """Return the parameter of that name, after adding ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -147,12 +155,12 @@ class ParameterDict(Module):
             del self[key]
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
+        """Return another dictionary of the same parameters."""
         return ParameterDict(dict(self.items()))
 
     @classmethod
     def fromkeys(cls, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A dictionary in which each of ``keys`` has the value ``default``."""
+        """Return a dictionary in which each of ``keys`` has the value ``default``."""
         return cls(dict.fromkeys(keys, default))
 
     def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Pooling layers of one to three dimensions; what they compute is in ``functional``, under the names with underscores."""
+"""Layers of pooling, of one to three dimensions; ``functional`` has the functions."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """The largest elements; with ``return_indices``, and where they were."""
+        """Return the largest elements, and with ``return_indices`` their places in the flattened image."""
         return type(self)._function(
             input,
             self.kernel_size,
@@ -54,20 +54,32 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """``MaxPool2d`` in one dimension: of (N, C, L) or (C, L)."""
+    """Largest element of each window of (N, C, L) or (C, L).
+
+    Args:
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: number of elements on each side that count as -inf; at most half the window.
+        dilation: step from one element of the window to the next.
+        return_indices: whether calls also return the places of the elements, as ``MaxUnpool1d`` takes them.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     _function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of each window of (N, C, H, W) or (C, H, W).
+    """Largest element of each window of (N, C, H, W) or (C, H, W).
 
     Args:
-        kernel_size: of the window; one number, or one for each dimension, as for those that follow.
-        stride: how far it moves; as far as it is large, if ``None``.
-        padding: how many elements on each side count as -inf; at most half the window.
-        dilation: how far apart the elements are that it sees.
-        return_indices: whether calls also return where the largest ones were, as ``MaxUnpool2d`` takes it.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: number of elements on each side that count as -inf; at most half the window.
+        dilation: step from one element of the window to the next.
+        return_indices: whether calls also return the places of the elements, as ``MaxUnpool2d`` takes them.
         ceil_mode: whether a last window that reaches beyond the padding counts too.
 
     Raises:
@@ -78,7 +90,19 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """``MaxPool2d`` in three dimensions: of (N, C, D, H, W) or (C, D, H, W)."""
+    """Largest element of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: number of elements on each side that count as -inf; at most half the window.
+        dilation: step from one element of the window to the next.
+        return_indices: whether calls also return the places of the elements, as ``MaxUnpool3d`` takes them.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     _function = staticmethod(F.max_pool3d)
 
@@ -93,7 +117,13 @@ class _MaxUnpool(Module):
         self.padding = padding
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """The elements where they were, among zeros."""
+        """Return the elements at their places, among zeros.
+
+        Args:
+            input: as for the function of the same dimensions, for example ``functional.max_unpool2d``.
+            indices: of the same shape, integers: places in the flattened result.
+            output_size: the result's shape or last dimensions, of which several are pooled to one size.
+        """
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
@@ -101,25 +131,57 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Undoes ``MaxPool1d(return_indices=True)``, with zeros for the elements that were not the largest."""
+    """Elements at the places where ``MaxPool1d(return_indices=True)`` found them, among zeros.
+
+    Args:
+        kernel_size, stride, padding: as those of the pooling layer.
+
+    Raises:
+        ValueError: (of a call) the shapes differ, or an index is not within the image.
+    """
 
     _function = staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Undoes ``MaxPool2d(return_indices=True)``, with zeros for the elements that were not the largest."""
+    """Elements at the places where ``MaxPool2d(return_indices=True)`` found them, among zeros.
+
+    Args:
+        kernel_size, stride, padding: as those of the pooling layer.
+
+    Raises:
+        ValueError: (of a call) the shapes differ, or an index is not within the image.
+    """
 
     _function = staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Undoes ``MaxPool3d(return_indices=True)``, with zeros for the elements that were not the largest."""
+    """Elements at the places where ``MaxPool3d(return_indices=True)`` found them, among zeros.
+
+    Args:
+        kernel_size, stride, padding: as those of the pooling layer.
+
+    Raises:
+        ValueError: (of a call) the shapes differ, or an index is not within the image.
+    """
 
     _function = staticmethod(F.max_unpool3d)
 
 
 class AvgPool1d(Module):
-    """``AvgPool2d`` in one dimension, without ``divisor_override``: of (N, C, L) or (C, L)."""
+    """Mean of each window of (N, C, L) or (C, L).
+
+    Args:
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: zeros on each side; at most half the window.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        count_include_pad: whether the padding's zeros count in the means.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     def __init__(
         self,
@@ -137,7 +199,7 @@ class AvgPool1d(Module):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """The means."""
+        """Return the means."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
@@ -160,7 +222,7 @@ class _AvgPool(AvgPool1d):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        """The means."""
+        """Return the means."""
         return type(self)._function(
             input,
             self.kernel_size,
@@ -173,12 +235,15 @@ class _AvgPool(AvgPool1d):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of (N, C, H, W) or (C, H, W).
+    """Mean of each window of (N, C, H, W) or (C, H, W).
 
     Args:
-        kernel_size, stride, padding, ceil_mode: as those of ``MaxPool2d``.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: zeros on each side; at most half the window.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
         count_include_pad: whether the padding's zeros count in the means.
-        divisor_override: what sums are divided by, instead of the number of elements.
+        divisor_override: what sums are divided by instead of the number of elements.
 
     Raises:
         ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
@@ -188,7 +253,19 @@ class AvgPool2d(_AvgPool):
 
 
 class AvgPool3d(_AvgPool):
-    """``AvgPool2d`` in three dimensions: of (N, C, D, H, W) or (C, D, H, W)."""
+    """Mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: zeros on each side; at most half the window.
+        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        count_include_pad: whether the padding's zeros count in the means.
+        divisor_override: what sums are divided by instead of the number of elements.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+    """
 
     _function = staticmethod(F.avg_pool3d)
 
@@ -206,7 +283,7 @@ class _LPPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        """The norms."""
+        """Return the norms."""
         return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
@@ -217,19 +294,49 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The norm of order ``norm_type`` of each window of (N, C, L) or (C, L)."""
+    """Norm of each window of (N, C, L) or (C, L): ``sum(x ** norm_type) ** (1 / norm_type)``.
+
+    Args:
+        norm_type: order of the norm, not 0.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        ceil_mode: whether a last window that reaches beyond the input counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
-    """The norm of order ``norm_type`` of each window of (N, C, H, W) or (C, H, W)."""
+    """Norm of each window of (N, C, H, W) or (C, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``.
+
+    Args:
+        norm_type: order of the norm, not 0.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        ceil_mode: whether a last window that reaches beyond the input counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
-    """The norm of order ``norm_type`` of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Norm of each window of (N, C, D, H, W) or (C, D, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``.
+
+    Args:
+        norm_type: order of the norm, not 0.
+        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        ceil_mode: whether a last window that reaches beyond the input counts too.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.lp_pool3d)
 
@@ -242,7 +349,7 @@ class _AdaptivePool(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shape (N, C, *output_size), or without N as the input."""
+        """Return the parts' values: shape (N, C, *output_size), or without N as the input."""
         return type(self)._function(input, self.output_size)
 
     def extra_repr(self) -> str:
@@ -250,22 +357,40 @@ class _AdaptivePool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
-    """The means of ``output_size`` parts of (N, C, L) or (C, L)."""
+    """Means of as many parts of (N, C, L) or (C, L) as asked for.
+
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """The means of ``output_size`` parts of (N, C, H, W) or (C, H, W).
+    """Means of as many parts of (N, C, H, W) or (C, H, W) as asked for.
 
-    That is one number, or one for each dimension, of which ``None`` stands for the length that it has.
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
     """
 
     _function = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
-    """The means of ``output_size`` parts of (N, C, D, H, W) or (C, D, H, W)."""
+    """Means of as many parts of (N, C, D, H, W) or (C, D, H, W) as asked for.
+
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.adaptive_avg_pool3d)
 
@@ -276,23 +401,50 @@ class _AdaptiveMaxPool(_AdaptivePool):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        """Shape (N, C, *output_size), or without N as the input; with ``return_indices``, and where they were."""
+        """Return the largest elements, shape (N, C, *output_size), or without N as the input.
+
+        With ``return_indices``, return their places in the flattened image too.
+        """
         return type(self)._function(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest elements of ``output_size`` parts of (N, C, L) or (C, L)."""
+    """Largest elements of as many parts of (N, C, L) or (C, L) as asked for.
+
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+        return_indices: whether calls also return the places of the elements in the flattened image.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest elements of ``output_size`` parts of (N, C, H, W) or (C, H, W)."""
+    """Largest elements of as many parts of (N, C, H, W) or (C, H, W) as asked for.
+
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+        return_indices: whether calls also return the places of the elements in the flattened image.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest elements of ``output_size`` parts of (N, C, D, H, W) or (C, D, H, W)."""
+    """Largest elements of as many parts of (N, C, D, H, W) or (C, D, H, W) as asked for.
+
+    Args:
+        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+        return_indices: whether calls also return the places of the elements in the flattened image.
+
+    Raises:
+        ValueError: (of a call) the shapes do not fit.
+    """
 
     _function = staticmethod(F.adaptive_max_pool3d)

@@ -22,23 +22,23 @@ from .utils.rnn import PackedSequence
 
 
 class RNNBase(Module):
-    """What the three have in common: parameters by layer and direction, shapes of inputs and states, packed sequences.
+    """Base of ``RNN``, ``LSTM`` and ``GRU``: parameters by layer and direction, shapes of inputs and states, packed sequences.
 
-    Parameters are called as PyTorch's: ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, for further layers
-    with their numbers, for the other direction with ``_reverse``. All start uniform within ``1 / sqrt(hidden_size)`` of 0.
+    Parameters are named ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, with the numbers of further
+    layers, and ``_reverse`` for the other direction. All start uniform within ``1 / sqrt(hidden_size)`` of 0.
 
     Args:
-        input_size: features of each element of a sequence.
-        hidden_size: features of the state.
-        num_layers: layers, each of which takes the outputs of the one below.
+        input_size: number of features of each element of a sequence.
+        hidden_size: number of features of the state.
+        num_layers: number of layers, each of which takes the outputs of the one below.
         bias: whether there are biases.
-        batch_first: whether inputs and outputs are (sequences, steps, ...) instead of (steps, sequences, ...).
-        dropout: applied to the outputs of all layers but the last.
-        bidirectional: also go from the end to the start; outputs of both directions are side by side.
+        batch_first: whether inputs and outputs are (N, L, ...) instead of (L, N, ...).
+        dropout: probability of dropout of the outputs of all layers but the last.
+        bidirectional: whether a second direction goes from the end to the start; the outputs of both are concatenated.
         device, dtype: of the parameters.
 
     Raises:
-        ValueError: a size is not positive, or ``dropout`` no probability.
+        ValueError: a size is not positive, or ``dropout`` is not within 0 and 1.
     """
 
     _gates: int
@@ -97,7 +97,7 @@ class RNNBase(Module):
             init.uniform_(parameter, -bound, bound)
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is no need for it here."""
+        """Do nothing: parameters need no common memory here."""
 
     # -- one layer, in one direction
 
@@ -142,7 +142,7 @@ class RNNBase(Module):
         return input.like(y), last
 
     def _layers(self, x: Tensor, states: States, counts: list[int]) -> tuple[Tensor, States]:
-        """(T, N, I) and states (layers * directions, N, H) give (T, N, directions * H), and the last states."""
+        """Return the outputs, (T, N, directions * H), and last states, from (T, N, I) and the first states."""
         ends: list[States] = []
         for layer in range(self.num_layers):
             outputs = []
@@ -193,9 +193,21 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """A plain recurrent network: each state is ``tanh`` (or ``relu``) of affine maps of the input and the former state.
+    """Plain recurrent network (Elman 1990): ``h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`` at each step.
 
-    ``nonlinearity`` is "tanh" or "relu"; the other arguments are those of ``RNNBase``.
+    Args:
+        input_size: number of features of each element of a sequence.
+        hidden_size: number of features of the state.
+        num_layers: number of layers, each of which takes the outputs of the one below.
+        nonlinearity: "tanh" or "relu".
+        bias: whether there are biases.
+        batch_first: whether inputs and outputs are (N, L, ...) instead of (L, N, ...).
+        dropout: probability of dropout of the outputs of all layers but the last.
+        bidirectional: whether a second direction goes from the end to the start; the outputs of both are concatenated.
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: a size is not positive, ``dropout`` is not within 0 and 1, or another nonlinearity.
     """
 
     _gates = 1
@@ -219,7 +231,16 @@ class RNN(RNNBase):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
 
     def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """From (L, N, I) and a first state (layers * directions, N, H) to (L, N, directions * H) and the last states."""
+        """Return the outputs, shape (L, N, directions * H), and the last states.
+
+        Args:
+            input: shape (L, N, I), (N, L, I) with ``batch_first``, or (L, I); or a packed sequence, and then so are the
+                outputs.
+            hx: first state, shape (layers * directions, N, H); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         y, (h,) = self._forward(input, None if hx is None else (hx,))
         return y, h
 
@@ -229,12 +250,38 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units; the arguments are those of ``RNNBase``."""
+    """Gated recurrent units (Cho et al. 2014), with the reset gate after the matrix product, as in PyTorch.
+
+    With the sigmoids r, z of the affine maps of x and h, ``n = tanh(map(x) + r * map(h))`` and ``h = (1 - z) * n + z *
+    h``.
+
+    Args:
+        input_size: number of features of each element of a sequence.
+        hidden_size: number of features of the state.
+        num_layers: number of layers, each of which takes the outputs of the one below.
+        bias: whether there are biases.
+        batch_first: whether inputs and outputs are (N, L, ...) instead of (L, N, ...).
+        dropout: probability of dropout of the outputs of all layers but the last.
+        bidirectional: whether a second direction goes from the end to the start; the outputs of both are concatenated.
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: a size is not positive, or ``dropout`` is not within 0 and 1.
+    """
 
     _gates = 3
 
     def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """From (L, N, I) and a first state (layers * directions, N, H) to (L, N, directions * H) and the last states."""
+        """Return the outputs, shape (L, N, directions * H), and the last states.
+
+        Args:
+            input: shape (L, N, I), (N, L, I) with ``batch_first``, or (L, I); or a packed sequence, and then so are the
+                outputs.
+            hx: first state, shape (layers * directions, N, H); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         y, (h,) = self._forward(input, None if hx is None else (hx,))
         return y, h
 
@@ -244,12 +291,24 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; arguments are those of ``RNNBase``, and ``proj_size``.
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), with forget gates.
 
-    With ``proj_size`` the outputs and the state h have that many features, by a matrix ``weight_hr``.
+    With the sigmoids i, f, o and the tanh g of affine maps of x and h, ``c = f * c + i * g`` and ``h = o * tanh(c)``.
+
+    Args:
+        input_size: number of features of each element of a sequence.
+        hidden_size: number of features of the state.
+        num_layers: number of layers, each of which takes the outputs of the one below.
+        bias: whether there are biases.
+        batch_first: whether inputs and outputs are (N, L, ...) instead of (L, N, ...).
+        dropout: probability of dropout of the outputs of all layers but the last.
+        bidirectional: whether a second direction goes from the end to the start; the outputs of both are concatenated.
+        proj_size: number of features of outputs and of the state h, through a matrix ``weight_hr``; 0 for none.
+        device, dtype: of the parameters.
 
     Raises:
-        ValueError: ``proj_size`` is not below ``hidden_size``.
+        ValueError: a size is not positive, ``dropout`` is not within 0 and 1, or ``proj_size`` is not below
+            ``hidden_size``.
     """
 
     _gates = 4
@@ -278,7 +337,16 @@ class LSTM(RNNBase):
     def forward(
         self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
-        """From (L, N, I) and first states h and c (layers * directions, N, H) to (L, N, directions * H) and the last states."""
+        """Return the outputs, shape (L, N, directions * H), and the last states.
+
+        Args:
+            input: shape (L, N, I), (N, L, I) with ``batch_first``, or (L, I); or a packed sequence, and then so are the
+                outputs.
+            hx: first states h and c, shape (layers * directions, N, H); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         y, (h, c) = self._forward(input, hx)
         return y, (h, c)
 

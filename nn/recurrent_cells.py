@@ -20,7 +20,7 @@ from .parameter import Parameter
 
 
 class RNNCellBase(Module):
-    """The parameters of a step: ``weight_ih`` (gates * H, I), ``weight_hh`` (gates * H, H), and their biases.
+    """Base of cells: ``weight_ih`` (gates * H, I), ``weight_hh`` (gates * H, H), and their biases (gates * H,).
 
     All start uniform within ``1 / sqrt(hidden_size)`` of 0.
     """
@@ -57,7 +57,7 @@ class RNNCellBase(Module):
         return Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 
     def _checked(self, input: Tensor, *states: Tensor | None) -> tuple[Tensor, list[Tensor]]:
-        """The input as a batch, and the states as batches; zeros for those that are not given."""
+        """Return the input and the states as batches, with zeros for states that are not given."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ValueError(
                 f"{type(self).__name__} takes an input of shape (N, {self.input_size}) or ({self.input_size},), and you gave "
@@ -77,7 +77,14 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of a plain recurrent network: ``tanh`` (or ``relu``) of two affine maps.
+    """One step of a plain recurrent network; see ``RNN``.
+
+    Args:
+        input_size: number of features I of the input.
+        hidden_size: number of features H of the state.
+        bias: whether there are biases.
+        nonlinearity: "tanh" or "relu".
+        device, dtype: of the parameters.
 
     Raises:
         ValueError: another nonlinearity.
@@ -98,13 +105,28 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """From (N, I) and the state (N, H), or without N, to the next state."""
+        """Return the next state, shape (N, H) or (H,).
+
+        Args:
+            input: shape (N, I) or (I,).
+            hx: the state, shape (N, H) or (H,); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         batch, (h,) = self._checked(input, hx)
         return rnn_step(batch, h, self._weights(), self.nonlinearity).reshape(*input.shape[:-1], -1)
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
+    """One step of an LSTM; see ``LSTM``.
+
+    Args:
+        input_size: number of features I of the input.
+        hidden_size: number of features H of the state.
+        bias: whether there are biases.
+        device, dtype: of the parameters.
+    """
 
     def __init__(
         self,
@@ -117,7 +139,15 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """From (N, I) and the states h and c, (N, H), or without N, to the next ones."""
+        """Return the next h and c, shape (N, H) or (H,).
+
+        Args:
+            input: shape (N, I) or (I,).
+            hx: the states h and c, shape (N, H) or (H,); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         given: Any = (None, None) if hx is None else hx
         batch, (h, c) = self._checked(input, *given)
         h, c = lstm_step(batch, h, c, self._weights())
@@ -125,7 +155,14 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of gated recurrent units."""
+    """One step of gated recurrent units; see ``GRU``.
+
+    Args:
+        input_size: number of features I of the input.
+        hidden_size: number of features H of the state.
+        bias: whether there are biases.
+        device, dtype: of the parameters.
+    """
 
     def __init__(
         self,
@@ -138,6 +175,14 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """From (N, I) and the state (N, H), or without N, to the next state."""
+        """Return the next state, shape (N, H) or (H,).
+
+        Args:
+            input: shape (N, I) or (I,).
+            hx: the state, shape (N, H) or (H,); zeros if ``None``.
+
+        Raises:
+            ValueError: the shapes do not fit.
+        """
         batch, (h,) = self._checked(input, hx)
         return gru_step(batch, h, self._weights()).reshape(*input.shape[:-1], -1)

@@ -1,4 +1,4 @@
-"""``Registry``: which parameters, buffers and modules a module is made of, and how they are enumerated by name."""
+"""``Registry``: the parameters, buffers and modules of a module, registered by assignment and enumerated by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Registry:
-    """The base of ``Module``. Assigning to an attribute registers a parameter or a module, and keeps a buffer one."""
+    """Base of ``Module``: an assigned parameter or module is registered, and a buffer stays a buffer."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -29,11 +29,16 @@ class Registry:
     # -- registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; ``None`` says that the module can have one of that name and has not.
+        """Add a parameter.
+
+        Args:
+            name: its name.
+            param: the parameter; ``None`` if the module can have one of that name but has not.
 
         Raises:
-            KeyError: the name is empty, holds a dot, or is an attribute already.
+            KeyError: the name is empty, contains a dot, or is an attribute already.
             TypeError: not a ``Parameter``.
+            ValueError: the parameter is the result of a recorded operation.
         """
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
@@ -45,10 +50,15 @@ class Registry:
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is part of the module's state but is not learned; ``persistent`` if ``state_dict`` has it.
+        """Add a tensor that is part of the module's state but is not learned.
+
+        Args:
+            name: its name.
+            tensor: the tensor; ``None`` if the module can have one of that name but has not.
+            persistent: whether ``state_dict`` contains it.
 
         Raises:
-            KeyError: the name is empty, holds a dot, or is an attribute already.
+            KeyError: the name is empty, contains a dot, or is an attribute already.
             TypeError: not a tensor.
         """
         self._check_name("buffer", name, self._buffers)
@@ -137,7 +147,13 @@ class Registry:
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module, named ``prefix``, and all inside it, named by their path: ``"encoder.layers.0"``."""
+        """Yield this module, named ``prefix``, and all inside it, named by their path: ``"encoder.layers.0"``.
+
+        Args:
+            memo: modules that are left out; those found are added.
+            prefix: name of this module, and beginning of all others.
+            remove_duplicate: whether a module that is in several places comes once.
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -149,35 +165,47 @@ class Registry:
                 yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all inside it, each once, unless ``remove_duplicate`` is false."""
+        """Yield this module and all inside it, each once, unless ``remove_duplicate`` is false."""
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside this one, each once, with their names."""
+        """Yield the modules directly inside this one, each once, with their names."""
         return _once((name, module) for name, module in self._modules.items() if module is not None)
 
     def children(self) -> Iterator[Module]:
-        """The modules directly inside this one."""
+        """Yield the modules directly inside this one, each once."""
         return (module for _, module in self.named_children())
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths: ``"encoder.layers.0.weight"``; a shared one under its first path only."""
+        """Yield the parameters with their paths: ``"encoder.layers.0.weight"``.
+
+        Args:
+            prefix: beginning of all paths.
+            recurse: whether those of the modules inside come too.
+            remove_duplicate: whether a shared parameter comes once, under its first path.
+        """
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once; those of the modules inside too, unless ``recurse`` is false."""
+        """Yield the parameters, each once; those of the modules inside too, unless ``recurse`` is false."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their paths."""
+        """Yield the buffers with their paths.
+
+        Args:
+            prefix: beginning of all paths.
+            recurse: whether those of the modules inside come too.
+            remove_duplicate: whether a shared buffer comes once, under its first path.
+        """
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
+        """Yield the buffers, each once; those of the modules inside too, unless ``recurse`` is false."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def _named_members(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Layers that only rearrange or resize: ``Flatten``, ``Unflatten``, ``Fold``, ``Unfold``, shuffles and ``Upsample``."""
+"""Layers that rearrange or resize: ``Flatten``, ``Unflatten``, ``Fold``, ``Unfold``, shuffles and ``Upsample``."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ Ints = int | Sequence[int]
 
 
 class Flatten(Module):
-    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; at first all but the batch."""
+    """Layer that joins several dimensions into one.
+
+    Args:
+        start_dim, end_dim: the first and the last of them; by default all but the batch.
+
+    Raises:
+        IndexError: (of a call) there is no such dimension.
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -21,7 +28,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """The elements of the input in the new shape."""
+        """Return the input in the new shape."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -29,10 +36,14 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits the dimension ``dim`` into dimensions of the lengths ``unflattened_size``, of which one may be -1.
+    """Layer that splits one dimension into several.
+
+    Args:
+        dim: the dimension.
+        unflattened_size: the new lengths, of which one may be -1.
 
     Raises:
-        ValueError: (of a call) the lengths do not make up that of the dimension.
+        ValueError: (of a call) the lengths do not make up that of the dimension, or there is no such dimension.
     """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
@@ -41,7 +52,7 @@ class Unflatten(Module):
         self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The elements of the input in the new shape."""
+        """Return the input in the new shape."""
         if not -input.ndim <= self.dim < input.ndim:
             raise ValueError(f"Unflatten: there is no dim {self.dim} in an input of shape {input.shape}")
         dim = self.dim % input.ndim
@@ -52,7 +63,14 @@ class Unflatten(Module):
 
 
 class Unfold(Module):
-    """The patches that a window sees, as columns: from (N, C, H, W) to (N, C * KH * KW, stops)."""
+    """Patches of an image that a window sees, as columns: from (N, C, H, W) to (N, C * KH * KW, stops).
+
+    Args:
+        kernel_size, dilation, padding, stride: as for ``functional.unfold``.
+
+    Raises:
+        ValueError: (of a call) the window is larger than the padded input.
+    """
 
     def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None:
         super().__init__()
@@ -62,7 +80,7 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """The columns."""
+        """Return the columns."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -70,7 +88,15 @@ class Unfold(Module):
 
 
 class Fold(Unfold):
-    """Adds up patches, given as columns, to an image of ``output_size``: the transpose of ``Unfold``."""
+    """Sum of patches, given as columns, as an image: the adjoint of ``Unfold``.
+
+    Args:
+        output_size: H and W.
+        kernel_size, dilation, padding, stride: as for ``functional.fold``.
+
+    Raises:
+        ValueError: (of a call) the input has not as many rows or columns as the other arguments say.
+    """
 
     def __init__(
         self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
@@ -79,7 +105,7 @@ class Fold(Unfold):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """The image."""
+        """Return the image."""
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -87,14 +113,21 @@ class Fold(Unfold):
 
 
 class PixelShuffle(Module):
-    """Makes pixels of channels: from (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
+    """Layer that makes pixels of channels: from (..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    Args:
+        upscale_factor: r.
+
+    Raises:
+        ValueError: (of a call) ``r * r`` does not divide the channels.
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """The larger image."""
+        """Return the larger image."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -102,14 +135,21 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Makes channels of pixels: from (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
+    """Layer that makes channels of pixels: from (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    Args:
+        downscale_factor: r.
+
+    Raises:
+        ValueError: (of a call) r does not divide height and width.
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """The smaller image."""
+        """Return the smaller image."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
@@ -117,14 +157,21 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Takes a channel of each of ``groups`` groups in turn."""
+    """Layer that takes the first channel of each group of (N, C, ...), then the second of each, and so on.
+
+    Args:
+        groups: number of groups.
+
+    Raises:
+        ValueError: (of a call) the groups do not divide the channels.
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
@@ -132,7 +179,14 @@ class ChannelShuffle(Module):
 
 
 class Upsample(Module):
-    """An image of another size; see ``functional.interpolate``."""
+    """Layer that returns an image in another size; see ``functional.interpolate``.
+
+    Args:
+        size, scale_factor, mode, align_corners, recompute_scale_factor: as for ``functional.interpolate``.
+
+    Raises:
+        ValueError: (of a call) the shape, mode or other arguments do not fit each other.
+    """
 
     def __init__(
         self,
@@ -150,7 +204,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """The image."""
+        """Return the image."""
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )
@@ -161,14 +215,22 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """``Upsample`` with mode "nearest"."""
+    """``Upsample`` with mode "nearest".
+
+    Args:
+        size, scale_factor: as for ``functional.interpolate``.
+    """
 
     def __init__(self, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """``Upsample`` with mode "bilinear" and ``align_corners=True``."""
+    """``Upsample`` with mode "bilinear" and ``align_corners=True``.
+
+    Args:
+        size, scale_factor: as for ``functional.interpolate``.
+    """
 
     def __init__(self, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
         super().__init__(size, scale_factor, "bilinear", align_corners=True)

@@ -1,4 +1,4 @@
-"""Softmax and its relatives, and gated units: layers that look along one dimension."""
+"""Layers of softmax and its relatives, and of gated linear units."""
 # ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .module import Module
 
 
 class _AlongDim(Module):
-    """A layer that works along ``dim``."""
+    """Layer that works along ``dim``."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -22,26 +22,38 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """``exp(input)`` divided by its sum along ``dim``."""
+    """``exp(input) / sum(exp(input))`` along a dimension.
+
+    Args:
+        dim: the dimension; leaving it out is deprecated.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
-    """``Softmax`` of ``-input``."""
+    """``Softmax`` of ``-input``.
+
+    Args:
+        dim: the dimension; leaving it out is deprecated.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of ``Softmax``."""
+    """Logarithm of ``Softmax``, precise where that is tiny.
+
+    Args:
+        dim: the dimension; leaving it out is deprecated.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
@@ -53,14 +65,17 @@ class Softmax2d(Module):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape."""
+        """Return a tensor of the input's shape."""
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d needs an input of shape (N, C, H, W) or (C, H, W), not {input.shape}")
         return F.softmax(input, -3)
 
 
 class GLU(_AlongDim):
-    """The first half along ``dim`` times the sigmoid of the second half.
+    """``first * sigmoid(second)`` of the two halves of the input along a dimension (Dauphin et al. 2017).
+
+    Args:
+        dim: dimension that is halved.
 
     Raises:
         ValueError: (of a call) that dimension has an odd length.
@@ -70,5 +85,5 @@ class GLU(_AlongDim):
         super().__init__(dim)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the input's shape, with half its length along ``dim``."""
+        """Return a tensor of the input's shape with half the length along ``dim``."""
         return F.glu(input, self.dim)

@@ -1,4 +1,4 @@
-"""State dicts: a module's tensors by path, and putting them back with a report of all that does not fit."""
+"""State dicts: a module's tensors by path, and loading them with a report of everything that does not fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXTRA = "_extra_state"  # the key of what get_extra_state() returns, behind the 
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict(strict=False)`` passed over."""
+    """Keys that ``load_state_dict(strict=False)`` ignored."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,7 +31,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 def members(module: Module) -> dict[str, Tensor]:
-    """The parameters and persistent buffers by path. What is shared stands under each of its paths."""
+    """Return the parameters and persistent buffers by path; a shared one under each of its paths."""
     found: dict[str, Tensor] = {}
     for path, owner in module.named_modules(remove_duplicate=False):
         found.update(own_members(owner, f"{path}." if path else ""))
@@ -39,14 +39,14 @@ def members(module: Module) -> dict[str, Tensor]:
 
 
 def own_members(module: Module, prefix: str) -> dict[str, Tensor]:
-    """The parameters and persistent buffers of the module itself, with a prefix."""
+    """Return the parameters and persistent buffers of the module itself, with a prefix."""
     kept = module._non_persistent_buffers_set
     named = {**module._parameters, **{name: value for name, value in module._buffers.items() if name not in kept}}
     return {prefix + name: tensor for name, tensor in named.items() if tensor is not None}
 
 
 def collect(module: Module, into: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-    """Put the state of a module, and of all inside it, into a dictionary (``Module.state_dict``)."""
+    """Add the state of a module, and of all inside it, to a dictionary (``Module.state_dict``)."""
     run_state_hooks(module, "saving", prefix, keep_vars)
     for name, tensor in own_members(module, prefix).items():
         into[name] = tensor if keep_vars else tensor.detach()
@@ -59,7 +59,7 @@ def collect(module: Module, into: dict[str, Any], prefix: str, keep_vars: bool) 
 
 
 def has_extra_state(module: Module) -> bool:
-    """Whether the module's class defines what else its state is."""
+    """Return whether the module's class defines extra state."""
     return type(module).get_extra_state is not Hooked.get_extra_state
 
 

@@ -22,7 +22,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feedforward part, and where the norms are."""
+    """Base of encoder and decoder layers: the feedforward part, and the norms before or after each part."""
 
     _parts: int
 
@@ -41,23 +41,23 @@ class _Layer(Module):
         dtype: npt.DTypeLike | None = None,
     ) -> None:
         super().__init__()
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
-        attention: dict[str, Any] = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **place}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        attention: dict[str, Any] = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **factory}
         self.self_attn = MultiheadAttention(d_model, nhead, **attention)
         if self._parts == 3:
             self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **place)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
         self.norm_first = norm_first
         for part in range(1, self._parts + 1):
-            setattr(self, f"norm{part}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
+            setattr(self, f"norm{part}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory))
         for part in range(1, self._parts + 1):
             setattr(self, f"dropout{part}", Dropout(dropout))
         self.activation = _function(activation)
 
     def _apply_part(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """``x`` and what a part makes of it, with dropout, normalised before or after."""
+        """Return ``x`` plus a part's result with dropout, normalized before the part or after the sum."""
         norm, drop = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
         if self.norm_first:
             return x + drop(function(norm(x)))
@@ -68,22 +68,22 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feedforward part.
+    """Self-attention and a feedforward part (Vaswani et al. 2017).
 
     Args:
-        d_model: features of inputs and outputs.
-        nhead: heads of attention.
-        dim_feedforward: features between the two linear maps.
-        dropout: applied after each part, to attention weights, and between the linear maps.
+        d_model: number of features of inputs and outputs.
+        nhead: number of heads of attention.
+        dim_feedforward: number of features between the two linear maps.
+        dropout: probability of dropout after each part, of attention weights, and between the linear maps.
         activation: "relu", "gelu" or a function.
-        layer_norm_eps: of the norms.
+        layer_norm_eps: ``eps`` of the norms.
         batch_first: whether inputs are (N, L, E) instead of (L, N, E).
-        norm_first: normalise before each part instead of after it.
+        norm_first: whether to normalize before each part instead of after it.
         bias: whether linear maps and norms have biases.
         device, dtype: of the parameters.
 
     Raises:
-        ValueError: another activation, or ``d_model`` cannot be shared among the heads.
+        ValueError: another activation, or ``d_model`` is not a multiple of ``nhead``.
     """
 
     _parts = 2
@@ -95,18 +95,37 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Of the shape of ``src``; the masks are those of ``MultiheadAttention``."""
+        """Return a tensor of the shape of ``src``.
 
-        def look(x: Tensor) -> Tensor:
+        Args:
+            src: shape (L, N, E), (N, L, E) with ``batch_first``, or (L, E).
+            src_mask, src_key_padding_mask, is_causal: as ``attn_mask``, ``key_padding_mask`` and ``is_causal`` of
+                ``MultiheadAttention``.
+        """
+
+        def self_attention(x: Tensor) -> Tensor:
             return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, True, is_causal)[0]
 
-        return self._apply_part(self._apply_part(src, 1, look), 2, self._feedforward)
+        return self._apply_part(self._apply_part(src, 1, self_attention), 2, self._feedforward)
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to an encoder's output, and a feedforward part.
+    """Self-attention, attention to an encoder's output, and a feedforward part (Vaswani et al. 2017).
 
-    Arguments are those of ``TransformerEncoderLayer``.
+    Args:
+        d_model: number of features of inputs and outputs.
+        nhead: number of heads of attention.
+        dim_feedforward: number of features between the two linear maps.
+        dropout: probability of dropout after each part, of attention weights, and between the linear maps.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: ``eps`` of the norms.
+        batch_first: whether inputs are (N, L, E) instead of (L, N, E).
+        norm_first: whether to normalize before each part instead of after it.
+        bias: whether linear maps and norms have biases.
+        device, dtype: of the parameters.
+
+    Raises:
+        ValueError: another activation, or ``d_model`` is not a multiple of ``nhead``.
     """
 
     _parts = 3
@@ -122,23 +141,34 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Of the shape of ``tgt``; ``memory`` is the encoder's output, and the masks are those of ``MultiheadAttention``."""
+        """Return a tensor of the shape of ``tgt``.
 
-        def look(x: Tensor) -> Tensor:
+        Args:
+            tgt: shape (L, N, E), (N, L, E) with ``batch_first``, or (L, E).
+            memory: the encoder's output, the same with S instead of L.
+            tgt_mask, tgt_key_padding_mask, tgt_is_causal: masks of self-attention, as for ``MultiheadAttention``.
+            memory_mask, memory_key_padding_mask, memory_is_causal: masks of attention to ``memory``.
+        """
+
+        def self_attention(x: Tensor) -> Tensor:
             return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0]
 
-        def remember(x: Tensor) -> Tensor:
+        def memory_attention(x: Tensor) -> Tensor:
             given = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
             return self.multihead_attn(x, memory, memory, *given)[0]
 
-        x = self._apply_part(self._apply_part(tgt, 1, look), 2, remember)
+        x = self._apply_part(self._apply_part(tgt, 1, self_attention), 2, memory_attention)
         return self._apply_part(x, 3, self._feedforward)
 
 
 class TransformerEncoder(Module):
-    """Copies of a layer, one after the other; ``norm`` is applied at the end.
+    """Copies of a layer that are called one after the other.
 
-    ``enable_nested_tensor`` and ``mask_check`` are accepted and have no meaning here.
+    Args:
+        encoder_layer: the layer.
+        num_layers: number of copies.
+        norm: layer for the last result.
+        enable_nested_tensor, mask_check: not used.
     """
 
     def __init__(
@@ -161,14 +191,25 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """Of the shape of ``src``."""
+        """Return a tensor of the shape of ``src``.
+
+        Args:
+            src: shape (L, N, E), (N, L, E) with ``batch_first``, or (L, E).
+            mask, src_key_padding_mask, is_causal: as for the layers.
+        """
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder(Module):
-    """Copies of a layer, one after the other; ``norm`` is applied at the end."""
+    """Copies of a layer that are called one after the other.
+
+    Args:
+        decoder_layer: the layer.
+        num_layers: number of copies.
+        norm: layer for the last result.
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -187,7 +228,14 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Of the shape of ``tgt``."""
+        """Return a tensor of the shape of ``tgt``.
+
+        Args:
+            tgt: shape (L, N, E), (N, L, E) with ``batch_first``, or (L, E).
+            memory: the encoder's output, the same with S instead of L.
+            tgt_mask, tgt_key_padding_mask, tgt_is_causal: masks of self-attention, as for ``MultiheadAttention``.
+            memory_mask, memory_key_padding_mask, memory_is_causal: masks of attention to ``memory``.
+        """
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, bool(tgt_is_causal), memory_is_causal)
@@ -195,12 +243,24 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder; arguments as those of their layers, and how many of these there are.
+    """Encoder and decoder (Vaswani et al. 2017).
 
-    ``custom_encoder`` and ``custom_decoder`` stand in for the ones that would be made.
+    Args:
+        d_model: number of features of inputs and outputs.
+        nhead: number of heads of attention.
+        num_encoder_layers, num_decoder_layers: number of layers.
+        dim_feedforward: number of features between the two linear maps.
+        dropout: probability of dropout after each part, of attention weights, and between the linear maps.
+        activation: "relu", "gelu" or a function.
+        custom_encoder, custom_decoder: modules instead of those that are made here.
+        layer_norm_eps: ``eps`` of the norms.
+        batch_first: whether inputs are (N, L, E) instead of (L, N, E).
+        norm_first: whether to normalize before each part instead of after it.
+        bias: whether linear maps and norms have biases.
+        device, dtype: of the parameters.
 
     Raises:
-        ValueError: sources and targets do not fit each other, or have other features.
+        ValueError: another activation, or ``d_model`` is not a multiple of ``nhead``.
     """
 
     def __init__(
@@ -222,17 +282,17 @@ class Transformer(Module):
         dtype: npt.DTypeLike | None = None,
     ) -> None:
         super().__init__()
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shape = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
 
         def norm() -> LayerNorm:
-            return LayerNorm(d_model, layer_norm_eps, bias=bias, **place)
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
 
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*shape, **place), num_encoder_layers, norm()
+            TransformerEncoderLayer(*shape, **factory), num_encoder_layers, norm()
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*shape, **place), num_decoder_layers, norm()
+            TransformerDecoderLayer(*shape, **factory), num_decoder_layers, norm()
         )
         self.d_model = d_model
         self.nhead = nhead
@@ -255,7 +315,18 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Of the shape of ``tgt``."""
+        """Return a tensor of the shape of ``tgt``.
+
+        Args:
+            src: input of the encoder, shape (S, N, E), (N, S, E) with ``batch_first``, or (S, E).
+            tgt: input of the decoder, the same with L instead of S.
+            src_mask, src_key_padding_mask, src_is_causal: masks of the encoder, as for ``MultiheadAttention``.
+            tgt_mask, tgt_key_padding_mask, tgt_is_causal: masks of the decoder's self-attention.
+            memory_mask, memory_key_padding_mask, memory_is_causal: masks of its attention to the encoder's output.
+
+        Raises:
+            ValueError: there are not as many sources as targets, or they have other features.
+        """
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
             raise ValueError(f"Transformer needs as many sources as targets, and you gave {src.shape} and {tgt.shape}")
@@ -269,7 +340,7 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: str | None = None, dtype: npt.DTypeLike | None = None
     ) -> Tensor:
-        """-inf above the diagonal of (sz, sz), and 0 elsewhere: nobody looks ahead."""
+        """Return a mask of shape (sz, sz): -inf above the diagonal, so that no query attends to a later key."""
         return square_subsequent_mask(sz, dtype)
 
 

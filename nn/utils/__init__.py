@@ -1,4 +1,4 @@
-"""What is done to all gradients or all parameters of a model at once, and to weights before use (``torch.nn.utils``)."""
+"""Operations on all gradients or parameters of a model at once, and on weights before use (``torch.nn.utils``)."""
 
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize

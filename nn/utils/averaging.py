@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over training, as ``torch.optim.swa_utils`` has them: ``AveragedModel``, ``update_bn``."""
+"""Averages of a model's parameters over training, as in ``torch.optim.swa_utils``: ``AveragedModel``, ``update_bn``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ AverageAll = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """For ``AveragedModel``: of the former average ``decay`` stays.
+    """Return the exponential moving average for ``AveragedModel``: ``decay * average + (1 - decay) * value``.
+
+    Args:
+        decay: share of the former average that stays, 0 to 1.
 
     Raises:
         ValueError: ``decay`` is not from 0 to 1.
@@ -27,17 +30,24 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """For ``AveragedModel``: the mean of all values so far."""
+    """Return the mean of all values so far for ``AveragedModel``: ``average + (value - average) / (count + 1)``."""
     return lambda average, value, count: average + (value - average) / (count + 1)
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
-    """``get_ema_avg_fn`` for lists of parameters, which are changed in place."""
+    """Return ``get_ema_avg_fn`` for lists of parameters, which are changed in place.
+
+    Args:
+        decay: share of the former average that stays, 0 to 1.
+
+    Raises:
+        ValueError: ``decay`` is not from 0 to 1.
+    """
     return _for_all(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> AverageAll:
-    """``get_swa_avg_fn`` for lists of parameters, which are changed in place."""
+    """Return ``get_swa_avg_fn`` for lists of parameters, which are changed in place."""
     return _for_all(get_swa_avg_fn())
 
 
@@ -51,18 +61,19 @@ def _for_all(average: Average) -> AverageAll:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of the model's, of each time that ``update_parameters`` was called.
+    """Copy of a model whose parameters are averages of the model's, over all calls of ``update_parameters``.
 
     Args:
-        model: what to copy.
-        device: ``"cpu"``.
-        avg_fn: from an average, a new value and how many went before, to the new average; by default the mean.
+        model: the model to copy.
+        device: "cpu" or ``None``.
+        avg_fn: returns the new average from an average, a new value and the number of values before; by default the
+            mean.
         multi_avg_fn: the same for lists of them, in place.
-        use_buffers: average the buffers too; otherwise they are copied.
+        use_buffers: whether buffers are averaged too; otherwise they are copied.
 
     Attributes:
         module: the copy.
-        n_averaged: how often ``update_parameters`` was called, a tensor.
+        n_averaged: number of calls of ``update_parameters``, a tensor.
 
     Raises:
         ValueError: both functions are given.
@@ -88,11 +99,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model makes of the arguments."""
+        """Return the result of the averaged model."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the present parameters of ``model`` into the averages."""
+        """Add the present parameters of ``model`` to the averages."""
         averages: list[Tensor] = [*self.module.parameters()]
         values: list[Tensor] = [*model.parameters()]
         own, others = ([*each.buffers()] for each in (self.module, model))
@@ -112,12 +123,12 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: str | None = None) -> None:
-    """Compute the running statistics of the model's batch normalisations anew, over one pass of ``loader``.
+    """Compute the running statistics of the model's batch normalization layers again, over one pass of ``loader``.
 
     Args:
-        loader: gives inputs, or lists and tuples whose first item is the input.
-        model: is called with each input, in training mode.
-        device: ``"cpu"``.
+        loader: yields inputs, or lists and tuples whose first item is the input.
+        model: called with each input, in training mode.
+        device: "cpu" or ``None``.
     """
     layers = [each for each in model.modules() if isinstance(each, (BatchNorm1d, BatchNorm2d, BatchNorm3d))]
     if not layers:

@@ -1,4 +1,4 @@
-"""Keeping gradients short: the norm of all of them together, and clipping by norm or by value."""
+"""Clipping of gradients, by the norm of all of them together or by value."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients in place so that together, as one vector, they are not longer than ``max_norm``.
+    """Scale all gradients in place by ``max_norm / norm`` if that is below 1, where ``norm`` is that of all of them together.
 
     Args:
-        parameters: whose ``.grad``; those without one are passed over.
-        max_norm: the longest that the vector may be.
-        norm_type: which norm; ``inf`` is the largest element.
-        error_if_nonfinite: raise if the norm is nan or infinite.
-        foreach: has no meaning here.
+        parameters: tensors, whose ``.grad`` is scaled; those without one are ignored.
+        max_norm: the largest norm.
+        norm_type: order of the norm; ``inf`` is the largest element.
+        error_if_nonfinite: whether to raise if the norm is nan or infinite.
+        foreach: not used.
 
     Returns:
         The norm before, a 0-d tensor.
 
     Raises:
-        AutogradError: ``error_if_nonfinite``, and it was.
+        AutogradError: ``error_if_nonfinite``, and the norm is nan or infinite.
     """
     given = listed(parameters)
     total = get_total_norm(gradients(given), norm_type, error_if_nonfinite)
@@ -47,10 +47,19 @@ def clip_grad_norm_(
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all tensors together, as one vector; arguments as those of ``clip_grad_norm_``.
+    """Return the norm of all tensors together, as one vector.
+
+    Args:
+        tensors: one tensor or several.
+        norm_type: order of the norm; ``inf`` is the largest element.
+        error_if_nonfinite: whether to raise if the norm is nan or infinite.
+        foreach: not used.
+
+    Returns:
+        A 0-d tensor.
 
     Raises:
-        AutogradError: ``error_if_nonfinite``, and it was nan or infinite.
+        AutogradError: ``error_if_nonfinite``, and the norm is nan or infinite.
     """
     order = float(norm_type)
     norms = [np.linalg.norm(elements(each).reshape(-1), order) for each in listed(tensors) if each.numel()]
@@ -67,7 +76,14 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale all gradients in place by ``max_norm / total_norm``, if that is below 1."""
+    """Scale all gradients in place by ``max_norm / total_norm``, if that is below 1.
+
+    Args:
+        parameters: tensors, whose ``.grad`` is scaled; those without one are ignored.
+        max_norm: the largest norm.
+        total_norm: norm of all gradients, as from ``get_total_norm``.
+        foreach: not used.
+    """
     scale = float(max_norm) / (float(total_norm) + 1e-6)
     # A nan must reach the gradients, and min() would lose it.
     if not scale >= 1:
@@ -77,27 +93,33 @@ def clip_grads_with_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Clip every element of all gradients, in place, to within ``clip_value`` of 0."""
+    """Limit every element of all gradients, in place, to ``-clip_value`` to ``clip_value``.
+
+    Args:
+        parameters: tensors, whose ``.grad`` is changed; those without one are ignored.
+        clip_value: the limit.
+        foreach: not used.
+    """
     bound = float(clip_value)
     for gradient in gradients(listed(parameters)):
         gradient.clamp_(-bound, bound)
 
 
 def elements(tensor: Any) -> Array:
-    """The elements of a tensor; of a sparse one, those that are stored, each place once."""
+    """Return the elements of a tensor; of a sparse one, those that are stored, with duplicate indices added up."""
     return (tensor.coalesce().values() if tensor.is_sparse else tensor).numpy(force=True)
 
 
 def listed(tensors: Tensors) -> list[Tensor]:
-    """One tensor or several as a list."""
+    """Return one tensor or several as a list."""
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
 def gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """The gradients that there are.
+    """Return the gradients of the parameters that have one.
 
     Raises:
-        TypeError: a parameter is no tensor.
+        TypeError: a parameter is not a tensor.
     """
     found = []
     for number, parameter in enumerate(parameters):

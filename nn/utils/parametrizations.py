@@ -1,4 +1,4 @@
-"""Ready parametrisations: ``weight_norm`` and ``spectral_norm``."""
+"""Parametrizations of weights: ``weight_norm`` and ``spectral_norm``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        """The weight, from its lengths and directions."""
+        """Return the weight with these norms and directions."""
         return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The lengths and directions of a weight."""
+        """Return the norms and directions of a weight."""
         return norm_except_dim(weight, self.dim), weight
 
 
 class _SpectralNorm(Module):
-    """Divides a weight by an estimate of its largest singular value, which each training step makes better."""
+    """Division of a weight by an estimate of its largest singular value, which each training step improves."""
 
     _u: Tensor
     _v: Tensor
@@ -60,7 +60,7 @@ class _SpectralNorm(Module):
             self._v.copy_(self._unit(matrix.mT @ self._u))
 
     def forward(self, weight: Tensor) -> Tensor:
-        """The weight, divided."""
+        """Return the weight divided by the estimate."""
         if weight.ndim == 1:
             return self._unit(weight)
         matrix = self._matrix(weight)
@@ -70,14 +70,25 @@ class _SpectralNorm(Module):
         return weight / (self._u.clone() @ (matrix @ self._v.clone()))
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """The weight itself: of all that are divided to ``value``, the nearest."""
+        """Return the weight itself: of all that are divided to ``value``, the nearest."""
         return value
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Learn the lengths and the directions of a weight's slices along ``dim`` apart (Salimans and Kingma 2016).
+    """Learn the norms and the directions of a weight separately: ``weight = g * v / norm(v)`` (Salimans and Kingma 2016).
 
-    ``None`` for the length of the whole weight. They are ``parametrizations.<name>.original0`` and ``original1``.
+    They are ``parametrizations.<name>.original0`` and ``original1``.
+
+    Args:
+        module: module with the weight.
+        name: name of the weight.
+        dim: dimension of the slices that have a norm each; ``None`` for one norm of the whole weight.
+
+    Returns:
+        ``module``.
+
+    Raises:
+        ValueError: there is no such parameter.
     """
     return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -88,11 +99,14 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018).
 
     Args:
-        module: whose weight.
-        name: its name.
+        module: module with the weight.
+        name: name of the weight.
         n_power_iterations: steps each time the weight is read while training.
-        eps: the smallest length that a vector counts as.
-        dim: the outputs' dimension; 0 if ``None``, or 1 for transposed convolutions.
+        eps: smallest norm by which a vector is divided.
+        dim: dimension of the outputs; if ``None`` 0, or 1 for transposed convolutions.
+
+    Returns:
+        ``module``.
 
     Raises:
         ValueError: there is no such parameter, or ``n_power_iterations`` is not positive.

@@ -1,7 +1,8 @@
-"""Parametrisations: a parameter that is computed, each time it is read, from others that are learned.
+"""Parametrizations: parameters that are computed, each time they are read, from other tensors that are learned.
 
-The module keeps them in a module of its own, ``parametrizations``, under the parameter's name. The name then no longer is a
-parameter; ``Registry`` finds it there. So a parametrised module stays of its class, and can be copied and pickled.
+The module keeps them in a module of its own, ``parametrizations``, under the parameter's name. The name then is no
+parameter any more; ``Registry`` finds it there. So a parametrized module keeps its class, and can be copied and
+pickled.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ _cache: ContextVar[dict[int, Any] | None] = ContextVar("telegrad_parametrization
 
 
 class ParametrizationList(ModuleList):
-    """The functions through which one parameter is computed, one after the other, and what the first one takes.
+    """Modules that compute one parameter, one after the other, and the learned tensors that the first one takes.
 
-    That is the parameter ``original``, or ``original0``, ``original1``, ... if its ``right_inverse`` gives several.
+    These are the parameter ``original``, or ``original0``, ``original1``, ... if its ``right_inverse`` returns several.
+
+    Args:
+        modules: in the order in which they are called.
+        value: the parameter's present value.
     """
 
     def __init__(self, modules: list[Module], value: Tensor) -> None:
@@ -49,13 +54,14 @@ class ParametrizationList(ModuleList):
             self.register_parameter(name, Parameter(tensor.detach().clone(), not frozen))
 
     def names(self) -> list[str]:
-        """Under which names the learned tensors are."""
+        """Return the names of the learned tensors."""
         return [f"original{number}" for number in range(self.ntensors)] if self._several else ["original"]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set what is learned so that ``value`` is computed from it.
+        """Set the learned tensors so that ``value`` is computed from them.
 
         Raises:
+            TypeError: a ``right_inverse`` returns something else than tensors.
             ValueError: a shape or the number of tensors would change.
         """
         inverted = self._inverted(value)
@@ -72,7 +78,7 @@ class ParametrizationList(ModuleList):
                 own.copy_(tensor)
 
     def forward(self) -> Tensor:
-        """The parameter's value."""
+        """Return the parameter's value."""
         values = [getattr(self, name) for name in self.names()]
         first, *others = self
         result = first(*values)
@@ -81,7 +87,7 @@ class ParametrizationList(ModuleList):
         return result
 
     def value(self) -> Tensor:
-        """The parameter's value, computed once within ``cached``."""
+        """Return the parameter's value, computed once within ``cached``."""
         cache = _cache.get()
         if cache is None:
             return self()
@@ -92,7 +98,7 @@ class ParametrizationList(ModuleList):
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within this, each parametrised value is computed once; for modules that are called several times a step."""
+    """Return a context in which each parametrized value is computed once, for modules that are called several times a step."""
     token = _cache.set({} if _cache.get() is None else _cache.get())
     try:
         yield
@@ -103,14 +109,16 @@ def cached() -> Iterator[None]:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter be what ``parametrization`` computes from others; again, to compute on from that.
+    """Replace a parameter by the value that ``parametrization`` computes from learned tensors.
+
+    A second one of the same parameter takes the value of the first.
 
     Args:
-        module: whose parameter.
-        tensor_name: its name.
-        parametrization: a module; its ``forward`` takes the learned tensor, or the several that its ``right_inverse``, if it
-            has one, makes of a value.
-        unsafe: do not check that the value keeps its shape and dtype.
+        module: module with the parameter.
+        tensor_name: name of the parameter.
+        parametrization: module whose ``forward`` takes the learned tensor, or the several that its ``right_inverse``,
+            if it has one, makes of a value.
+        unsafe: whether the value may have another shape or dtype than the parameter.
 
     Returns:
         ``module``.
@@ -120,7 +128,7 @@ def register_parametrization(
     """
     had = is_parametrized(module, tensor_name)
     if not had and tensor_name not in module._parameters:
-        raise ValueError(f"{type(module).__name__} has no parameter {tensor_name!r} that could be parametrised")
+        raise ValueError(f"{type(module).__name__} has no parameter {tensor_name!r} that could be parametrized")
     before = getattr(module, tensor_name)
     chain = [*module._modules["parametrizations"][tensor_name], parametrization] if had else [parametrization]  # type: ignore[index]
     made = ParametrizationList(chain, before)
@@ -128,7 +136,7 @@ def register_parametrization(
         after = made()
     if not unsafe and (after.shape != before.shape or after.dtype != before.dtype):
         raise ValueError(
-            f"the parametrisation makes {after.dtype} {after.shape} of {tensor_name!r}, which is {before.dtype} "
+            f"the parametrization makes {after.dtype} {after.shape} of {tensor_name!r}, which is {before.dtype} "
             f"{before.shape}; pass unsafe=True if that is meant"
         )
     if not had:
@@ -140,7 +148,7 @@ def register_parametrization(
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrisations, or one of that name."""
+    """Return whether a module has parametrizations, or one of that name."""
     found = module._modules.get("parametrizations")
     if not isinstance(found, ModuleDict):
         return False
@@ -148,21 +156,21 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrised name a plain parameter again.
+    """Make a parametrized name a plain parameter again.
 
     Args:
-        module: whose parameter.
-        tensor_name: its name.
-        leave_parametrized: whether the parameter gets the value that was computed, and not what it was computed from.
+        module: module with the parameter.
+        tensor_name: name of the parameter.
+        leave_parametrized: whether the parameter gets the computed value instead of the learned tensor.
 
     Returns:
         ``module``.
 
     Raises:
-        ValueError: it is not parametrised, or there is no single tensor that it was computed from.
+        ValueError: it is not parametrized, or is computed from several tensors and ``leave_parametrized`` is false.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"{type(module).__name__} has no parametrised {tensor_name!r}")
+        raise ValueError(f"{type(module).__name__} has no parametrized {tensor_name!r}")
     found: Any = module._modules["parametrizations"]
     chain: ParametrizationList = found[tensor_name]
     if not leave_parametrized and chain._several:

@@ -1,4 +1,4 @@
-"""Sequences of unlike lengths: padded to one, or packed step by step (``torch.nn.utils.rnn``)."""
+"""Sequences of different lengths: padded to one length, or packed step by step (``torch.nn.utils.rnn``)."""
 
 # ruff: noqa: A002 - PyTorch names its arguments so
 
@@ -14,15 +14,15 @@ from ...core.extend import Array, Tensor
 
 
 class PackedSequence(NamedTuple):
-    """Sequences, the longest first, with their first elements one after the other, then their second ones, and so on.
+    """Sequences, the longest first, stored step by step: the elements of the first step of all, then of the second, and so on.
 
     Make one with ``pack_padded_sequence`` or ``pack_sequence``.
 
     Attributes:
-        data: all elements, (total, ...).
-        batch_sizes: how many sequences have each step, int64.
-        sorted_indices: which of the given sequences each one is; ``None`` if they came in this order.
-        unsorted_indices: where each of the given sequences is.
+        data: all elements, shape (total, ...).
+        batch_sizes: number of sequences at each step, int64.
+        sorted_indices: index in the given sequences of each one here; ``None`` if they were given in this order.
+        unsorted_indices: index here of each given sequence.
     """
 
     data: Tensor
@@ -32,26 +32,26 @@ class PackedSequence(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """``batch_sizes`` as numbers."""
+        """Return ``batch_sizes`` as a list."""
         return [int(size) for size in self.batch_sizes.numpy()]
 
     def padded(self) -> Tensor:
-        """The elements as (steps, sequences, ...); what is beyond a sequence's end is arbitrary."""
+        """Return the elements as (steps, sequences, ...), with any values behind a sequence's end."""
         return self.data[_places(self.counts)]
 
     def like(self, padded: Tensor) -> PackedSequence:
-        """Other elements, given as ``padded`` gives these, of the same sequences."""
+        """Return other elements, given in the form of ``padded``, of the same sequences."""
         flat = padded.reshape(-1, *padded.shape[2:])
         present = np.arange(padded.shape[1]) < np.array(self.counts)[:, None]
         return self._replace(data=flat[np.flatnonzero(present)])
 
     def is_packed(self) -> bool:
-        """True."""
+        """Return true."""
         return True
 
 
 def _places(counts: Sequence[int]) -> Array:
-    """Where in ``data`` each element of the padded form is, (steps, sequences); 0 beyond the ends."""
+    """Return the index in ``data`` of each element of the padded form, shape (steps, sequences); 0 behind the ends."""
     starts = np.cumsum([0, *counts[:-1]])
     sequences = np.arange(counts[0] if counts else 0)
     return np.where(sequences < np.array(counts)[:, None], starts[:, None] + sequences, 0)
@@ -60,17 +60,18 @@ def _places(counts: Sequence[int]) -> Array:
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack padded sequences, (steps, sequences, ...), or with ``batch_first`` (sequences, steps, ...).
+    """Return padded sequences as a ``PackedSequence``.
 
     Args:
-        input: the sequences.
-        lengths: of each.
-        batch_first: see above.
-        enforce_sorted: whether they must come the longest first; if not, they are sorted, and outputs put back.
+        input: shape (steps, sequences, ...), or with ``batch_first`` (sequences, steps, ...).
+        lengths: length of each sequence.
+        batch_first: the order of the input's first dimensions.
+        enforce_sorted: whether the longest must come first; if not, they are sorted, and recurrent layers restore the
+            order.
 
     Raises:
-        ValueError: a length is not positive or longer than the padding, there are not as many as sequences, or they are not
-            sorted although they must be.
+        ValueError: a length is not positive or longer than the input, there are not as many as sequences, or they are
+            not sorted although they must be.
     """
     sizes = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths, np.int64)
     padded = input.transpose(0, 1) if batch_first else input
@@ -96,7 +97,13 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The opposite of ``pack_padded_sequence``: the padded sequences in their first order, and their lengths.
+    """Return the padded sequences in their original order, and their lengths: the inverse of ``pack_padded_sequence``.
+
+    Args:
+        sequence: the packed sequences.
+        batch_first: whether the result is (sequences, steps, ...) instead of (steps, sequences, ...).
+        padding_value: value behind the ends.
+        total_length: number of steps; that of the longest sequence if ``None``.
 
     Raises:
         ValueError: ``total_length`` is shorter than the longest sequence.
@@ -123,10 +130,16 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (length, ...) side by side, (steps, sequences, ...), or (sequences, steps, ...), filled up with a value.
+    """Return sequences as one tensor, padded to the length of the longest.
+
+    Args:
+        sequences: each of shape (length, ...).
+        batch_first: whether the result is (sequences, steps, ...) instead of (steps, sequences, ...).
+        padding_value: value of the padding.
+        padding_side: "right" for padding behind the sequences, "left" for padding before them.
 
     Raises:
-        ValueError: there are none, or ``padding_side`` is neither "right" nor "left".
+        ValueError: there are no sequences, or ``padding_side`` is neither "right" nor "left".
     """
     if not sequences:
         raise ValueError("pad_sequence() needs at least one sequence")
@@ -142,17 +155,34 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The opposite of ``pad_sequence``."""
+    """Return the sequences without padding: the inverse of ``pad_sequence``.
+
+    Args:
+        padded_sequences: shape (steps, sequences, ...), or with ``batch_first`` (sequences, steps, ...).
+        lengths: length of each sequence, integers.
+        batch_first: the order of the first dimensions.
+
+    Raises:
+        ValueError: there are not as many lengths as sequences.
+    """
     rows = unbind(padded_sequences, 0 if batch_first else 1)
     return [row[: int(length)] for row, length in zip(rows, lengths.numpy(), strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences (length, ...); see ``pack_padded_sequence``."""
+    """Return sequences as a ``PackedSequence``.
+
+    Args:
+        sequences: each of shape (length, ...).
+        enforce_sorted: whether the longest must come first; if not, they are sorted.
+
+    Raises:
+        ValueError: a sequence is empty, or they are not sorted although they must be.
+    """
     lengths = [len(sequence) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The opposite of ``pack_sequence``."""
+    """Return the sequences, in their original order: the inverse of ``pack_sequence``."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences))

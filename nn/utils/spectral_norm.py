@@ -1,4 +1,4 @@
-"""``spectral_norm`` in its first form: a parameter ``<name>_orig``, two buffers, and a hook that makes the weight of them."""
+"""``spectral_norm`` in its old form: a parameter ``<name>_orig``, two buffers, and a hook that computes the weight."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class _SpectralNormHook(WeightHook):
         self.dim = dim
 
     def matrix(self, weight: Tensor) -> Tensor:
-        """The weight with the rest of its dimensions as columns."""
+        """Return the weight as a matrix with a row for each output."""
         return weight.movedim(self.dim, 0).reshape(weight.shape[self.dim], -1)
 
     def compute(self, module: Module, improve: bool) -> Tensor:
-        """The weight divided by the estimate of its largest singular value, which is made better first."""
+        """Return the weight divided by the estimate of its largest singular value, after improving that."""
         weight, u, v = (getattr(module, self.name + part) for part in self.parts)
         matrix = self.matrix(weight)
         if improve:
@@ -40,20 +40,23 @@ class _SpectralNormHook(WeightHook):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Divide a weight by its largest singular value (Miyato et al. 2018), estimated better in each step of training.
+    """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018).
 
     New programs use ``parametrizations.spectral_norm``.
 
     Args:
-        module: whose weight it is.
-        name: of the weight.
-        n_power_iterations: how often the estimate is made better in a step.
-        eps: the least length by which a vector is divided.
-        dim: which of the weight's dimensions are the outputs; by default 0, or 1 for transposed convolutions.
+        module: module with the weight.
+        name: name of the weight.
+        n_power_iterations: steps in each call while training.
+        eps: smallest norm by which a vector is divided.
+        dim: dimension of the outputs; if ``None`` 0, or 1 for transposed convolutions.
+
+    Returns:
+        ``module``.
 
     Raises:
         AttributeError: there is no such parameter.
-        ValueError: it has ``spectral_norm`` already, or not a positive number of iterations.
+        ValueError: it has ``spectral_norm`` already, or the number of iterations is not positive.
     """
     if n_power_iterations < 1:
         raise ValueError(f"n_power_iterations must be positive, and you gave {n_power_iterations}")
@@ -72,7 +75,14 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make a weight with ``spectral_norm`` a plain parameter again, of the value that it has.
+    """Make a weight with ``spectral_norm`` a plain parameter again, with its present value.
+
+    Args:
+        module: module with the weight.
+        name: name of the weight.
+
+    Returns:
+        ``module``.
 
     Raises:
         ValueError: it has no ``spectral_norm``.

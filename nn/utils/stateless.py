@@ -1,4 +1,4 @@
-"""``functional_call``: a module called with other parameters than its own (``torch.func.functional_call``)."""
+"""``functional_call``: a call of a module with other parameters than its own (``torch.func.functional_call``)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What the module returns with these tensors in place of its parameters and buffers, which stay as they are.
+    """Return the module's result with these tensors in place of its parameters and buffers, which stay as they are.
 
     Args:
-        module: is called; while it is, it must not be in another thread.
+        module: the module; while it is called, no other thread may use it.
         parameter_and_buffer_dicts: tensors by their paths, or several such mappings without a path in common.
-        args: the arguments, a tuple, or the only one.
-        kwargs: arguments by name.
-        tie_weights: where a parameter is in several places, replace it in all of them.
-        strict: raise unless all parameters and buffers are given.
+        args: positional arguments: a tuple, or the only one.
+        kwargs: keyword arguments.
+        tie_weights: whether a parameter that is in several places is replaced in all of them.
+        strict: whether all parameters and buffers must be given.
 
     Raises:
         KeyError: there is no such path; or, if ``strict``, one is missing.
-        ValueError: a path is given twice, or two tensors for what is one parameter.
+        ValueError: a path is given twice, or two tensors for one parameter.
     """
     given = parameter_and_buffer_dicts
     values = dict(given) if isinstance(given, Mapping) else _united(given)

@@ -1,4 +1,4 @@
-"""All parameters of a model as one vector, and back."""
+"""Conversion of all parameters of a model to one vector, and back."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from ...core.extend import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The elements of all parameters as one vector; gradients flow through it."""
+    """Return the elements of all parameters as one vector; the result is recorded."""
     return cat([parameter.reshape(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give all parameters the values of a vector, as views of its memory.
+    """Set all parameters to the values of a vector, as views of its memory.
+
+    Args:
+        vec: shape (total,), where total is the number of elements of all parameters.
+        parameters: tensors that are set, in this order.
 
     Raises:
-        TypeError: not a tensor.
+        TypeError: ``vec`` is not a tensor.
         ValueError: the vector has not as many elements as the parameters together.
     """
     if not isinstance(vec, Tensor):

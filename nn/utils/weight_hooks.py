@@ -1,4 +1,4 @@
-"""What ``weight_norm`` and ``spectral_norm`` in their first form share: a hook that makes a weight of other tensors."""
+"""Base of ``weight_norm`` and ``spectral_norm`` in their old form: a hook that computes a weight from other tensors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..parameter import Parameter
 
 
 class WeightHook:
-    """Before each call, sets the weight ``name`` anew; an object, so that it can be found again, and pickled.
+    """Hook that sets the weight ``name`` before each call. It is an object, so that it can be found and pickled.
 
     Attributes:
-        kind: how users call what it does.
-        parts: the endings of the names of what the weight is made of.
+        kind: name of the public function.
+        parts: endings of the names of the tensors that the weight is computed from.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class WeightHook:
         self.name = name
 
     def compute(self, module: Module, improve: bool) -> Tensor:
-        """The weight; ``improve`` what it is estimated from first, if it is."""
+        """Return the weight; with ``improve``, first improve its estimate, if there is one."""
         raise NotImplementedError(f"{type(self).__name__} must define compute(module, improve)")
 
     def __call__(self, module: Module, args: Any) -> None:
@@ -32,7 +32,7 @@ class WeightHook:
 
 
 def plain_weight(module: Module, hook: WeightHook) -> Parameter:
-    """The parameter that ``hook`` is to be for.
+    """Return the parameter that ``hook`` is for.
 
     Raises:
         AttributeError: there is no such parameter.
@@ -44,7 +44,7 @@ def plain_weight(module: Module, hook: WeightHook) -> Parameter:
 
 
 def removed(module: Module, name: str, kind: type[WeightHook]) -> Module:
-    """The module, whose weight is a plain parameter again, of the value that it has.
+    """Make the weight a plain parameter again, with its present value; return the module.
 
     Raises:
         ValueError: it has no hook of this kind.

@@ -1,4 +1,4 @@
-"""``weight_norm`` in its first form: parameters ``<name>_g`` and ``<name>_v``, and a hook that makes the weight of them."""
+"""``weight_norm`` in its old form: parameters ``<name>_g`` and ``<name>_v``, and a hook that computes the weight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .weight_hooks import WeightHook, plain_weight, removed
 
 
 def norm_except_dim(v: Tensor, dim: int = 0) -> Tensor:
-    """The lengths of the slices of ``v`` along ``dim``, which is kept; -1 for the length of all."""
+    """Return the norms of the slices of ``v`` along ``dim``, which is kept; -1 for the norm of the whole."""
     if dim == -1:
         return linalg.vector_norm(v)
     return linalg.vector_norm(v, 2, tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim), True)
@@ -25,15 +25,23 @@ class _WeightNormHook(WeightHook):
         self.dim = dim
 
     def compute(self, module: Module, improve: bool = False) -> Tensor:
-        """The weight, from its lengths and directions."""
+        """Return the weight with its norms and directions."""
         g, v = (getattr(module, self.name + part) for part in self.parts)
         return v * (g / norm_except_dim(v, self.dim))
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Learn the lengths ``<name>_g`` and the directions ``<name>_v`` of a weight's slices along ``dim`` apart.
+    """Learn the norms ``<name>_g`` and the directions ``<name>_v`` of a weight separately (Salimans and Kingma 2016).
 
-    ``None`` for the length of the whole weight. New programs use ``parametrizations.weight_norm``.
+    New programs use ``parametrizations.weight_norm``.
+
+    Args:
+        module: module with the weight.
+        name: name of the weight.
+        dim: dimension of the slices that have a norm each; ``None`` for one norm of the whole weight.
+
+    Returns:
+        ``module``.
 
     Raises:
         AttributeError: there is no such parameter.
@@ -50,7 +58,14 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make a weight with ``weight_norm`` a plain parameter again, of the value that it has.
+    """Make a weight with ``weight_norm`` a plain parameter again, with its present value.
+
+    Args:
+        module: module with the weight.
+        name: name of the weight.
+
+    Returns:
+        ``module``.
 
     Raises:
         ValueError: it has no ``weight_norm``.

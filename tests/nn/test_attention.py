@@ -157,7 +157,7 @@ def test_inputs_of_two_dtypes_are_refused():
             "key_padding_mask must have shape",
         ),
         (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(3, 1, 4)] * 3, is_causal=True), "give attn_mask too"),
-        (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(n, 1, 4) for n in (3, 5, 4)]), "key and value must be as many"),
+        (lambda: nn.MultiheadAttention(4, 2)(*[tg.ones(n, 1, 4) for n in (3, 5, 4)]), "must have one length"),
         (
             lambda: nn.MultiheadAttention(4, 2, kdim=3)(*[tg.ones(3, 1, 4)] * 3),
             "key must have 3 features, and has 4",

@@ -1,4 +1,4 @@
-"""nn.utils and nn.init: parametrisations, weight norms, total norms, and every fill's statistics."""
+"""nn.utils and nn.init: parametrizations, weight norms, total norms, and every fill's statistics."""
 
 import copy
 import math
@@ -30,7 +30,7 @@ class Doubled(nn.Module):
         return x * 2
 
 
-def test_a_parametrised_weight_is_computed_from_another():
+def test_a_parametrized_weight_is_computed_from_another():
     layer = nn.Linear(3, 3)
     before = layer.weight.detach().numpy().copy()
     assert parametrize.register_parametrization(layer, "weight", Symmetric()) is layer
@@ -49,7 +49,7 @@ def test_a_parametrised_weight_is_computed_from_another():
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
-def test_parametrised_modules_can_be_copied(duplicate):
+def test_parametrized_modules_can_be_copied(duplicate):
     layer = parametrizations.weight_norm(nn.Linear(2, 2))
     other = duplicate(layer)
     np.testing.assert_array_equal(other.weight.detach().numpy(), layer.weight.detach().numpy())
@@ -66,13 +66,13 @@ def test_cached_values_are_computed_once():
     assert layer.weight is not first
 
 
-def test_misuse_of_parametrisations_is_told():
+def test_misuse_of_parametrizations_is_told():
     layer = nn.Linear(2, 3)
     with pytest.raises(ValueError, match=r"makes float32 \(3,\) of 'bias'|no parameter 'nothing'"):
         parametrize.register_parametrization(layer, "nothing", Doubled())
     with pytest.raises(ValueError, match=r"makes float32 \(6,\) of 'weight'"):
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
-    with pytest.raises(ValueError, match="no parametrised 'bias'"):
+    with pytest.raises(ValueError, match="no parametrized 'bias'"):
         parametrize.remove_parametrizations(layer, "bias")
     parametrizations.weight_norm(layer)
     with pytest.raises(ValueError, match="several tensors"):
