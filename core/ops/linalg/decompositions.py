@@ -11,7 +11,7 @@ from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import Row, keep_result, record, records
 from ..table.operation import operation
-from ..table.several import record_several
+from ..table.outputs import record_outputs
 from .checks import attempt, matrices, replaced, square, unfit
 from .matrix_products import matmul
 
@@ -129,7 +129,7 @@ def qr(input: Tensor, some: bool = True) -> QR:
 def _qr_tall(a: Tensor, mode: Any) -> tuple[Tensor, Tensor]:
     q, r = (Tensor(part) for part in np.linalg.qr(a._array, mode))
     if records(a):
-        record_several("LinalgQrBackward", _qr_rule, (q, r), a)
+        record_outputs("linalg_qr", _qr_rule, (q, r), a)
     return q, r
 
 

@@ -10,7 +10,7 @@ from ...tensors import Tensor
 from ..shape.joining import cat
 from ..table.nodes import records
 from ..table.operation import operation
-from ..table.several import record_several
+from ..table.outputs import record_outputs
 from .checks import attempt, matrices, square
 from .decompositions import identity
 
@@ -119,7 +119,7 @@ def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
     x = square("linalg.eigh", A)
     values, vectors = (Tensor(part) for part in attempt("linalg.eigh", _UNCONVERGED, np.linalg.eigh, x, UPLO.upper()))
     if records(A):
-        record_several("LinalgEighBackward", _eigh_rule, (values, vectors), A)
+        record_outputs("linalg_eigh", _eigh_rule, (values, vectors), A)
     return Eigen(values, vectors)
 
 
@@ -148,7 +148,7 @@ def eig(A: Tensor) -> Eigen:
     parts = attempt("linalg.eig", _UNCONVERGED, np.linalg.eig, x)
     values, vectors = (Tensor(part.astype(wide, copy=False)) for part in parts)
     if records(A):
-        record_several("LinalgEigBackward", _eig_rule, (values, vectors), A, x.dtype.kind)
+        record_outputs("linalg_eig", _eig_rule, (values, vectors), A, x.dtype.kind)
     return Eigen(values, vectors)
 
 
@@ -183,7 +183,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return SVD(Tensor(u), Tensor(s), Tensor(vh))
     k = s.shape[-1]
     parts = Tensor(u[..., :k]), Tensor(s), Tensor(vh[..., :k, :])
-    record_several("LinalgSvdBackward", _svd_rule, parts, A)
+    record_outputs("linalg_svd", _svd_rule, parts, A)
     # The vectors beyond the k first are arbitrary, so these have no gradient.
     return SVD(_with(parts[0], u[..., k:], -1), parts[1], _with(parts[2], vh[..., k:, :], -2))
 

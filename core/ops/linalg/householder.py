@@ -17,7 +17,7 @@ from ...tensors import Tensor
 from ..shape.diagonal import diag_embed, tril, triu
 from ..table.nodes import records
 from ..table.operation import operation
-from ..table.several import record_several
+from ..table.outputs import record_outputs
 from .checks import matrices
 from .matrix_products import matmul
 from .triangular import triangle_solved
@@ -50,7 +50,7 @@ def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Reflect
     turned, tau = np.linalg.qr(matrices("geqrf", input), "raw")
     result = Reflections(Tensor(np.ascontiguousarray(turned.mT)), Tensor(tau))
     if records(input):
-        record_several("GeqrfBackward", _no_gradient, result, input)
+        record_outputs("geqrf", _no_gradient, result, input)
     return result
 
 

@@ -16,7 +16,7 @@ from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import records
 from ..table.operation import operation
-from ..table.several import record_several
+from ..table.outputs import record_outputs
 from .checks import LinAlgError, matrices, square
 from .lu_arrays import size
 from .matrix_products import matmul
@@ -127,7 +127,7 @@ def ldl_factor_ex(
             )
     result = LDLFactorInfo(Tensor(packed), Tensor(pivots), Tensor(info))
     if records(A):
-        record_several("LinalgLdlFactorBackward", _no_gradient, (result.LD,), A)
+        record_outputs("linalg_ldl_factor", _no_gradient, (result.LD,), A)
     return result
 
 

@@ -13,55 +13,41 @@ from typing import Any
 import numpy as np
 
 from ...autograd.edges import gradient_edge
-from ...autograd.node import Edge, Node
+from ...autograd.node import Edges
 from ...tensors import Tensor
 from ..index.elements import FULL, PART
 from ..index.indexing import part
 from ..table.dims import one_dim
-from ..table.nodes import TENSORS, records
+from ..table.nodes import ARRAYS, Row, records
 from ..table.operation import operation
+from ..table.outputs import OutputsNode
 from ..table.views import register
 
 
-class SplitNode(Node):
-    """The node of all parts of a split; they follow one another and leave nothing out."""
-
-    __slots__ = ("_dtype", "_name", "_places", "_shape")
-
-    def __init__(self, name: str, edge: Edge, input: Tensor, places: list[Any]) -> None:
-        super().__init__((edge,), len(places))
-        self._name, self._places = name, places
-        self._shape, self._dtype = input._array.shape, input._array.dtype
-
-    def apply(self, grads: Sequence[Any]) -> list[Any]:
-        """Put the parts' gradients together; a part that was not used has zeros."""
-        result = np.empty(self._shape, self._dtype)
-        for place, grad in zip(self._places, grads):
+def _together(xp: Any, grads: Sequence[Any], arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+    """Return the parts' gradients put together; a part that was not used has zeros."""
+    places, shape, dtype = arguments
+    if xp is ARRAYS:
+        result = np.empty(shape, dtype)
+        for place, grad in zip(places, grads):
             result[place] = 0 if grad is None else grad
-        return [result]
-
-    def apply_graph(self, grads: Sequence[Any]) -> list[Any]:
-        """The same on tensors."""
-        empty = np.empty(self._shape, np.bool_)
-        parts = [
-            Tensor(np.zeros(empty[place].shape, self._dtype)) if grad is None else grad
-            for place, grad in zip(self._places, grads)
-        ]
-        join = TENSORS.concatenate if isinstance(self._places[0][-1], slice) else TENSORS.stack
-        return [join(parts, len(self._places[0]) - 1)]
-
-    def name(self) -> str:
-        """The operation's name."""
-        return self._name
+        return (result,)
+    empty = np.empty(shape, np.bool_)
+    parts = [
+        Tensor(np.zeros(empty[place].shape, dtype)) if grad is None else grad for place, grad in zip(places, grads)
+    ]
+    join = xp.concatenate if isinstance(places[0][-1], slice) else xp.stack
+    return (join(parts, len(places[0]) - 1),)
 
 
-def _parts(name: str, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
+_SPLIT, _UNBIND = Row("split", pull=_together), Row("unbind", pull=_together)
+
+
+def _parts(kind: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
     if len(places) < 2 or not records(input):
         return tuple(part(input, place) for place in places)
-    edge = gradient_edge(input)
-    assert edge is not None
     x, counter, row = input._array, input._counter, PART.row
-    node = SplitNode(name, edge, input, places)
+    node = OutputsNode(kind, (gradient_edge(input),), len(places), (), (places, x.shape, x.dtype))
     views = []
     for slot, place in enumerate(places):
         out = x[place]
@@ -144,7 +130,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     # Indices that go backwards make empty parts.
     places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
     forward = all(start <= end for start, end in itertools.pairwise(bounds))
-    return _parts("SplitBackward", input, places) if forward else tuple(part(input, place) for place in places)
+    return _parts(_SPLIT, input, places) if forward else tuple(part(input, place) for place in places)
 
 
 @operation(method=True)
@@ -188,7 +174,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         raise IndexError("a 0-d tensor has nothing to unbind")
     axis, length = _length("unbind", input, dim)
     before = (FULL,) * axis
-    return _parts("UnbindBackward", input, [(*before, index) for index in range(length)])
+    return _parts(_UNBIND, input, [(*before, index) for index in range(length)])
 
 
 @operation(method=True)
@@ -211,7 +197,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 def _cut(input: Tensor, axis: int, bounds: Sequence[int]) -> tuple[Tensor, ...]:
     before = (FULL,) * axis
-    return _parts("SplitBackward", input, [(*before, slice(start, end)) for start, end in itertools.pairwise(bounds)])
+    return _parts(_SPLIT, input, [(*before, slice(start, end)) for start, end in itertools.pairwise(bounds)])
 
 
 def _length(name: str, input: Tensor, dim: int) -> tuple[int, int]:
