@@ -58,7 +58,7 @@ def make_agent(
     # rref: references, which travel in every message
     references = RRefContext(agent, backward_from)
     agent.add_part(references)
-    agent.reference_types = (RRef,)
+    agent.codec.reference_types = (RRef,)
     serve_references(references)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
@@ -66,5 +66,5 @@ def make_agent(
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
-    agent.interceptors += [ReferenceInterceptor(references), AutogradInterceptor(contexts)]
+    agent.codec.interceptors += [ReferenceInterceptor(references), AutogradInterceptor(contexts)]
     return agent

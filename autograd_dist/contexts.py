@@ -90,13 +90,13 @@ class Contexts:
         self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
         self._lock = threading.Lock()
         agent.control.on(Topic.CONTEXT, self._on_message)
-        agent.membership.on_lost.append(self._on_lost)
+        agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
         agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
 
     def create(self) -> Context:
         """Return a new context of this worker."""
-        self.agent.check_open()
+        self.agent.state.check_open()
         with self._lock:
             return self.lifetimes.create()
 

@@ -32,7 +32,7 @@ class StepQueue:
             self._run(*job)
         if self._steps and not self._running:
             # Others came meanwhile, and more may come for ever: return first, so that the caller of this step gets its answer.
-            self._agent.run_later(self._run_rest)
+            self._agent.threads.run_later(self._run_rest)
         return done
 
     def _run_rest(self) -> None:

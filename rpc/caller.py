@@ -3,31 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..core.errors import AgentClosedError, RpcError
+from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
+from .codec import Codec
+from .connections import Connections
+from .control_channel import ControlChannel
 from .dispatch import CallTable, PendingCall
-from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
-from .peers import Peer
+from .flows import Flows
+from .lanes.base import Connection
+from .messages import Flag, Incoming, Kind, Outgoing, Topic
+from .peers import Peer, Peers
+from .state import AgentState
+from .threads import AgentThreads
+from .timers import Timers
 from .wire.control import encode_ids
 from .wire.failures import rebuild_failure
 from .wire.frames import encode
-from .wire.payload import Labels, make_tensors, pack, unpack
-
-if TYPE_CHECKING:
-    from .agent import Agent
+from .wire.payload import Labels
 
 SIMPLE = Flag.PLAIN | Flag.EMPTY
 ROUTES = 3  # a connection may close just before we use it; a call that did not go out may go out on the next one
 
 
 class Caller:
-    """The calls of one agent."""
+    """Calls of one agent.
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self.table = CallTable(agent.timers, self._expired)
+    Args:
+        state: the agent's state.
+        peers: the workers of the job.
+        connections: for the routes of requests.
+        control: for cancels.
+        flows: flow control of the connections.
+        codec: packs requests and opens answers.
+        timers: for deadlines.
+        threads: for callbacks, and for answers whose opening may run user code.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        peers: Peers,
+        connections: Connections,
+        control: ControlChannel,
+        flows: Flows,
+        codec: Codec,
+        timers: Timers,
+        threads: AgentThreads,
+    ) -> None:
+        self._state = state
+        self._peers = peers
+        self._connections = connections
+        self._control = control
+        self._flows = flows
+        self._codec = codec
+        self._timers = timers
+        self._threads = threads
+        self.table = CallTable(timers, self._expired)
 
     # -- calls begin
 
@@ -55,7 +88,7 @@ class Caller:
         Raises:
             SerializationError: the body cannot be sent.
         """
-        self._agent.check_open()
+        self._state.check_open()
         call = self._new_call(peer.info.id, timeout, what)
         if peer.gone:
             call.future.set_exception(peer.lost_error())
@@ -63,9 +96,8 @@ class Caller:
         message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
         if notes:
             message.notes.update(notes)
-        limit = self._agent.options.max_message_bytes
-        pack(message, body, self._agent.reference_types, peer.same_main, labels, limit)
-        run_sending(self._agent.interceptors, message)
+        self._codec.pack(message, body, peer.same_main, labels)
+        self._codec.sending(message)
         self._send(call, message, peer)
         return call.future
 
@@ -92,14 +124,14 @@ class Caller:
         if then is None:
             complete_once(call.future, source.value())
             return
-        left = max(call.deadline - self._agent.now(), 1e-3) if call.seconds else 0.0
+        left = max(call.deadline - self._timers.now(), 1e-3) if call.seconds else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
         except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
             complete_once(call.future, error=problem)
 
     def _new_call(self, to: int, seconds: float, what: object) -> PendingCall:
-        return PendingCall(self.table.new_id(), to, seconds, self._agent.now() + seconds, what)
+        return PendingCall(self.table.new_id(), to, seconds, self._timers.now() + seconds, what)
 
     def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
         self.table.add(call)
@@ -117,8 +149,8 @@ class Caller:
             message.let_go()
         if peer.gone and self.table.take(call.id):  # lost while we were sending
             self.fail(call, peer.lost_error())
-        elif self._agent.closed and self.table.take(call.id):
-            self.fail(call, AgentClosedError(f"worker {self._agent.name!r} was closed during {call.what}"))
+        elif self._state.closed and self.table.take(call.id):
+            self.fail(call, AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}"))
         elif not sent and self.table.take(call.id):
             self.fail(
                 call, RpcError(f"no connection to worker {peer.info.name!r} stays open; {call.what} was not sent")
@@ -127,8 +159,8 @@ class Caller:
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
         size = call.size = sum(map(len, parts))
         for _ in range(ROUTES):
-            connection = call.connection = self._agent.membership.route(peer)
-            flow = connection.flow or self._agent.flow(connection)
+            connection = call.connection = self._connections.route(peer)
+            flow = connection.flow or self._flows.of(connection)
             if flow.take(size):
                 sent = connection.send(parts, call)
             else:
@@ -157,35 +189,25 @@ class Caller:
             message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
         if call.message is not None:
-            for interceptor in self._agent.interceptors:
-                interceptor.delivered(call.message)
+            self._codec.delivered(call.message)
         if message.flags & SIMPLE and not message.flags & Flag.ERROR and not message.extras:
             self._complete(call, message)
         else:
-            self._agent.run_later(lambda: self._complete_as_agent(call, message))
-
-    def _complete_as_agent(self, call: PendingCall, message: Incoming) -> None:
-        with self._agent.use():  # what is unpickled may make calls
-            self._complete(call, message)
+            # Unpickling may make calls: the agent is the current one meanwhile.
+            self._threads.run_later(lambda: self._threads.new_context().run(self._complete, call, message))
 
     def _complete(self, call: PendingCall, message: Incoming) -> None:
         value: Any = None
         error: BaseException | None = None
         try:
-            value = self._open(message)
+            value = self._codec.open(message)
             if message.flags & Flag.ERROR:
                 value, error = None, rebuild_failure(value)
         except Exception as problem:
             error = problem
         message.flow.used(message.size)
         if callbacks := call.future.finish(value, error):
-            self._agent.run_later(lambda: run_callbacks(callbacks))
-
-    def _open(self, message: Incoming) -> Any:
-        make_tensors(message)
-        for interceptor in self._agent.interceptors:
-            interceptor.opening(message)
-        return unpack(message)
+            self._threads.run_later(lambda: run_callbacks(callbacks))
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
@@ -193,22 +215,57 @@ class Caller:
         callbacks = call.future.finish(error=error)
         if call.message is not None:
             self._let_go(call, call.message)
-            run_not_delivered(self._agent.interceptors, call.message)
+            self._codec.not_delivered(call.message)
         if callbacks:
-            self._agent.run_later(lambda: run_callbacks(callbacks))
+            self._threads.run_later(lambda: run_callbacks(callbacks))
 
     def _let_go(self, call: PendingCall, message: Outgoing) -> None:
         """Free what waits to be sent; if it was, tell the callee that nobody waits for the answer."""
         if call.connection is None or call.connection.flow is None or call.connection.flow.give_up(call):
             return
-        peer = self._agent.peers.at(call.to)
-        if not (peer.gone or self._agent.closed or message.flags & Flag.KEEP):
-            self._agent.control.post(peer, Topic.CANCEL, encode_ids([call.id]))
+        peer = self._peers.at(call.to)
+        if not (peer.gone or self._state.closed or message.flags & Flag.KEEP):
+            self._control.post(peer, Topic.CANCEL, encode_ids([call.id]))
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""
         for call in self.table.take_if(condition):
             self.fail(call, error(call))
 
+    def close(self, reason: str) -> None:
+        """Fail all calls: the agent was closed."""
+        self.fail_where(
+            lambda call: True,
+            lambda call: AgentClosedError(f"worker {self._state.name!r} cannot finish {call.what}: {reason}"),
+        )
+
+    def peer_lost(self, peer: Peer) -> None:
+        """Fail the calls to a peer that is gone."""
+        self.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
+
+    def link_cut(self, peer: Peer) -> None:
+        """Fail the calls to a peer that this worker cannot reach."""
+        self.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
+
+    def redialed(self, peer: Peer, connection: Connection) -> None:
+        """Fail the calls on former connections to a peer: ``connection`` is open now."""
+        self.fail_where(
+            lambda call: call.to == peer.info.id and call.connection not in (None, connection),
+            lambda call: RpcError(
+                f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
+            ),
+        )
+
     def _expired(self, call: PendingCall) -> None:
-        self.fail(call, self._agent.membership.timeout_error(call))
+        self.fail(call, self._timeout_error(call))
+
+    def _timeout_error(self, call: PendingCall) -> RpcTimeoutError:
+        return RpcTimeoutError(
+            f"{call.what} got no answer within {call.seconds:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
+            f"GrpcRpcBackendOptions(rpc_timeout=) for all calls"
+        )
+
+    def _whereabouts(self, call: PendingCall) -> str:
+        if call.to < 0:
+            return ""  # it waits for something that happens here, or for several workers
+        return " (it may still run there)" if self._peers.at(call.to).open else " (no connection was open)"

@@ -10,26 +10,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.futures import Future, complete_once
 from .control_queue import ControlMessage
-from .peers import Peer
-from .timers import Alarm
+from .peers import Peer, Peers
+from .timers import Alarm, Timers
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
-
-if TYPE_CHECKING:
-    from .agent import Agent
+from .wire.frames import Parts
 
 logger = logging.getLogger("telegrad.rpc")
 ControlHandler = Callable[[Peer, bytes], None]
 
 
 class ControlChannel:
-    """Control messages of one agent, in both directions."""
+    """Control messages of one agent, in both directions.
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    Args:
+        peers: the workers of the job.
+        timers: for repetitions.
+        send: sends a frame to a peer by any route; it may be lost on the way.
+    """
+
+    def __init__(self, peers: Peers, timers: Timers, send: Callable[[Peer, Parts], None]) -> None:
+        self._peers = peers
+        self._timers = timers
+        self._send = send
         self._handlers: dict[int, ControlHandler] = {}
         self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
         self._drained: Future[None] | None = None
@@ -39,22 +45,34 @@ class ControlChannel:
         self._handlers[topic] = handler
 
     def post(self, peer: Peer, topic: int, payload: bytes) -> None:
-        """Send a message to ``peer``; it arrives exactly once, or the peer is lost."""
+        """Send a message to ``peer``; it arrives exactly once, or the peer is lost.
+
+        Args:
+            peer: the receiver.
+            topic: number of the handler there.
+            payload: what the handler gets.
+        """
         with peer.lock:
             peer.control.post(payload, topic)
-            messages = peer.control.unsent(self._agent.now())
+            messages = peer.control.unsent(self._timers.now())
             due = peer.control.next_due()
-        self._transmit(peer, messages, due)
+        self._send_batch(peer, messages, due)
+
+    def reroute(self, peer: Peer) -> None:
+        """Send everything again that ``peer`` has not acknowledged: there is another route to it now."""
+        with peer.lock:
+            peer.control.reconnected()
+        self.flush(peer)
 
     def flush(self, peer: Peer) -> None:
-        """Transmit what is due."""
+        """Send the messages that are due."""
         with peer.lock:
-            messages = peer.control.due(self._agent.now())
+            messages = peer.control.due(self._timers.now())
             due = peer.control.next_due()
-        self._transmit(peer, messages, due)
+        self._send_batch(peer, messages, due)
 
     def received(self, peer: Peer, frame: Any) -> None:
-        """A batch of control messages arrived; the acknowledgement goes back by any way that there is."""
+        """Deliver a batch of control messages, and acknowledge them by any route."""
         for number, topic, payload in decode_control(frame):
             with peer.lock:
                 fresh = peer.control.receive(number, topic)
@@ -63,16 +81,16 @@ class ControlChannel:
         with peer.lock:
             acknowledgements = peer.control.take_acks()
         if acknowledgements:
-            self._agent.membership.send_control(peer, encode_acknowledgement(acknowledgements))
+            self._send(peer, encode_acknowledgement(acknowledgements))
 
     def acknowledged(self, peer: Peer, frame: Any) -> None:
-        """The peer has received some of ours."""
+        """Forget the messages that a peer has received."""
         with peer.lock:
             peer.control.acknowledge(decode_acknowledgement(frame))
         self.flush_drained()
 
     def drain(self) -> Future[None]:
-        """Completes when everything that was posted is acknowledged, or its receiver gone."""
+        """Return a future that completes when everything posted is acknowledged, or its receiver gone."""
         drained = self._drained = self._drained or Future()  # another thread may be waiting in shutdown too
         self.flush_drained()
         return drained
@@ -80,25 +98,25 @@ class ControlChannel:
     def flush_drained(self) -> None:
         """Complete ``drain`` if nothing is left to acknowledge."""
         drained = self._drained
-        if drained is None or any(_next_due(peer) is not None for peer in self._agent.peers):
+        if drained is None or any(_next_due(peer) is not None for peer in self._peers):
             return
         self._drained = None
         complete_once(drained)  # another reader's thread may have come here too
 
     def open(self) -> int:
-        """How many messages were not acknowledged yet."""
-        return sum(peer.control.open for peer in self._agent.peers)
+        """Return how many messages were not acknowledged yet."""
+        return sum(peer.control.open for peer in self._peers)
 
-    def _transmit(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
+    def _send_batch(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
         if due is not None:
             self._repeat_at(peer, due)
         if messages and not peer.gone:
-            self._agent.membership.send_control(peer, encode_control(messages))
+            self._send(peer, encode_control(messages))
 
     def _repeat_at(self, peer: Peer, due: float) -> None:
         alarm = self._alarms.get(peer)
         if alarm is None:
-            alarm = self._alarms[peer] = Alarm(self._agent.timers, partial(self.flush, peer))
+            alarm = self._alarms[peer] = Alarm(self._timers, partial(self.flush, peer))
         alarm.set(due)
 
     def _deliver(self, peer: Peer, topic: int, payload: bytes) -> None:

@@ -1,6 +1,6 @@
 """For those who extend the agent: lanes, interceptors, request methods, control topics, agents of one's own."""
 
-from .agent import Agent
+from .agent import Agent, agent_variable
 from .backend_registry import find_backend
 from .calling import (
     call_function,
@@ -11,8 +11,8 @@ from .calling import (
     resolve_timeout,
     serve_calls,
 )
-from .current import agent_variable, current_agent
 from .current import agents as open_agents
+from .current import current_agent
 from .expulsion import record as record_expulsion
 from .gathering import Gathering
 from .intervals import IntervalSet

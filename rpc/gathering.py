@@ -84,7 +84,7 @@ class Gathering:
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
-        agent.membership.on_lost.append(self._lost)
+        agent.losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
         """Return the next number for an object of this worker."""

@@ -1,16 +1,18 @@
-"""Driver of the verdicts about lost workers: evidence in; reports, losses and the end of this worker out."""
+"""Losses of workers: the driver of the verdicts. Evidence comes in; reports, losses and the end of this worker go out."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from .control_channel import ControlChannel
 from .messages import Topic
-from .peers import Peer
+from .options import GrpcRpcBackendOptions
+from .peers import Peer, Peers
 from .reports import Loss, decode_report, encode_report
-from .timers import Alarm
+from .state import AgentState
+from .timers import Alarm, Timers
 from .verdict import (
     Close,
     Event,
@@ -26,31 +28,56 @@ from .verdict import (
 )
 from .wire.control import expelled
 
-if TYPE_CHECKING:
-    from .agent import Agent
-
 logger = logging.getLogger("telegrad.rpc")
 
 
 class Losses:
-    """Driver of the verdicts of one agent: feeds the machine under a lock, carries its instructions out outside of it."""
+    """Driver of the verdicts of one agent: feeds the machine under a lock, carries its instructions out outside of it.
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    Args:
+        state: the agent's state.
+        peers: the workers of the job.
+        control: sends the reports.
+        timers: the agent's timers.
+        options: of the agent.
+        expel: closes the agent, because the job counts its worker as lost; gets the reason.
+
+    Attributes:
+        on_lost: called with each peer that is lost or left.
+        on_cut: called with a peer when the link to it turns out to be cut.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        peers: Peers,
+        control: ControlChannel,
+        timers: Timers,
+        options: GrpcRpcBackendOptions,
+        expel: Callable[[str], None],
+    ) -> None:
+        self.on_lost: list[Callable[[Peer], None]] = []
+        self.on_cut: list[Callable[[Peer], None]] = []
+        self._state = state
+        self._peers = peers
+        self._control = control
+        self._timers = timers
+        self._expel = expel
+        self._keepalive = options.keepalive
+        self._timeout = options.reconnect_timeout
         self._lock = threading.Lock()
         self._made: Verdicts | None = None
-        self.on_lost: list[Callable[[Peer], None]] = []
-        self.quiet = True  # nobody suspects anybody
-        self._alarm = Alarm(agent.timers, self.watch)
-        agent.control.on(Topic.MEMBERSHIP, self._received)
+        self._quiet = True  # nobody suspects anybody
+        self._alarm = Alarm(timers, self.watch)
+        control.on(Topic.MEMBERSHIP, self._received)
 
     # -- events
 
     def link_changed(self, peer: Peer) -> None:
-        """A connection to ``peer`` opened, ended, or could not be made."""
+        """Draw conclusions after a connection to ``peer`` opened, ended, or could not be made."""
         evidence = peer.evidence()
         if evidence is not None:
-            if self._agent.leaving:
+            if self._state.leaving:
                 self._remove(peer, evidence.reason)
                 return
             self._handle(Failed(peer.info.id, evidence))
@@ -59,26 +86,26 @@ class Losses:
         self._update_cut(peer)
 
     def answered(self, peer: Peer) -> None:
-        """``peer`` gave a sign of life on a direct connection."""
-        if not self.quiet:
+        """Note that ``peer`` answered on a direct connection."""
+        if not self._quiet:
             self._handle(Reached(peer.info.id))
 
     def left(self, peer: Peer, reason: str) -> None:
-        """``peer`` said goodbye."""
-        if self._agent.leaving:
+        """Note that ``peer`` said goodbye."""
+        if self._state.leaving:
             self._remove(peer, reason)
         else:
             self._handle(Left(peer.info.id, reason))
 
     def watch(self) -> None:
         """Conclude what follows from the time, and come back when something may."""
-        now = self._agent.now()
+        now = self._timers.now()
         instructions = self._instructions_for(TimePassed(), now)
         with self._lock:
             due = self._machine().due(now)
         self._alarm.set(due)
         self._carry_out(instructions)
-        for peer in self._agent.peers.others():
+        for peer in self._peers.others():
             self._update_cut(peer)
 
     def next_hop(self, rank: int) -> int | None:
@@ -94,13 +121,13 @@ class Losses:
     def _machine(self) -> Verdicts:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            names = {peer.info.id: peer.info.name for peer in self._agent.peers}
-            self._made = Verdicts(self._agent.rank, names, self._agent.options.reconnect_timeout)
+            names = {peer.info.id: peer.info.name for peer in self._peers}
+            self._made = Verdicts(self._state.rank, names, self._timeout)
         return self._made
 
     def _handle(self, event: Event) -> None:
-        self._carry_out(self._instructions_for(event, self._agent.now()))
-        for peer in self._agent.peers.others():
+        self._carry_out(self._instructions_for(event, self._timers.now()))
+        for peer in self._peers.others():
             if peer.trouble is not None:
                 self._update_cut(peer)
 
@@ -108,56 +135,53 @@ class Losses:
         with self._lock:
             machine = self._machine()
             instructions = machine.handle(event, now)
-            self.quiet = machine.quiet
+            self._quiet = machine.quiet
         return instructions
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
             if isinstance(instruction, Lose):
-                self._lose(self._agent.peers.at(instruction.rank), instruction.loss)
+                self._lose(self._peers.at(instruction.rank), instruction.loss)
             elif isinstance(instruction, Close):
                 self._close(instruction.reason)
-            elif not self._agent.leaving:
+            elif not self._state.leaving:
                 self._send_report(instruction)
 
     def _send_report(self, instruction: SendReport) -> None:
         payload = encode_report(instruction.report)
         for rank in instruction.to:
-            peer = self._agent.peers.at(rank)
+            peer = self._peers.at(rank)
             if not peer.gone:
-                self._agent.control.post(peer, Topic.MEMBERSHIP, payload)
+                self._control.post(peer, Topic.MEMBERSHIP, payload)
 
     # -- verdicts
 
     def _lose(self, peer: Peer, loss: Loss) -> None:
-        if not loss.left and not self._agent.leaving:
+        if not loss.left and not self._state.leaving:
             logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, loss.reason)
         self._remove(peer, loss.reason)
 
     def _remove(self, peer: Peer, reason: str) -> None:
-        """This incarnation of the worker is over, whatever it may say later."""
+        """Count this incarnation of the worker as gone, whatever it may say later."""
         if not peer.leave(reason):
             return
         for connection in peer.connections():
             connection.close(expelled(reason))
-        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
         for handler in self.on_lost:
             handler(peer)
-        self._agent.control.flush_drained()
+        self._control.flush_drained()
 
-    def expelled(self, teller: Peer, reason: str) -> None:
-        """``teller`` says that this worker is lost."""
-        if not self._agent.leaving:
-            self._close(f"worker {teller.info.name!r} counts it as lost ({reason})")
+    def expelled(self, peer: Peer, reason: str) -> None:
+        """End this worker, because ``peer`` says that it is lost."""
+        if not self._state.leaving:
+            self._close(f"worker {peer.info.name!r} counts it as lost ({reason})")
 
     def _close(self, reason: str) -> None:
-        if self._agent.closed:
+        if self._state.closed:
             return
         reason = f"it was expelled from its job: {reason}"
-        logger.error("worker %r closes: %s", self._agent.name, reason)
-        for handler in self._agent.on_expelled:
-            handler(reason)
-        self._agent.run_later(lambda: self._agent.close(reason, farewell=False))
+        logger.error("worker %r closes: %s", self._state.name, reason)
+        self._expel(reason)
 
     # -- cut links
 
@@ -167,26 +191,24 @@ class Losses:
         if trouble is None or peer.gone or peer.cut:
             return
         # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
-        answered = trouble.since + 2 * self._agent.options.keepalive
-        until = answered if peer.accepted else answered + self._agent.options.reconnect_timeout
+        answered = trouble.since + 2 * self._keepalive
+        until = answered if peer.accepted else answered + self._timeout
         if (witness := self._witness(peer)) is not None:
             alive = f"worker {witness!r} reaches it"
-        elif self._agent.now() < until:
+        elif self._timers.now() < until:
             self._alarm.set(until)
             return
         elif peer.accepted:
-            alive = f"it is connected to worker {self._agent.name!r}"
+            alive = f"it is connected to worker {self._state.name!r}"
         else:
             alive = "nobody knows whether it is alive"
         # The name, because the error may travel: a caller elsewhere must see whose link it is.
-        peer.cut = f"{trouble.evidence.reason}, says worker {self._agent.name!r}, but {alive}"
-        logger.warning("the link of worker %r to worker %r is cut: %s", self._agent.name, peer.info.name, peer.cut)
-        self._agent.caller.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
-        with peer.lock:
-            peer.control.reconnected()  # what could not be sent may pass through others
-        self._agent.control.flush(peer)
+        peer.cut = f"{trouble.evidence.reason}, says worker {self._state.name!r}, but {alive}"
+        logger.warning("the link of worker %r to worker %r is cut: %s", self._state.name, peer.info.name, peer.cut)
+        for handler in self.on_cut:
+            handler(peer)
 
     def _witness(self, peer: Peer) -> str | None:
         with self._lock:
             rank = self._machine().witness(peer.info.id)
-        return None if rank is None else self._agent.peers.at(rank).info.name
+        return None if rank is None else self._peers.at(rank).info.name

@@ -6,7 +6,6 @@ of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 auto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.extend import Tensor
@@ -169,28 +168,3 @@ class Interceptor:
 
     def not_delivered(self, message: Outgoing) -> None:
         """``sending`` was called, but the message did not go out, or nobody knows whether it arrived."""
-
-
-def run_sending(interceptors: Sequence[Interceptor], message: Outgoing) -> None:
-    """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it was not delivered."""
-    for index, interceptor in enumerate(interceptors):
-        try:
-            interceptor.sending(message)
-        except BaseException:
-            for earlier in interceptors[:index]:
-                earlier.not_delivered(message)
-            raise
-
-
-def run_arrived(interceptors: Sequence[Interceptor], message: Incoming) -> bool:
-    """Show a message that arrived to every interceptor; False if one of them says that it is void."""
-    valid = True
-    for interceptor in interceptors:
-        valid = interceptor.arrived(message) and valid
-    return valid
-
-
-def run_not_delivered(interceptors: Sequence[Interceptor], message: Outgoing) -> None:
-    """Tell every interceptor that a message did not go out, or may not have arrived."""
-    for interceptor in interceptors:
-        interceptor.not_delivered(message)

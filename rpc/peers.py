@@ -1,4 +1,4 @@
-"""The other workers: who they are, the connections to them, and what the failures of connections say about them.
+"""Peers: the workers of the job, the connections to each, and the evidence that failed connections give against it.
 
 When a connection breaks, its dialer dials again. If the same incarnation of the worker answers, it was only cut off. If not,
 the failure is evidence against it: that nobody listens at its address or somebody else does, or that nothing answered for as
@@ -46,7 +46,7 @@ class WorkerInfo(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Dialing a worker fails: what that says about it, and since when."""
+    """Evidence from dialing a worker in vain, and since when."""
 
     evidence: Evidence
     since: float
@@ -72,16 +72,16 @@ class Peer:
         self.gone: str = ""  # why it is lost, or that it left
 
     def check_present(self) -> None:
-        """Raise if it is gone.
+        """Raise if the worker is gone.
 
         Raises:
-            WorkerLostError: it is.
+            WorkerLostError: it is gone.
         """
         if self.gone:
             raise self.lost_error()
 
     def lost_error(self) -> WorkerLostError:
-        """The error that everything that waits for it gets."""
+        """Return the error of everything that waits for the worker."""
         return WorkerLostError(
             f"worker {self.info.name!r} (rank {self.info.id}) is gone: {self.gone}; calls to it fail from now on, and so "
             f"do references that it owned",
@@ -89,7 +89,7 @@ class Peer:
         )
 
     def cut_error(self) -> LinkCutError:
-        """The error that calls get while the link is cut."""
+        """Return the error of calls while the link is cut."""
         return LinkCutError(
             f"the link to worker {self.info.name!r} (rank {self.info.id}) is cut: {self.cut}; calls to it work again when the "
             f"link is back",
@@ -98,7 +98,7 @@ class Peer:
 
     @property
     def linked(self) -> bool:
-        """Whether a connection stands, dialed by either side."""
+        """Whether there is an open connection, dialed by either side."""
         return self.open or bool(self.accepted)
 
     def evidence(self) -> Evidence | None:
@@ -107,13 +107,13 @@ class Peer:
         return None if trouble is None or self.linked else trouble.evidence
 
     def forget(self, connection: Connection) -> None:
-        """A connection turned out to be closed before we were told: the next call dials anew."""
+        """Drop a connection that turned out to be closed before the lane reported it: the next call dials anew."""
         with self.lock:
             if self.dialed is connection:
                 self.dialed, self.open = None, False
 
     def connected(self) -> None:
-        """The dialed connection is open."""
+        """Note that the dialed connection is open."""
         with self.lock:
             self.open = True
             self.broken_since = self.redial_at = self.trouble = None
@@ -122,7 +122,7 @@ class Peer:
             self.control.reconnected()
 
     def disconnected(self, connection: Connection, error: Exception, now: float, timeout: float) -> None:
-        """A connection ended. ``evidence`` and ``redial_at`` say what follows."""
+        """Note that a connection ended; set ``evidence`` and ``redial_at``."""
         with self.lock:
             if connection in self.accepted:
                 self.accepted.remove(connection)
@@ -153,7 +153,7 @@ class Peer:
         return pause
 
     def leave(self, reason: str) -> bool:
-        """Mark it gone; False if it already was."""
+        """Mark the worker as gone; return False if it already was."""
         with self.lock:
             if self.gone:
                 return False
@@ -163,14 +163,21 @@ class Peer:
             self.control.peer_lost()
             return True
 
+    def describe(self) -> dict[str, Any]:
+        """Return rank, state, lane and number of unacknowledged control messages, for ``debug_info``."""
+        cut = f"cut: {self.cut}" if self.cut else ""
+        state = self.gone or cut or ("connected" if self.open else "connecting" if self.dialed else "not dialed")
+        lane = self.dialed.scheme if self.dialed else None
+        return {"rank": self.info.id, "state": state, "lane": lane, "unacknowledged": self.control.open}
+
     def connections(self) -> list[Connection]:
-        """Every connection to and from it."""
+        """Return every connection to and from the worker."""
         with self.lock:
             return ([self.dialed] if self.dialed else []) + self.accepted
 
 
 def is_own(error: Exception) -> bool:
-    """Return whether an error is this process's own trouble, and so says nothing about a peer."""
+    """Return whether an error has its cause in this process, and so says nothing about a peer."""
     if isinstance(error, OSError):
         return error.errno in OWN_ERRORS
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
@@ -183,15 +190,18 @@ def _proof(error: Exception) -> str:
 
 
 class Peers:
-    """The workers of the job, by rank and by name."""
+    """Workers of the job, by rank and by name: none before the rendezvous, then all."""
 
-    def __init__(self, records: Iterable[WorkerRecord], me: WorkerRecord) -> None:
+    def __init__(self, me: WorkerRecord) -> None:
         self.me = me
         self._by_rank: dict[int, Peer] = {}
         self._by_name: dict[str, Peer] = {}
+
+    def fill(self, records: Iterable[WorkerRecord]) -> None:
+        """Take the workers that the rendezvous has found."""
         for record in records:
-            same_main = bool(me.main_script) and record.main_script == me.main_script
-            peer = Peer(record, same_main or record.identity == me.identity)
+            same_main = bool(self.me.main_script) and record.main_script == self.me.main_script
+            peer = Peer(record, same_main or record.identity == self.me.identity)
             self._by_rank[record.rank] = self._by_name[record.name] = peer
 
     def __iter__(self) -> Iterator[Peer]:
@@ -201,19 +211,19 @@ class Peers:
         return len(self._by_rank)
 
     def others(self) -> list[Peer]:
-        """Every live worker but this one."""
+        """Return every live worker but this one."""
         return [peer for peer in self if not peer.gone and peer.info.id != self.me.rank]
 
     def at(self, rank: int) -> Peer:
-        """The worker of a rank that came in a message or a handle."""
+        """Return the worker of a rank that came in a message or a reference."""
         return self._by_rank[rank]
 
     def find(self, to: Any) -> Peer:
-        """The worker that a user named: by name, rank or ``WorkerInfo``.
+        """Return the worker that a user named: by name, rank or ``WorkerInfo``.
 
         Raises:
             UnknownWorkerError: there is none.
-            TypeError: it is none of these.
+            TypeError: ``to`` is none of these.
         """
         if isinstance(to, WorkerInfo):
             to = to.name

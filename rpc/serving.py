@@ -7,23 +7,24 @@ import logging
 import sys
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future
+from .codec import Codec
+from .control_channel import ControlChannel
 from .flow import Departure, Flow
+from .flows import Flows
 from .lanes.base import Connection
-from .messages import Flag, Incoming, Kind, Outgoing, Topic, run_not_delivered, run_sending
-from .peers import Peer
-from .pool import Executor
-from .timers import Timer
+from .messages import Flag, Incoming, Kind, Outgoing, Topic
+from .peers import Peer, Peers
+from .state import AgentState
+from .threads import AgentThreads
+from .timers import Timer, Timers
 from .wire.control import decode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
-from .wire.payload import make_tensors, pack, unpack
-
-if TYPE_CHECKING:
-    from .agent import Agent
+from .wire.payload import pack
 
 logger = logging.getLogger("telegrad.rpc")
 CallKey = tuple[int, int]  # rank of the caller, id of the call there
@@ -32,17 +33,40 @@ Handler = Callable[["ServerCall"], None]
 
 
 class Server:
-    """The requests that one agent serves."""
+    """Requests that one agent serves.
 
-    def __init__(self, agent: Agent, executor: Executor) -> None:
-        self._agent = agent
-        self._executor = executor
+    Args:
+        state: the agent's state.
+        peers: the workers of the job.
+        control: for cancels.
+        flows: flow control of the connections.
+        codec: opens requests and packs answers.
+        timers: for deadlines.
+        threads: run the handlers.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        peers: Peers,
+        control: ControlChannel,
+        flows: Flows,
+        codec: Codec,
+        timers: Timers,
+        threads: AgentThreads,
+    ) -> None:
+        self.state = state
+        self.peers = peers
+        self.flows = flows
+        self.codec = codec
+        self.timers = timers
+        self.threads = threads
         self.handlers: dict[int, Handler] = {}
         self.serving: set[ServerCall] = set()
         self.accepted = 0
         self._waiting: dict[CallKey, ServerCall] = {}  # not started: whoever takes a request out starts or drops it
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
-        agent.control.on(Topic.CANCEL, self._told)
+        control.on(Topic.CANCEL, self._told)
 
     def serve(self, method: int, handler: Handler) -> None:
         """Answer requests of ``method`` with ``handler(call)``."""
@@ -51,8 +75,8 @@ class Server:
     def accept(self, message: Incoming, connection: Connection) -> None:
         """A request arrived. Runs in a reader's thread."""
         late = message.timeout and not message.flags & Flag.KEEP
-        deadline = self._agent.now() + message.timeout if late else 0.0
-        call = ServerCall(self._agent, message, connection, deadline)
+        deadline = self.timers.now() + message.timeout if late else 0.0
+        call = ServerCall(self, message, connection, deadline)
         self.accepted += 1
         self.serving.add(call)
         self._waiting[call.key] = call
@@ -64,7 +88,7 @@ class Server:
     def resume(self, call: ServerCall) -> None:
         """Let a request start as soon as a thread is free."""
         try:
-            self._executor.submit(call.run)
+            self.threads.functions.submit(call.run)
         except RpcError as error:
             if self.take(call):
                 call.fail(error)
@@ -103,15 +127,15 @@ class Server:
 
     def send(self, call: ServerCall, message: Outgoing) -> None:
         """Send an answer on the connection of its request, in line if the caller does not read."""
-        run_sending(self._agent.interceptors, message)
+        self.codec.sending(message)
         sent = False
         try:
             parts, connection = encode(message), call.connection
-            size, flow = sum(map(len, parts)), connection.flow or self._agent.flow(connection)
+            size, flow = sum(map(len, parts)), connection.flow or self.flows.of(connection)
             sent = connection.send(parts) if flow.take(size) else self._queue(call, message, parts, size, flow)
         finally:
             if not sent:
-                run_not_delivered(self._agent.interceptors, message)
+                self.codec.not_delivered(message)
 
     def _queue(self, call: ServerCall, message: Outgoing, parts: list[Any], size: int, flow: Flow) -> bool:
         # Any number may stand in line: no further request of that caller starts meanwhile.
@@ -120,14 +144,14 @@ class Server:
 
         def unsent() -> None:
             answer.leave_line()
-            run_not_delivered(self._agent.interceptors, message)
+            self.codec.not_delivered(message)
 
         def give_up() -> None:
             if flow.give_up(answer):
                 unsent()
 
         if call.deadline:
-            answer.timer = self._agent.timers.call_at(call.deadline, give_up)
+            answer.timer = self.timers.call_at(call.deadline, give_up)
         return flow.queue(answer, parts, size, unsent, limited=False, waits=False)
 
     def served(self, call: ServerCall) -> None:
@@ -156,7 +180,7 @@ class ServerCall:
         "_answered",
         "_parked",
         "_peer",
-        "agent",
+        "_server",
         "connection",
         "deadline",
         "key",
@@ -166,11 +190,11 @@ class ServerCall:
         "what",
     )
 
-    def __init__(self, agent: Agent, message: Incoming, connection: Connection, deadline: float) -> None:
-        self.agent = agent
+    def __init__(self, server: Server, message: Incoming, connection: Connection, deadline: float) -> None:
+        self._server = server
         self.message: Incoming | None = message
         self.sender = message.sender
-        self._peer = agent.peers.at(message.sender)
+        self._peer = server.peers.at(message.sender)
         self.key: CallKey = (message.sender, message.call_id)
         self.must_run = bool(message.flags & Flag.KEEP)
         self.connection = connection
@@ -188,23 +212,23 @@ class ServerCall:
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
-        message, server = self.message, self.agent.server
+        message, server = self.message, self._server
         if message is None or (message.flow.in_line and message.flow.hold(self)):
             return  # dropped; or answers to its caller stand in line, and ``Server.resume`` brings it here again
         if not server.take(self):
             return
         gone = self._peer.gone and not self.must_run
-        if self.agent.closed or gone or self._late():
+        if self._server.state.closed or gone or self._late():
             server.served(self)
             return
-        self.agent.new_context().run(self._serve, message)
+        self._server.threads.new_context().run(self._serve, message)
 
     def _late(self) -> bool:
-        return self.deadline > 0 and self.agent.now() > self.deadline
+        return self.deadline > 0 and self._server.timers.now() > self.deadline
 
     def _serve(self, message: Incoming) -> None:
         try:
-            self.agent.server.handlers[message.method](self)
+            self._server.handlers[message.method](self)
         except BaseException as error:
             self.fail(error)
 
@@ -213,17 +237,14 @@ class ServerCall:
         message = self.message
         self.message = _answerable(message)
         assert message is not None
-        make_tensors(message)
-        for interceptor in self.agent.interceptors:
-            interceptor.opening(message)
-        return unpack(message)
+        return self._server.codec.open(message)
 
     def reply_with(self, result: Any, is_future: bool = False) -> None:
         """Answer with what a user function returned: a value, a coroutine, or (``is_future``) a future."""
         if is_future:
             self._reply_later(result)
         elif inspect.iscoroutine(result):
-            self._reply_later(self.agent.run_coroutine(result, copy_context()))
+            self._reply_later(self._server.threads.run_coroutine(result, copy_context()))
         else:
             self.reply(result)
 
@@ -248,10 +269,7 @@ class ServerCall:
             SerializationError: it cannot be sent; nothing was.
         """
         message = self._outgoing()
-        limit = self.agent.options.max_message_bytes
-        pack(
-            message, value, self.agent.reference_types, self._peer.same_main, lambda body: [("the result", body)], limit
-        )
+        self._server.codec.pack(message, value, self._peer.same_main, lambda body: [("the result", body)])
         self._send(message)
 
     def fail(self, error: BaseException) -> None:
@@ -259,14 +277,14 @@ class ServerCall:
         try:
             self._send_failure(error)
         finally:
-            self.agent.server.served(self)
+            self._server.served(self)
 
     def _send_failure(self, error: BaseException) -> None:
         message = self._outgoing()
         message.flags |= Flag.ERROR
-        description = describe_failure(error, self.agent.name)
-        if sum(len(part) for part in description if part) > self.agent.options.max_message_bytes:
-            description = describe_failure(_too_large(description[1]), self.agent.name)
+        description = describe_failure(error, self._server.state.name)
+        if sum(len(part) for part in description if part) > self._server.codec.limit:
+            description = describe_failure(_too_large(description[1]), self._server.state.name)
         # No limit: an error that is too large for it, whatever it is, was replaced above.
         pack(message, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         message.flags &= ~Flag.PLAIN
@@ -281,9 +299,9 @@ class ServerCall:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         if not self._late():  # else nobody waits for it
-            self.agent.server.send(self, message)
+            self._server.send(self, message)
         self._answered = True
-        self.agent.server.served(self)
+        self._server.served(self)
 
 
 def _too_large(kind: str) -> SerializationError:

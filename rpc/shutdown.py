@@ -32,7 +32,7 @@ class Shutdown:
         self._made: q.Quiescence | None = None
         agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
-        agent.membership.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
+        agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
 
     def begin(self) -> None:
         """User code here is done."""
@@ -48,7 +48,7 @@ class Shutdown:
             ranks = self._machine().missing()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
             if not peer.gone:
-                self.agent.membership.approach(peer)
+                self.agent.connections.dial_missing(peer)
 
     def missing(self) -> str:
         """Whom we wait for, by name."""
@@ -75,8 +75,8 @@ class Shutdown:
         elif isinstance(instruction, q.Pause):
             self.agent.timers.call_later(PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
-            self.agent.leaving = True
-            self.agent.run_later(lambda: complete_once(self.finished))
+            self.agent.state.leaving = True
+            self.agent.threads.run_later(lambda: complete_once(self.finished))
 
     def _close(self) -> None:
         # By a signal handler, or because others count this worker as lost. Nobody else would wake the thread in shutdown.
@@ -96,10 +96,10 @@ class Shutdown:
 
 def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
     """``rpc.shutdown`` of a given agent."""
-    agent.check_open()
+    agent.state.check_open()
     if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
-    if graceful and agent.works_here():
+    if graceful and agent.threads.is_current():
         raise RpcError(
             f"you called shutdown() of worker {agent.name!r} inside a function, coroutine or callback that it runs, whose end "
             f"it would wait for; call it in the main program, or shutdown(graceful=False)"

@@ -57,7 +57,7 @@ class Timers:
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+        self.now = now
         self._loop: asyncio.AbstractEventLoop | None = None
         # Re-entrant: a signal handler or a finalizer may add a timer while its thread adds one.
         self._lock = threading.RLock()
@@ -95,7 +95,7 @@ class Timers:
 
     def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
         """Run ``action(*args)`` after so many seconds; see ``call_at``."""
-        return self.call_at(self._now() + seconds, action, *args)
+        return self.call_at(self.now() + seconds, action, *args)
 
     def call_soon(self, action: Callable[[], object]) -> None:
         """Run ``action`` on the loop's thread. Takes no lock, so that a finalizer may call it."""
@@ -147,7 +147,7 @@ class Timers:
     def _run_due(self) -> None:
         self._woken = False
         self.run_soon()
-        now = self._now()
+        now = self.now()
         for _ in range(IN_A_ROW):
             if (timer := self._pop(now)) is None:
                 break
@@ -166,7 +166,7 @@ class Timers:
         with self._lock:
             self._wake_at = when = self._next_time()
         if when < NEVER:
-            self._alarm = loop.call_later(max(when - self._now(), 0.0), self._run, context=self._context)
+            self._alarm = loop.call_later(max(when - self.now(), 0.0), self._run, context=self._context)
 
     def _next_time(self) -> float:
         # lock held; what is looked at is taken out first: another may come to stand before it

@@ -43,8 +43,8 @@ class RRefContext:
         self.ownership = Ownership(self.me, self._name_of)
         self._lock = threading.Lock()
         agent.control.on(Topic.OWNERSHIP, self._on_message)
-        agent.membership.on_lost.append(self._on_lost)
-        agent.membership.on_broken.append(self._on_broken)
+        agent.losses.on_lost.append(self._on_lost)
+        agent.connections.on_broken.append(self._on_broken)
         agent.on_close.append(self._on_close)
         agent.debug_sections["references"] = self._counts
 
@@ -152,11 +152,11 @@ class RRefContext:
     def _complete(self, future: Future[Any], error: BaseException | None = None) -> None:
         # Others may complete it too; callbacks are user code, and run in a thread made for that.
         if callbacks := future.try_finish(None, error):
-            self.agent.run_later(lambda: run_callbacks(callbacks))
+            self.agent.threads.run_later(lambda: run_callbacks(callbacks))
 
     def _free(self, instruction: p.Free) -> None:
         doomed, instruction.value = [instruction.value], None
-        self.agent.run_later(lambda: self.agent.new_context().run(doomed.clear))  # its destructor is user code
+        self.agent.threads.run_later(lambda: self.agent.new_context().run(doomed.clear))  # its destructor is user code
 
     # -- events of the agent
 

@@ -130,7 +130,7 @@ def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) ->
     if is_future:
         check_future(result).add_done_callback(lambda future: copy_outcome(future, value))
     elif inspect.iscoroutine(result):
-        outcome = agent.run_coroutine(result, copy_context())
+        outcome = agent.threads.run_coroutine(result, copy_context())
         outcome.add_done_callback(lambda future: _store_outcome(future, value, agent.name))
     else:
         complete_once(value, result)

@@ -55,7 +55,7 @@ class RRef:
 
     def __init__(self, value: Any, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
-        context.agent.check_open()
+        context.agent.state.check_open()
         self._attach(context, context.own(value))
 
     @classmethod
@@ -254,8 +254,8 @@ class RRef:
         if self._released:
             raise RpcError(f"{self} was released; keep it longer, or create it again")
         agent = self._context.agent
-        if agent.closed or agent.process_id != os.getpid():
-            agent.check_open()
+        if agent.closed or agent.state.process_id != os.getpid():
+            agent.state.check_open()
 
     def __reduce__(self) -> Any:
         raise TypeError(

@@ -47,7 +47,7 @@ class RecordingHost(Host):
     def acceptor_handshake(self) -> AcceptorHandshake:
         return AcceptorHandshake(self._secret, self.record)
 
-    def roster(self) -> Future[Any]:
+    def members_known(self) -> Future[None]:
         return self.known
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:

@@ -76,8 +76,8 @@ class Host(Protocol):
         """Return the acceptor's end of one."""
         ...
 
-    def roster(self) -> Future[Any]:
-        """Completes when the workers of the job are known: before that nobody can be admitted."""
+    def members_known(self) -> Future[None]:
+        """Return a future that completes when the workers of the job are known: before that nobody can be admitted."""
         ...
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:

@@ -318,7 +318,7 @@ class GrpcLane(Lane):
 
     async def _accept(self, host: Host, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
-        await host.roster()
+        await host.members_known()
         connection = AcceptedConnection(self.loop, host)
         if refusal := host.admit(handshake, connection):
             context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))

@@ -141,7 +141,7 @@ class InProcessLane(Lane):
             listener.refused("this process", str(error))
             mine.fail(error)
             return
-        listener.roster().add_done_callback(lambda _: self._admit(mine, listener, dialer, acceptor))
+        listener.members_known().add_done_callback(lambda _: self._admit(mine, listener, dialer, acceptor))
 
     def _admit(
         self, mine: InProcessConnection, listener: Host, dialer: DialerHandshake, acceptor: AcceptorHandshake

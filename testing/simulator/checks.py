@@ -55,7 +55,7 @@ def connections(worker: Worker) -> list[Any]:
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
     """Return the messages that wait at one end of a connection, and those whose credit was never returned."""
-    flow = worker.agent.flow(end)
+    flow = worker.agent.flows.of(end)
     held = {"in line": len(flow.in_line), "held back": len(flow._held)}
     if not flow.closed:
         held["not sent"] = len(end._waiting or ())
@@ -81,7 +81,7 @@ def check_settled(simulation: Simulation) -> Iterator[str]:
 def check_closed(simulation: Simulation) -> Iterator[str]:
     """Check that after shutdown the tables are empty and nothing is left to do."""
     for worker in simulation.workers:
-        if worker.agent.leaving and worker.agent.closed and (rest := tables(worker)):
+        if worker.agent.state.leaving and worker.agent.closed and (rest := tables(worker)):
             yield f"{worker.name} is closed and still holds {rest}"
     if len(simulation.queue):
         yield f"{len(simulation.queue)} events are left after everyone has shut down"

@@ -58,12 +58,12 @@ class Reach:
         return silent or now < self._doubtful_until.get(link, 0.0)
 
     def _watch(self, judge: Worker) -> None:
-        judge.agent.membership.on_lost.append(lambda peer: self._lost(judge, peer.info.id))
+        judge.agent.losses.on_lost.append(lambda peer: self._lost(judge, peer.info.id))
         judge.agent.on_expelled.append(lambda reason: self._lost(judge, judge.rank))
 
     def _lost(self, judge: Worker, rank: int) -> None:
         worker, lost = self._simulation.workers[rank], self._simulation.result.lost
-        if judge.state is State.DEAD or judge.agent.leaving or worker.name in lost:
+        if judge.state is State.DEAD or judge.agent.state.leaving or worker.name in lost:
             return
         lost.append(worker.name)
         if worker.state is not State.DEAD and self.joined(worker):

@@ -37,7 +37,7 @@ class Links(InProcessNetwork):
 
 class CutLane(InProcessLane):
     def dial(self, host, peer, address):
-        pair = frozenset((host.rank, peer.rank))
+        pair = frozenset((host.me.record.rank, peer.rank))
         connection = super().dial(host, peer, address)
         connect = connection.connect
 

@@ -65,8 +65,8 @@ def test_a_bulk_stream_that_arrives_after_its_connection_is_no_strangers(until):
     until(connection.over.done)
     with channel_to(a) as channel:
         assert list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, token)])) == []
-        assert a.refusals.counts() == {}
+        assert a.connections.refusals.counts() == {}
         with pytest.raises(grpc.RpcError):
             list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, "a stranger's")]))
-        assert a.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
+        assert a.connections.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
     a.close()

@@ -17,7 +17,7 @@ from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
-from telegrad.rpc import agent as agent_module
+from telegrad.rpc.connections import Connections
 from telegrad.rpc.extend import open_agents
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
 from telegrad.rpc.rendezvous import TcpRendezvous
@@ -263,8 +263,8 @@ def test_a_secret_that_others_can_read(tmp_path, port):
 def test_nothing_of_a_stranger_is_unpickled(port, monkeypatch, until):
     """Whatever it says before its proof, no frame of it reaches the agent; and the agent goes on."""
     received = []
-    original = agent_module.Agent.received
-    monkeypatch.setattr(agent_module.Agent, "received", lambda *args: (received.append(args[2]), original(*args)))
+    original = Connections.received
+    monkeypatch.setattr(Connections, "received", lambda *args: (received.append(args[2]), original(*args)))
     start(init_method=f"tcp://127.0.0.1:{port}")
     try:
         for words in ([b"rubbish"], [b""], [b"\x08\x01"], [b"\x01" * 40] * 3, []):

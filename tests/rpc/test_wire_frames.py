@@ -8,7 +8,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.rpc import caller, serving
+from telegrad.rpc import codec
 from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.messages import Kind, Outgoing
 from telegrad.rpc.wire.frames import HEAD, TABLES, decode, encode
@@ -89,13 +89,14 @@ def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers,
         assert "worker 'b' closes a connection to worker 'a'" in caplog.text
 
 
-@pytest.mark.parametrize("where", ["request", "reply"])
-def test_a_pickle_that_is_cut_off_fails_its_call(workers, where, monkeypatch):
+@pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.REPLY], ids=["request", "reply"])
+def test_a_pickle_that_is_cut_off_fails_its_call(workers, kind, monkeypatch):
     def cut_off(message, *args):
         pack(message, *args)
-        message.pickled = [b"".join(message.pickled)[:-3]]
+        if message.kind == kind:
+            message.pickled = [b"".join(message.pickled)[:-3]]
 
-    monkeypatch.setattr(caller if where == "request" else serving, "pack", cut_off)
+    monkeypatch.setattr(codec, "pack", cut_off)
     future = rpc.rpc_async("b", same, ("x" * 100,))
     with pytest.raises((EOFError, pickle.UnpicklingError)):
         future.wait()

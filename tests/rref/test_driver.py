@@ -212,7 +212,7 @@ def test_a_value_that_nobody_makes_fails_at_its_owner(agents, monkeypatch):
     def refuse(task):
         raise RpcError("no thread")
 
-    monkeypatch.setattr(agents[0].server._executor, "submit", refuse)
+    monkeypatch.setattr(agents[0].threads.functions, "submit", refuse)
     reference = rpc.remote("a", list)
     with pytest.raises(RpcError, match="no thread"):
         reference.local_value()
@@ -231,7 +231,7 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
         accept(message, connection)
 
     monkeypatch.setattr(b.server, "accept", lose_creations)
-    monkeypatch.setattr(b, "interceptors", [])
+    monkeypatch.setattr(b.codec, "interceptors", [])
     reference = rpc.remote("b", list)
     with pytest.raises(RpcError, match="was not created: the call never reached worker 'b'"):
         reference.to_here()

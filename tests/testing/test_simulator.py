@@ -18,7 +18,6 @@ from telegrad.rpc.flow import Flow
 from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
-from telegrad.rpc.membership import Membership
 from telegrad.rpc.reports import Reports
 from telegrad.rpc.serving import Server, ServerCall
 from telegrad.rref import protocol as p
@@ -151,7 +150,7 @@ def hangs_on_lost_answers(monkeypatch):
 
 
 def answers_with_the_wrong_error(monkeypatch):
-    monkeypatch.setattr(Membership, "timeout_error", lambda self, call: RpcError("something went wrong"))
+    monkeypatch.setattr(Caller, "_timeout_error", lambda self, call: RpcError("something went wrong"))
 
 
 def never_answers_failures(monkeypatch):
@@ -194,7 +193,7 @@ def disagrees_about_losses(monkeypatch):
     lose = Losses._lose
 
     def doubtful(self, peer, loss):
-        if self._agent.rank:
+        if self._state.rank:
             lose(self, peer, loss)
 
     monkeypatch.setattr(Losses, "_lose", doubtful)
@@ -302,8 +301,8 @@ def test_a_reference_that_could_not_be_created_is_collected(monkeypatch, until):
     """Found by the simulator: the error that the reference kept had a traceback, and in it the frame with the reference."""
     with in_process_cluster("a", "b") as (a, _), a.use():
         with monkeypatch.context() as cut:
-            cut.setattr(a.membership, "route", refuse_to_route)
-            cut.setattr(a.membership, "send_control", lambda peer, frame: None)
+            cut.setattr(a.connections, "route", refuse_to_route)
+            cut.setattr(a.control, "_send", lambda peer, frame: None)
             create_and_forget()
         gc.collect()
         until(lambda: not any(a.debug_info()["references"].values()))

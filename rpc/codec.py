@@ -1,0 +1,79 @@
+"""Codec of one agent: bodies of messages to pickles and tables and back, seen by the interceptors on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .messages import Incoming, Interceptor, Outgoing
+from .wire.payload import Labels, make_tensors, pack, unpack
+
+
+class Codec:
+    """Packs and opens the messages of one agent.
+
+    Args:
+        limit: size in bytes of the largest message that is sent.
+
+    Attributes:
+        interceptors: they see each message, in this order.
+        reference_types: types of the objects that interceptors send in the place of values.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.interceptors: list[Interceptor] = []
+        self.reference_types: tuple[type, ...] = ()
+
+    def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels) -> None:
+        """Put ``body`` into a message.
+
+        Args:
+            message: gets the pickle and the tables.
+            body: captured before this returns.
+            same_main: the receiver runs the same main script, so that functions of that go by name.
+            labels: names the parts of the body in error messages.
+
+        Raises:
+            SerializationError: it cannot be sent, or is too large.
+        """
+        pack(message, body, self.reference_types, same_main, labels, self.limit)
+
+    def open(self, message: Incoming) -> Any:
+        """Return the body of a message that arrived, unpickled.
+
+        Raises:
+            SerializationError: it cannot be opened here.
+        """
+        make_tensors(message)
+        for interceptor in self.interceptors:
+            interceptor.opening(message)
+        return unpack(message)
+
+    # -- the way of a message
+
+    def sending(self, message: Outgoing) -> None:
+        """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
+        for index, interceptor in enumerate(self.interceptors):
+            try:
+                interceptor.sending(message)
+            except BaseException:
+                for earlier in self.interceptors[:index]:
+                    earlier.not_delivered(message)
+                raise
+
+    def arrived(self, message: Incoming) -> bool:
+        """Show a message that arrived to every interceptor; return False if one of them says that it is void."""
+        valid = True
+        for interceptor in self.interceptors:
+            valid = interceptor.arrived(message) and valid
+        return valid
+
+    def delivered(self, message: Outgoing) -> None:
+        """Tell every interceptor that a message has arrived."""
+        for interceptor in self.interceptors:
+            interceptor.delivered(message)
+
+    def not_delivered(self, message: Outgoing) -> None:
+        """Tell every interceptor that a message did not go out, or may not have arrived."""
+        for interceptor in self.interceptors:
+            interceptor.not_delivered(message)

@@ -1,0 +1,190 @@
+"""Connections of one agent to the other workers: admits joiners, dials and redials. It is the host of the agent's lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..core.errors import RpcError
+from ..core.futures import Future
+from .flows import Flows
+from .lanes.base import Connection, Host, Lane
+from .lanes.inproc import InProcessLane, InProcessNetwork
+from .options import GrpcRpcBackendOptions
+from .peers import Peer, Peers
+from .refusals import Refusals
+from .security import AcceptorHandshake, Credentials, DialerHandshake
+from .state import AgentState
+from .timers import Timers
+from .wire.control import expelled
+
+PeerHandler = Callable[[Peer], None]
+Receiver = Callable[[Connection, Any, bool], None]
+
+
+class Connections(Host):
+    """Every connection of one agent, dialed by it or by others.
+
+    Requests travel on connections that this worker dialed, control messages on any.
+
+    Args:
+        state: the agent's state.
+        me: its credentials.
+        peers: the workers of the job.
+        lanes: its transports; the first that both sides know is used.
+        flows: flow control of the connections.
+        timers: for redials.
+        options: of the agent.
+
+    Attributes:
+        on_frame: gets each frame that arrives: connection, frame, and whether its memory is nobody else's.
+        on_dialed: called with a connection that this worker dialed, once it is open, and its peer.
+        on_change: called with a peer after a connection to it opened or ended.
+        on_broken: called with a peer that is not lost after a connection to it ended.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        me: Credentials,
+        peers: Peers,
+        lanes: Iterable[Lane],
+        flows: Flows,
+        timers: Timers,
+        options: GrpcRpcBackendOptions,
+    ) -> None:
+        self.lanes = {lane.scheme: lane for lane in lanes}
+        self.keepalive = options.keepalive
+        self.refusals = Refusals(state.name, timers.now)
+        self.known: Future[None] = Future()
+        self.on_frame: Receiver
+        self.on_dialed: list[Callable[[Peer, Connection], None]] = []
+        self.on_change: list[PeerHandler] = []
+        self.on_broken: list[PeerHandler] = []
+        self._state = state
+        self.me = me
+        self._peers = peers
+        self._flows = flows
+        self._timers = timers
+        self._reconnect_timeout = options.reconnect_timeout
+        self._own_lane = InProcessLane(InProcessNetwork())  # to this worker itself
+        self._own_address = ""
+
+    def listen(self, address: str | None) -> None:
+        """Accept connections on every lane; ``address`` ("host:port") is for the first."""
+        addresses = self.me.record.addresses
+        for lane in self.lanes.values():
+            addresses.append(lane.listen(self, address))
+            address = None
+        self._own_address = self._own_lane.listen(self, addresses[0])
+
+    def close(self) -> None:
+        """Stop listening and free what the lanes hold."""
+        for lane in (*self.lanes.values(), self._own_lane):
+            lane.close()
+
+    # -- dialing
+
+    def route(self, peer: Peer) -> Connection:
+        """Return the connection for requests to ``peer``, dialed if need be.
+
+        Raises:
+            LinkCutError: the link is cut.
+        """
+        if peer.cut:
+            raise peer.cut_error()
+        return peer.dialed or self.dial(peer)
+
+    def dial_missing(self, peer: Peer) -> None:
+        """Dial ``peer`` unless a connection stands or is being made."""
+        if not peer.linked and peer.dialed is None:
+            self.dial(peer)
+
+    def dial(self, peer: Peer) -> Connection:
+        """Return a new connection to ``peer``, or the one that another thread has dialed meanwhile."""
+        fresh = self._new_connection(peer)
+        with peer.lock:
+            if peer.dialed is not None:
+                return peer.dialed
+            peer.dialed = fresh
+        fresh.start()
+        return fresh
+
+    def _new_connection(self, peer: Peer) -> Connection:
+        if peer.info.id == self._state.rank:
+            return self._own_lane.dial(self, peer.record, self._own_address)
+        for scheme, lane in self.lanes.items():
+            for address in peer.record.addresses:
+                if address.startswith(f"{scheme}://"):
+                    return lane.dial(self, peer.record, address)
+        raise RpcError(
+            f"worker {peer.info.name!r} listens at {', '.join(peer.record.addresses)}, which none of this worker's lanes "
+            f"({', '.join(self.lanes)}) reaches; give every worker the same lanes="
+        )
+
+    def _redial(self, peer: Peer) -> None:
+        """Dial a peer whose connection broke, unless that was done or put off meanwhile."""
+        if peer.redial_at is not None and peer.redial_at <= self._timers.now() and not self._state.closed:
+            peer.redial_at = None
+            self.dial(peer)
+
+    # -- events of lanes (lanes.base.Host)
+
+    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
+        return self.me.dialer_handshake(expected_identity, address)
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        return self.me.acceptor_handshake()
+
+    def members_known(self) -> Future[None]:
+        return self.known
+
+    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+        joiner, me = handshake.peer, self.me.record
+        if handshake.expected_identity != me.identity:
+            return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
+        peer = next((peer for peer in self._peers if peer.record.identity == joiner.identity), None)
+        if peer is None:
+            return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
+        connection.rank = peer.info.id
+        if peer.gone:
+            # It is admitted to get this message: a refusal would look as if this address were another worker's.
+            connection.close(expelled(peer.gone))
+            return ""
+        with peer.lock:
+            peer.accepted.append(connection)
+        _call(self.on_change, peer)
+        return ""
+
+    def refused(self, address: str, reason: str) -> None:
+        self.refusals.add(address, reason)
+
+    def connected(self, connection: Connection) -> None:
+        peer = self._peers.at(connection.rank)
+        peer.connected()
+        _call(self.on_change, peer)
+        for handler in self.on_dialed:
+            handler(peer, connection)
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        self.on_frame(connection, frame, owned)
+
+    def disconnected(self, connection: Connection, error: Exception) -> None:
+        self._flows.of(connection).close()
+        if self._state.closed or connection.rank < 0:
+            return
+        peer = self._peers.at(connection.rank)
+        if peer.gone:
+            return
+        peer.disconnected(connection, error, self._timers.now(), self._reconnect_timeout)
+        _call(self.on_change, peer)
+        if peer.gone:
+            return
+        _call(self.on_broken, peer)
+        if peer.redial_at is not None:
+            self._timers.call_at(peer.redial_at, self._redial, peer)
+
+
+def _call(handlers: list[PeerHandler], peer: Peer) -> None:
+    for handler in handlers:
+        handler(peer)

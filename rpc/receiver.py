@@ -1,0 +1,104 @@
+"""Frames that arrive: each goes to the component that it is for."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from ..core.errors import SerializationError
+from .caller import Caller
+from .codec import Codec
+from .control_channel import ControlChannel
+from .flows import Flows
+from .lanes.base import Connection
+from .losses import Losses
+from .messages import Kind
+from .peers import Peer, Peers
+from .relay import Relay
+from .serving import Server
+from .wire.control import decode_amount, read_reason
+from .wire.frames import decode
+
+logger = logging.getLogger("telegrad.rpc")
+
+
+class Receiver:
+    """Reads the frames of one agent. All of it is quick and runs no user code, for it runs in the threads of readers."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        codec: Codec,
+        flows: Flows,
+        caller: Caller,
+        server: Server,
+        control: ControlChannel,
+        relay: Relay,
+        losses: Losses,
+    ) -> None:
+        self._peers = peers
+        self._codec = codec
+        self._flows = flows
+        self._caller = caller
+        self._server = server
+        self._control = control
+        self._relay = relay
+        self._losses = losses
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        """Take a frame. One that cannot be read ends its connection."""
+        peer = self._peers.at(connection.rank)
+        try:
+            if frame[0] in (Kind.REQUEST, Kind.REPLY):
+                self._message(peer, connection, frame, owned)
+            else:
+                self._control_frame(peer, connection, frame)
+        except Exception:
+            logger.exception(
+                "worker %r closes a connection to worker %r: a frame of %d bytes makes no sense",
+                self._peers.me.name,
+                peer.info.name,
+                len(frame),
+            )
+            connection.close()
+
+    def _message(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
+        message = decode(frame, owned, connection.rank)
+        message.flow, message.size = connection.flow or self._flows.of(connection), len(frame)
+        if not self._codec.arrived(message):
+            message.flow.used(message.size)
+        elif message.kind == Kind.REPLY:
+            self._caller.complete(message)
+        elif peer.gone:
+            message.flow.used(message.size)
+        else:
+            self._server.accept(message, connection)
+
+    def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
+        kind = frame[0]
+        if kind == Kind.CONTROL:
+            self._control.received(peer, frame)
+        elif kind == Kind.ACKNOWLEDGE:
+            self._control.acknowledged(peer, frame)
+            self._losses.answered(peer)
+        elif kind == Kind.RELAY:
+            self._relayed(frame)
+        elif kind == Kind.CREDIT:
+            self._flows.of(connection).credited(decode_amount(frame))
+        elif kind == Kind.ASK:
+            self._flows.of(connection).asked(decode_amount(frame))
+        elif kind == Kind.GOODBYE:
+            self._losses.left(peer, read_reason(frame))
+        elif kind == Kind.EXPELLED:
+            self._losses.expelled(peer, read_reason(frame))
+        else:
+            raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
+
+    def _relayed(self, frame: Any) -> None:
+        if (arrived := self._relay.received(frame)) is None:
+            return
+        author, inner = arrived
+        if inner[0] == Kind.CONTROL:
+            self._control.received(author, inner)
+        elif inner[0] == Kind.ACKNOWLEDGE:
+            self._control.acknowledged(author, inner)

@@ -1,0 +1,66 @@
+"""Routes of control frames: on any connection to their receiver or, where the link is cut, through a third worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .connections import Connections
+from .lanes.base import Connection
+from .peers import Peer, Peers
+from .wire.control import decode_relay, encode_relay
+from .wire.frames import Parts
+
+HOPS = 8  # more workers than that pass no frame on
+
+
+class Relay:
+    """Sends the control frames of one agent, and passes on those of others, unread.
+
+    Args:
+        rank: the agent's.
+        peers: the workers of the job.
+        connections: the agent's.
+        next_hop: returns the rank of the worker through which that rank is reached; ``None`` if no way is known.
+    """
+
+    def __init__(
+        self, rank: int, peers: Peers, connections: Connections, next_hop: Callable[[int], int | None]
+    ) -> None:
+        self._rank = rank
+        self._peers = peers
+        self._connections = connections
+        self._next_hop = next_hop
+
+    def send(self, peer: Peer, frame: Parts) -> None:
+        """Send a control frame to ``peer``. It may be lost on the way."""
+        if (connection := self._direct(peer)) is not None:
+            connection.send(frame)
+        else:
+            self._pass_on(self._rank, peer, HOPS, b"".join(frame))
+
+    def received(self, frame: Any) -> tuple[Peer, bytes] | None:
+        """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
+        author, receiver, hops, inner = decode_relay(frame)
+        if receiver == self._rank:
+            return self._peers.at(author), inner
+        peer = self._peers.at(receiver)
+        if not peer.gone:
+            self._pass_on(author, peer, hops, inner)
+        return None
+
+    def _direct(self, peer: Peer) -> Connection | None:
+        if not peer.open and (accepted := peer.accepted[-1:]):
+            return accepted[0]
+        if peer.trouble is None or peer.open:
+            return peer.dialed or self._connections.dial(peer)
+        return None
+
+    def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:
+        hop = self._next_hop(receiver.info.id)
+        if hop is None or hops == 0:
+            return
+        next_peer = self._peers.at(hop)
+        connection = None if next_peer.gone else self._direct(next_peer)
+        if connection is not None:
+            connection.send(encode_relay(author, receiver.info.id, hops - 1, frame))

@@ -1,0 +1,44 @@
+"""State of one agent that all its components share: who it is, and whether it is open."""
+
+from __future__ import annotations
+
+import os
+
+from ..core.errors import AgentClosedError
+
+
+class AgentState:
+    """Name, rank and phase of one agent.
+
+    Args:
+        name: the worker's name.
+        rank: its rank.
+
+    Attributes:
+        process_id: the process that the agent belongs to.
+        leaving: all workers agreed to leave: from here on, disconnects are expected.
+        closed: why the agent is closed; empty as long as it is open.
+    """
+
+    __slots__ = ("closed", "leaving", "name", "process_id", "rank")
+
+    def __init__(self, name: str, rank: int) -> None:
+        self.name = name
+        self.rank = rank
+        self.process_id = os.getpid()
+        self.leaving = False
+        self.closed = ""
+
+    def check_open(self) -> None:
+        """Raise if the agent cannot be used here.
+
+        Raises:
+            AgentClosedError: it was closed, or belongs to the process that this one was forked from.
+        """
+        if self.closed:
+            raise AgentClosedError(f"worker {self.name!r} cannot be used: {self.closed}; call rpc.init_rpc(...) again")
+        if self.process_id != os.getpid():
+            raise AgentClosedError(
+                f"worker {self.name!r} belongs to process {self.process_id}, not to this forked child; start a process "
+                f"with the spawn method and call rpc.init_rpc(...) there"
+            )
