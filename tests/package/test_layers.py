@@ -57,11 +57,17 @@ UPWARD = {
 }
 """Imports from a layer above, as (file, package, name), and their reasons."""
 
-CYCLES: dict[tuple[str, ...], str] = {}
-"""Modules that import one another, sorted, and their reasons."""
-
-UNSORTED = {"core", "data", "nn", "rpc", "testing"}
-"""Packages with cycles that are still to be untied."""
+CYCLES = {
+    "data.combined data.dataset": "the sum of two datasets is a ConcatDataset, which is a Dataset",
+    "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
+    "rpc.flow rpc.lanes.base rpc.messages rpc.wire.control rpc.wire.frames": "a message notes the connection it is on",
+    "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
+    "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
+    "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "
+    "testing.simulator.references testing.simulator.simulation testing.simulator.worker "
+    "testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
+}
+"""Groups of modules that may import one another, and their reasons."""
 
 
 class Source:
@@ -198,8 +204,9 @@ def test_packages_import_from_the_interfaces_of_layers_below():
 
 
 def test_modules_form_no_cycles():
-    cycles = {group for group in Source(ROOT).cycles() if {name.split(".")[0] for name in group} - UNSORTED}
-    assert cycles == CYCLES.keys()
+    listed = [set(group.split()) for group in CYCLES]
+    cycles = [group for group in Source(ROOT).cycles() if not any(set(group) <= each for each in listed)]
+    assert not cycles, "these modules import one another"
 
 
 # The rules themselves, on a package made for them.
