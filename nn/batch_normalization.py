@@ -91,17 +91,8 @@ class _BatchNorm(_WithRunningStats):
 class BatchNorm1d(_BatchNorm):
     """Normalization of each channel of (N, C) or (N, C, L) over the batch (Ioffe and Szegedy 2015).
 
-    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
-    them.
-
     Args:
-        num_features: number of channels C.
-        eps: added to the variance.
-        momentum: share of the new value in the running statistics; ``None`` for the mean of all steps.
-        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
-        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
-        device, dtype: of the parameters and buffers.
-        bias: whether there is a ``bias``.
+        num_features, eps, momentum, affine, track_running_stats, device, dtype, bias: as for ``BatchNorm2d``.
 
     Raises:
         ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
@@ -135,17 +126,8 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Normalization of each channel of (N, C, D, H, W) over the batch (Ioffe and Szegedy 2015).
 
-    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
-    them.
-
     Args:
-        num_features: number of channels C.
-        eps: added to the variance.
-        momentum: share of the new value in the running statistics; ``None`` for the mean of all steps.
-        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
-        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
-        device, dtype: of the parameters and buffers.
-        bias: whether there is a ``bias``.
+        num_features, eps, momentum, affine, track_running_stats, device, dtype, bias: as for ``BatchNorm2d``.
 
     Raises:
         ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
@@ -186,17 +168,8 @@ class _InstanceNorm(_WithRunningStats):
 class InstanceNorm1d(_InstanceNorm):
     """Normalization of each channel of each sample of (N, C, L) or (C, L) (Ulyanov et al. 2016).
 
-    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
-    them.
-
     Args:
-        num_features: number of channels C.
-        eps: added to the variance.
-        momentum: share of the new value in the running statistics.
-        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
-        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
-        device, dtype: of the parameters and buffers.
-        bias: whether there is a ``bias``.
+        num_features, eps, momentum, affine, track_running_stats, device, dtype, bias: as for ``InstanceNorm2d``.
 
     Raises:
         ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.
@@ -230,17 +203,8 @@ class InstanceNorm2d(_InstanceNorm):
 class InstanceNorm3d(_InstanceNorm):
     """Normalization of each channel of each sample of (N, C, D, H, W) or (C, D, H, W) (Ulyanov et al. 2016).
 
-    ``(input - mean) / sqrt(var + eps) * weight + bias``, with the running statistics in evaluation mode, if it has
-    them.
-
     Args:
-        num_features: number of channels C.
-        eps: added to the variance.
-        momentum: share of the new value in the running statistics.
-        affine: whether there are parameters of shape (C,): ``weight``, initially ones, and ``bias``, initially zeros.
-        track_running_stats: whether there are the buffers ``running_mean``, ``running_var``, ``num_batches_tracked``.
-        device, dtype: of the parameters and buffers.
-        bias: whether there is a ``bias``.
+        num_features, eps, momentum, affine, track_running_stats, device, dtype, bias: as for ``InstanceNorm2d``.
 
     Raises:
         ValueError: (of a call) the input has another number of dimensions or channels, or one value for each channel.

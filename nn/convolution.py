@@ -163,16 +163,8 @@ class Conv1d(_Conv):
     """Learned filters that slide over (N, C, L) or (C, L); see ``functional.conv1d``.
 
     Args:
-        in_channels: number of channels C of the input.
-        out_channels: number of filters, and so of channels of the result.
-        kernel_size: size of a filter; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop to the next.
-        padding: elements on each side; or "same", or "valid" for none.
-        dilation: step from one element of the filter to the next.
-        groups: number of groups of input and output channels; an output channel sees those of its group.
-        bias: whether there is a ``bias``.
-        padding_mode: values of the padding: "zeros", "reflect", "replicate" or "circular".
-        device, dtype: of the parameters.
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype: as
+            for ``Conv2d``.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
@@ -209,16 +201,8 @@ class Conv3d(_Conv):
     """Learned filters that slide over (N, C, D, H, W) or (C, D, H, W); see ``functional.conv3d``.
 
     Args:
-        in_channels: number of channels C of the input.
-        out_channels: number of filters, and so of channels of the result.
-        kernel_size: size of a filter; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop to the next.
-        padding: elements on each side; or "same", or "valid" for none.
-        dilation: step from one element of the filter to the next.
-        groups: number of groups of input and output channels; an output channel sees those of its group.
-        bias: whether there is a ``bias``.
-        padding_mode: values of the padding: "zeros", "reflect", "replicate" or "circular".
-        device, dtype: of the parameters.
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype: as
+            for ``Conv2d``.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
@@ -290,12 +274,8 @@ class ConvTranspose1d(_ConvTranspose):
     """Transpose of ``Conv1d``, which makes images larger: (N, C, L) or (C, L); see ``functional.conv_transpose1d``.
 
     Args:
-        in_channels, out_channels: number of channels of the input and the result.
-        kernel_size, stride, padding, groups, dilation: of the convolution that is transposed.
-        output_padding: added to the size of the result.
-        bias: whether there is a ``bias``.
-        padding_mode: must be "zeros".
-        device, dtype: of the parameters.
+        in_channels, out_channels, kernel_size, stride, padding, groups, dilation, output_padding, bias, padding_mode,
+            device, dtype: as for ``ConvTranspose2d``.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
@@ -328,12 +308,8 @@ class ConvTranspose3d(_ConvTranspose):
     """Transpose of ``Conv3d``, which makes images larger: (N, C, D, H, W) or (C, D, H, W); see ``functional.conv_transpose3d``.
 
     Args:
-        in_channels, out_channels: number of channels of the input and the result.
-        kernel_size, stride, padding, groups, dilation: of the convolution that is transposed.
-        output_padding: added to the size of the result.
-        bias: whether there is a ``bias``.
-        padding_mode: must be "zeros".
-        device, dtype: of the parameters.
+        in_channels, out_channels, kernel_size, stride, padding, groups, dilation, output_padding, bias, padding_mode,
+            device, dtype: as for ``ConvTranspose2d``.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.

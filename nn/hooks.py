@@ -28,8 +28,8 @@ class ModuleHooks:
         self.backward = HookTable()  # hook(module, grad_input, grad_output) -> grad_input | None
 
 
-# Those of all modules; empty until the first is registered, so that a call need not look at them.
-everywhere: list[ModuleHooks] = []
+# Hooks of all modules; empty until the first is registered, so that most calls have nothing to do with them.
+global_hooks: list[ModuleHooks] = []
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -41,7 +41,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     Returns:
         A handle whose ``remove()`` removes the hook.
     """
-    return _everywhere().before.add((hook, False))
+    return _global_hooks().before.add((hook, False))
 
 
 def register_module_forward_hook(
@@ -56,7 +56,7 @@ def register_module_forward_hook(
     Returns:
         A handle whose ``remove()`` removes the hook.
     """
-    return _everywhere().after.add((hook, with_kwargs, always_call))
+    return _global_hooks().after.add((hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -68,7 +68,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
     Returns:
         A handle whose ``remove()`` removes the hook.
     """
-    return _everywhere().backward_before.add(hook)
+    return _global_hooks().backward_before.add(hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -80,18 +80,18 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
     Returns:
         A handle whose ``remove()`` removes the hook.
     """
-    return _everywhere().backward.add(hook)
+    return _global_hooks().backward.add(hook)
 
 
-def _everywhere() -> ModuleHooks:
-    if not everywhere:
-        everywhere.append(ModuleHooks())
-    return everywhere[0]
+def _global_hooks() -> ModuleHooks:
+    if not global_hooks:
+        global_hooks.append(ModuleHooks())
+    return global_hooks[0]
 
 
 def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a module that has hooks, or whose class has: those of all modules run before its own."""
-    hooks = [*everywhere, *(() if own is None else (own,))]
+    hooks = [*global_hooks, *(() if own is None else (own,))]
     called = False
     try:
         args, kwargs = _before(hooks, module, args, kwargs)
@@ -99,7 +99,7 @@ def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ..
         if watch is None:
             result = module.forward(*args, **kwargs)
         else:
-            result = watch.behind(module.forward(*watch.in_front(args), **kwargs))
+            result = watch.wrap_outputs(module.forward(*watch.wrap_inputs(args), **kwargs))
         called = True
         return _after(hooks, module, args, kwargs, result)
     except Exception:
@@ -145,14 +145,14 @@ class _Boundary(Function):
     """Identity whose backward passes the gradients to a function, which may replace them."""
 
     @staticmethod
-    def forward(ctx: Any, passed: Callable[[Grads], Grads], *tensors: Tensor) -> Any:
+    def forward(ctx: Any, on_gradients: Callable[[Grads], Grads], *tensors: Tensor) -> Any:
         ctx.set_materialize_grads(False)
-        ctx.passed = passed
+        ctx.on_gradients = on_gradients
         return tuple(tensor.detach() for tensor in tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return (None, *ctx.passed(grads))
+        return (None, *ctx.on_gradients(grads))
 
 
 class _Watch:
@@ -162,8 +162,8 @@ class _Watch:
         self.module = module
         self.hooks = hooks
         self.inputs = self.outputs = 0
-        self.input_places: list[int] = []
-        self.output_places: list[int] = []
+        self.input_indices: list[int] = []
+        self.output_indices: list[int] = []
         self.grad_output: Grads = ()
 
     @classmethod
@@ -173,32 +173,32 @@ class _Watch:
             return cls(module, hooks)
         return None
 
-    def in_front(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments, passed through a boundary."""
-        values, self.input_places = _behind_boundary(list(args), self._inputs_done)
+        values, self.input_indices = _through_boundary(list(args), self._on_input_gradients)
         self.inputs = len(values)
         return tuple(values)
 
-    def behind(self, result: Any) -> Any:
+    def wrap_outputs(self, result: Any) -> Any:
         """Return the result, passed through a boundary."""
         single = not isinstance(result, (tuple, list))
-        values, self.output_places = _behind_boundary([result] if single else list(result), self._outputs_come)
+        values, self.output_indices = _through_boundary([result] if single else list(result), self._on_output_gradients)
         self.outputs = len(values)
         return values[0] if single else tuple(values) if isinstance(result, tuple) else values
 
-    def _outputs_come(self, grads: Grads) -> Grads:
-        whole = _whole(grads, self.output_places, self.outputs)
+    def _on_output_gradients(self, grads: Grads) -> Grads:
+        grads = _for_all_values(grads, self.output_indices, self.outputs)
         for each in self.hooks:
             for hook in each.backward_before.calls():
-                whole = _replaced(whole, hook(self.module, whole), "grad_output")
-        self.grad_output = whole
-        if not self.input_places:  # nothing will come out in front
+                grads = _replaced(grads, hook(self.module, grads), "grad_output")
+        self.grad_output = grads
+        if not self.input_indices:  # no gradient will reach the inputs
             self._run_backward_hooks((None,) * self.inputs)
-        return tuple(whole[place] for place in self.output_places)
+        return tuple(grads[index] for index in self.output_indices)
 
-    def _inputs_done(self, grads: Grads) -> Grads:
-        whole = self._run_backward_hooks(_whole(grads, self.input_places, self.inputs))
-        return tuple(whole[place] for place in self.input_places)
+    def _on_input_gradients(self, grads: Grads) -> Grads:
+        grads = self._run_backward_hooks(_for_all_values(grads, self.input_indices, self.inputs))
+        return tuple(grads[index] for index in self.input_indices)
 
     def _run_backward_hooks(self, grad_input: Grads) -> Grads:
         for each in self.hooks:
@@ -208,17 +208,17 @@ class _Watch:
         return grad_input
 
 
-def _behind_boundary(values: list[Any], passed: Callable[[Grads], Grads]) -> tuple[list[Any], list[int]]:
-    places = [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
-    if places:
-        for place, tensor in zip(places, _Boundary.apply(passed, *(values[place] for place in places))):
-            values[place] = tensor
-    return values, places
+def _through_boundary(values: list[Any], on_gradients: Callable[[Grads], Grads]) -> tuple[list[Any], list[int]]:
+    indices = [index for index, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
+    if indices:
+        for index, tensor in zip(indices, _Boundary.apply(on_gradients, *(values[index] for index in indices))):
+            values[index] = tensor
+    return values, indices
 
 
-def _whole(grads: Grads, places: list[int], count: int) -> Grads:
-    found = dict(zip(places, grads))
-    return tuple(found.get(place) for place in range(count))
+def _for_all_values(grads: Grads, indices: list[int], count: int) -> Grads:
+    found = dict(zip(indices, grads))
+    return tuple(found.get(index) for index in range(count))
 
 
 def _replaced(grads: Grads, returned: Any, name: str) -> Grads:

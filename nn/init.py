@@ -294,7 +294,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     """
     if tensor.ndim < 2:
         raise ValueError(
-            f"this fill needs a weight of at least two dimensions (out, in), and it has shape {tensor.shape}"
+            f"this initialization needs a weight of at least two dimensions (out, in), and its shape is {tensor.shape}"
         )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field

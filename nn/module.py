@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..core.extend import Tensor, check_device
 from . import state
 from .hooked import Hooked
-from .hooks import call_with_hooks, everywhere
+from .hooks import call_with_hooks, global_hooks
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
@@ -23,7 +23,7 @@ def _no_forward(self: Module, *args: Any, **kwargs: Any) -> Any:
 
 def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
     hooks = self._hooks
-    if hooks is None and not everywhere:
+    if hooks is None and not global_hooks:
         return self.forward(*args, **kwargs)
     return call_with_hooks(self, hooks, args, kwargs)
 
@@ -39,7 +39,7 @@ class Module(Hooked):
     forward: Callable[..., Any] = _no_forward
     __call__: Callable[..., Any] = _call
 
-    # -- everything inside
+    # -- all modules inside
 
     def apply(self: M, fn: Callable[[Module], None]) -> M:
         """Call ``fn`` with every module inside and then with this one; returns this one."""
@@ -255,7 +255,7 @@ class Module(Hooked):
         """
         return state.load(self, state_dict, strict, assign)
 
-    # -- how it looks
+    # -- repr
 
     def extra_repr(self) -> str:
         """Return the text in the parentheses of this module's ``repr``."""

@@ -52,8 +52,7 @@ class ConstantPad1d(_ConstantPad):
     """Padding of (N, C, L) or (C, L) with a constant.
 
     Args:
-        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
-        value: the constant.
+        padding, value: as for ``ConstantPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -81,9 +80,7 @@ class ConstantPad3d(_ConstantPad):
     """Padding of (N, C, D, H, W) or (C, D, H, W) with a constant.
 
     Args:
-        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
-            numbers remove elements.
-        value: the constant.
+        padding, value: as for ``ConstantPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -104,7 +101,7 @@ class ZeroPad1d(_ZeroPad):
     """Padding of (N, C, L) or (C, L) with zeros.
 
     Args:
-        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+        padding: as for ``ZeroPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -131,8 +128,7 @@ class ZeroPad3d(_ZeroPad):
     """Padding of (N, C, D, H, W) or (C, D, H, W) with zeros.
 
     Args:
-        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
-            numbers remove elements.
+        padding: as for ``ZeroPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -145,7 +141,7 @@ class ReflectionPad1d(_Pad):
     """Padding of (N, C, L) or (C, L) with its mirror image; the edge is not repeated.
 
     Args:
-        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+        padding: as for ``ReflectionPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -174,8 +170,7 @@ class ReflectionPad3d(_Pad):
     """Padding of (N, C, D, H, W) or (C, D, H, W) with its mirror image; the edge is not repeated.
 
     Args:
-        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
-            numbers remove elements.
+        padding: as for ``ReflectionPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -189,7 +184,7 @@ class ReplicationPad1d(_Pad):
     """Padding of (N, C, L) or (C, L) with its edge.
 
     Args:
-        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+        padding: as for ``ReplicationPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -218,8 +213,7 @@ class ReplicationPad3d(_Pad):
     """Padding of (N, C, D, H, W) or (C, D, H, W) with its edge.
 
     Args:
-        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
-            numbers remove elements.
+        padding: as for ``ReplicationPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -233,7 +227,7 @@ class CircularPad1d(_Pad):
     """Padding of (N, C, L) or (C, L) with its other end.
 
     Args:
-        padding: number of elements on all sides, or one for each: left and right. Negative numbers remove elements.
+        padding: as for ``CircularPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.
@@ -262,8 +256,7 @@ class CircularPad3d(_Pad):
     """Padding of (N, C, D, H, W) or (C, D, H, W) with its other end.
 
     Args:
-        padding: number of elements on all sides, or one for each: left, right, top, bottom, front, back. Negative
-            numbers remove elements.
+        padding: as for ``CircularPad2d``.
 
     Raises:
         ValueError: ``padding`` has another number of lengths.

@@ -57,15 +57,10 @@ class MaxPool1d(_MaxPool):
     """Largest element of each window of (N, C, L) or (C, L).
 
     Args:
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: number of elements on each side that count as -inf; at most half the window.
-        dilation: step from one element of the window to the next.
-        return_indices: whether calls also return the places of the elements, as ``MaxUnpool1d`` takes them.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        kernel_size, stride, padding, dilation, return_indices, ceil_mode: as for ``MaxPool2d``.
 
     Raises:
-        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+        ValueError: (of a call) as for ``MaxPool2d``.
     """
 
     _function = staticmethod(F.max_pool1d)
@@ -93,15 +88,10 @@ class MaxPool3d(_MaxPool):
     """Largest element of each window of (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: number of elements on each side that count as -inf; at most half the window.
-        dilation: step from one element of the window to the next.
-        return_indices: whether calls also return the places of the elements, as ``MaxUnpool3d`` takes them.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
+        kernel_size, stride, padding, dilation, return_indices, ceil_mode: as for ``MaxPool2d``.
 
     Raises:
-        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+        ValueError: (of a call) as for ``MaxPool2d``.
     """
 
     _function = staticmethod(F.max_pool3d)
@@ -134,7 +124,7 @@ class MaxUnpool1d(_MaxUnpool):
     """Elements at the places where ``MaxPool1d(return_indices=True)`` found them, among zeros.
 
     Args:
-        kernel_size, stride, padding: as those of the pooling layer.
+        kernel_size, stride, padding: as for ``MaxUnpool2d``.
 
     Raises:
         ValueError: (of a call) the shapes differ, or an index is not within the image.
@@ -160,7 +150,7 @@ class MaxUnpool3d(_MaxUnpool):
     """Elements at the places where ``MaxPool3d(return_indices=True)`` found them, among zeros.
 
     Args:
-        kernel_size, stride, padding: as those of the pooling layer.
+        kernel_size, stride, padding: as for ``MaxUnpool2d``.
 
     Raises:
         ValueError: (of a call) the shapes differ, or an index is not within the image.
@@ -173,14 +163,10 @@ class AvgPool1d(Module):
     """Mean of each window of (N, C, L) or (C, L).
 
     Args:
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: zeros on each side; at most half the window.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
-        count_include_pad: whether the padding's zeros count in the means.
+        kernel_size, stride, padding, ceil_mode, count_include_pad: as for ``AvgPool2d``.
 
     Raises:
-        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+        ValueError: (of a call) as for ``AvgPool2d``.
     """
 
     def __init__(
@@ -256,15 +242,10 @@ class AvgPool3d(_AvgPool):
     """Mean of each window of (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: zeros on each side; at most half the window.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
-        count_include_pad: whether the padding's zeros count in the means.
-        divisor_override: what sums are divided by instead of the number of elements.
+        kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: as for ``AvgPool2d``.
 
     Raises:
-        ValueError: (of a call) the shapes do not fit, or the padding is more than half the window.
+        ValueError: (of a call) as for ``AvgPool2d``.
     """
 
     _function = staticmethod(F.avg_pool3d)
@@ -297,10 +278,7 @@ class LPPool1d(_LPPool):
     """Norm of each window of (N, C, L) or (C, L): ``sum(x ** norm_type) ** (1 / norm_type)``.
 
     Args:
-        norm_type: order of the norm, not 0.
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        ceil_mode: whether a last window that reaches beyond the input counts too.
+        norm_type, kernel_size, stride, ceil_mode: as for ``LPPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.
@@ -329,10 +307,7 @@ class LPPool3d(_LPPool):
     """Norm of each window of (N, C, D, H, W) or (C, D, H, W): ``sum(x ** norm_type) ** (1 / norm_type)``.
 
     Args:
-        norm_type: order of the norm, not 0.
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        ceil_mode: whether a last window that reaches beyond the input counts too.
+        norm_type, kernel_size, stride, ceil_mode: as for ``LPPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.
@@ -360,7 +335,7 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     """Means of as many parts of (N, C, L) or (C, L) as asked for.
 
     Args:
-        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+        output_size: as for ``AdaptiveAvgPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.
@@ -386,7 +361,7 @@ class AdaptiveAvgPool3d(_AdaptivePool):
     """Means of as many parts of (N, C, D, H, W) or (C, D, H, W) as asked for.
 
     Args:
-        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
+        output_size: as for ``AdaptiveAvgPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.
@@ -412,8 +387,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Largest elements of as many parts of (N, C, L) or (C, L) as asked for.
 
     Args:
-        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
-        return_indices: whether calls also return the places of the elements in the flattened image.
+        output_size, return_indices: as for ``AdaptiveMaxPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.
@@ -440,8 +414,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Largest elements of as many parts of (N, C, D, H, W) or (C, D, H, W) as asked for.
 
     Args:
-        output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
-        return_indices: whether calls also return the places of the elements in the flattened image.
+        output_size, return_indices: as for ``AdaptiveMaxPool2d``.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.

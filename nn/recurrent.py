@@ -113,7 +113,7 @@ class RNNBase(Module):
             own.get("bias_hh" + suffix),
         )
 
-    # -- all of them
+    # -- all layers
 
     def _forward(self, input: Tensor | PackedSequence, hx: States | None) -> tuple[Any, States]:
         if isinstance(input, PackedSequence):
@@ -156,7 +156,7 @@ class RNNBase(Module):
                 x = F.dropout(x, self.dropout, self.training)
         return x, tuple(stack(list(which)) for which in zip(*ends))
 
-    # -- what comes in
+    # -- inputs and states
 
     def _check_input(self, x: Tensor) -> None:
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
