@@ -1,4 +1,4 @@
-"""PyTorch's short names of element types (``tg.float``, ``tg.long``), in a module of their own: they hide built-ins."""
+"""PyTorch's short names of dtypes (``tg.float``, ``tg.long``), in a module of their own: they hide built-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers with names, as ``torch`` has them beside its functions."""
+"""Constants that ``torch`` has beside its functions."""
 
 import math
 

@@ -1,21 +1,21 @@
-"""What programs ask before they use a GPU (``torch.cuda``): there is none, and tensors live on the CPU."""
+"""Answers to programs that look for a GPU (``torch.cuda``): there is none, and all tensors are on the CPU."""
 
 from __future__ import annotations
 
 
 def is_available() -> bool:
-    """``False``."""
+    """Return ``False``."""
     return False
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the generators of the GPUs, of which there are none."""
+    """Do nothing: there are no GPUs whose generators could be seeded."""
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of the GPUs, of which there are none."""
+    """Do nothing: there are no GPUs whose generators could be seeded."""

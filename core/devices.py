@@ -1,4 +1,4 @@
-"""Devices: where tensors live. Here that is the CPU; the names are there so that programs ask, and are answered."""
+"""Devices. All tensors are on the CPU; other devices have names only, so that programs can ask for them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ __all__ = ["device"]
 
 
 class device(str):  # noqa: N801 - PyTorch's name
-    """A place for tensors, ``device("cpu")`` or ``device("cuda", 0)``: its own name, so it equals that string.
+    """A device, ``device("cpu")`` or ``device("cuda", 0)``: a string, so it equals its name.
 
-    Any place can be named. Making or moving a tensor elsewhere than to the CPU is a ``ValueError``.
+    Any device can be named. Making or moving a tensor elsewhere than to the CPU raises ``ValueError``.
 
     Attributes:
-        type: the kind of place, ``"cpu"``.
-        index: which of its kind, or ``None``.
+        type: the kind of device, such as ``"cpu"``.
+        index: the number of the device among its kind, or ``None``.
     """
 
     __slots__ = ("index", "type")
 
     type: str
-    index: int | None  # type: ignore[assignment]  # instead of the strings' search
+    index: int | None  # type: ignore[assignment]  # in place of ``str.index``
 
     def __new__(cls, device: str, index: int | None = None) -> device:
         """
         Raises:
-            ValueError: the name is no ``"kind"`` or ``"kind:number"``, or has a number and ``index`` is given too.
+            ValueError: the name is not ``"kind"`` or ``"kind:number"``, or has a number and ``index`` is given too.
         """
         kind, colon, number = str(device).partition(":")
         if not kind.isalpha() or (colon and not number.isdecimal()) or (colon and index is not None):
@@ -48,10 +48,10 @@ CPU = device("cpu")
 
 
 def check_device(device: Any) -> None:
-    """Tensors live on the CPU; elsewhere is an error, so that no program believes that it runs there.
+    """Check that a requested device is the CPU, so that no program believes that it runs elsewhere.
 
     Raises:
-        ValueError: a device other than the CPU.
+        ValueError: ``device`` is neither the CPU nor ``None``.
     """
     if device is not None and str(device).split(":")[0] != "cpu":
-        raise ValueError(f"there is no device {str(device)!r}; tensors live on the cpu")
+        raise ValueError(f"there is no device {str(device)!r}; all tensors are on the cpu")

@@ -56,22 +56,22 @@ else:
     bfloat16 = np.dtype(_bfloat16)
     __all__ += ["bfloat16"]
 
-_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}  # NumPy has no kind for types from outside: V
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}  # V is NumPy's kind for dtypes of other packages
 _FLOATING = "fV"
 _INEXACT = "fcV"
 _default: DType = float32
 
 
 def get_default_dtype() -> DType:
-    """The floating-point type of new tensors."""
+    """Return the floating-point dtype of new tensors."""
     return _default
 
 
 def set_default_dtype(dtype: npt.DTypeLike) -> None:
-    """Choose the floating-point type of new tensors in this process, in every thread; it is ``float32`` at first.
+    """Set the floating-point dtype of new tensors in this process, in every thread; it is ``float32`` at first.
 
     Raises:
-        TypeError: ``dtype`` is not a floating-point type.
+        TypeError: ``dtype`` is not a floating-point dtype.
     """
     global _default
     chosen = np.dtype(dtype)
@@ -83,22 +83,22 @@ def set_default_dtype(dtype: npt.DTypeLike) -> None:
 
 
 def is_floating(dtype: DType) -> bool:
-    """Whether it is a type of real floating-point numbers, bfloat16 included (whose ``kind`` is not ``"f"``)."""
+    """Return whether a dtype holds real floating-point numbers, bfloat16 included (whose ``kind`` is not ``"f"``)."""
     return dtype.kind in _FLOATING
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Whether it is a floating-point or complex type: one whose tensors can require grad."""
+    """Return whether a dtype holds floating-point or complex numbers: whether its tensors can require grad."""
     return dtype.kind in _INEXACT
 
 
 def to_float(array: Array) -> Array:
-    """``array`` itself if it holds floating-point (or complex) numbers, else a copy in the default dtype."""
+    """Return ``array`` itself if it holds floating-point or complex numbers, else a copy in the default dtype."""
     return array if array.dtype.kind in _INEXACT else array.astype(_default)
 
 
 def converted(array: Array, dtype: DType) -> Array:
-    """``array`` in ``dtype``, itself where it is that already; of complex numbers the real part, if need be."""
+    """Return ``array`` in ``dtype``, itself if it has that already; for a real dtype, the real part of complex numbers."""
     if array.dtype.kind == "c" and dtype.kind != "c":
         if dtype.kind == "b":
             return array.astype(dtype)
@@ -107,17 +107,17 @@ def converted(array: Array, dtype: DType) -> Array:
 
 
 def real_type(dtype: DType) -> DType:
-    """The type of the parts of a complex type; any other is its own."""
+    """Return the dtype of the parts of a complex dtype; any other dtype is returned unchanged."""
     return (float64 if dtype == complex128 else float32) if dtype.kind == "c" else dtype
 
 
 def complex_type(dtype: DType) -> DType:
-    """The complex type whose parts have ``dtype``, or the narrowest that holds them."""
+    """Return the complex dtype whose parts have ``dtype``, or the narrowest that holds them."""
     return dtype if dtype.kind == "c" else complex128 if dtype == float64 else complex64
 
 
 def promote_types(type1: npt.DTypeLike, type2: npt.DTypeLike) -> DType:
-    """The type that holds both: that of the higher category, or the wider one within a category."""
+    """Return the dtype of the higher category, or the wider one within a category (``torch.promote_types``)."""
     a, b = np.dtype(type1), np.dtype(type2)
     if a is b:
         return a
@@ -130,16 +130,16 @@ def promote_types(type1: npt.DTypeLike, type2: npt.DTypeLike) -> DType:
 
 
 def can_cast(from_: npt.DTypeLike, to: npt.DTypeLike) -> bool:
-    """Whether a result of type ``from_`` may be written into a tensor of type ``to``: its category is not higher."""
+    """Return whether results of dtype ``from_`` may be written into a tensor of dtype ``to``: the category is not higher."""
     source, target = category(np.dtype(from_)), category(np.dtype(to))
     return source <= target
 
 
 def category(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floating point, 3 for complex.
+    """Return 0 for bool, 1 for integers, 2 for floating point, 3 for complex.
 
     Raises:
-        TypeError: tensors cannot hold that type.
+        TypeError: tensors cannot hold that dtype.
     """
     try:
         rank = _CATEGORY[dtype.kind]
@@ -151,7 +151,11 @@ def category(dtype: DType) -> int:
 
 
 def result_type(*operands: Any) -> DType:
-    """The type of an operation on ``operands``: tensors (or arrays) and Python numbers."""
+    """Return the dtype of an operation on ``operands``: tensors, arrays and Python numbers (``torch.result_type``).
+
+    Raises:
+        TypeError: there is no operand, or one is neither a tensor nor a number.
+    """
     by_rank: list[DType | None] = [None, None, None]  # with dimensions, 0-d, Python number
     for operand in operands:
         rank, dtype = _classify(operand)
@@ -191,13 +195,13 @@ def _classify(operand: Any) -> tuple[int, DType]:
 
 
 class finfo:  # noqa: N801  (PyTorch's name)
-    """What a floating-point type can hold: ``bits``, ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``dtype``.
+    """Limits of a floating-point dtype: ``bits``, ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``dtype``.
 
     Args:
-        dtype: a floating-point or complex type (then its parts'); the default dtype if left out.
+        dtype: a floating-point dtype, or a complex one, for that of its parts; the default dtype by default.
 
     Raises:
-        TypeError: a type of another kind.
+        TypeError: ``dtype`` is of another kind.
     """
 
     def __init__(self, dtype: npt.DTypeLike | None = None) -> None:
@@ -225,10 +229,10 @@ class finfo:  # noqa: N801  (PyTorch's name)
 
 
 class iinfo:  # noqa: N801  (PyTorch's name)
-    """What an integer type can hold: ``bits``, ``max``, ``min``, ``dtype``.
+    """Limits of an integer dtype: ``bits``, ``max``, ``min``, ``dtype``.
 
     Raises:
-        TypeError: a type of another kind.
+        TypeError: ``dtype`` is of another kind.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:

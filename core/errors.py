@@ -1,13 +1,13 @@
-"""Every error that Telegrad raises on purpose, under one root.
+"""The errors that Telegrad raises, under one base class.
 
 The RPC errors are also ``RuntimeError`` because programs written for PyTorch catch that, and also the
-built-in exception that says the same (``TimeoutError``, ``ConnectionError``, ...), because careful programs
+built-in exception of the same meaning (``TimeoutError``, ``ConnectionError``, ...), because careful programs
 catch those. A message says what happened, to whom, and what to do about it.
 """
 
 
 class TelegradError(Exception):
-    """The root: ``except TelegradError`` catches whatever the library itself raises."""
+    """The base class of all errors that the library raises."""
 
 
 class AutogradError(TelegradError, RuntimeError):
@@ -15,30 +15,30 @@ class AutogradError(TelegradError, RuntimeError):
 
 
 class ArgumentError(TelegradError, RuntimeError):
-    """An operation was called with what does not fit: the message says which operation, what it got, and what fits.
+    """An operation was called with wrong arguments: the message names the operation, its arguments, and what fits.
 
-    Each is also the built-in error that says the same, and a ``RuntimeError`` as PyTorch's are.
+    Each subclass is also the built-in error of the same meaning, and a ``RuntimeError`` as PyTorch's are.
     """
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument of the wrong type or dtype."""
+    """An argument has the wrong type or dtype."""
 
 
 class ArgumentValueError(ArgumentError, ValueError):
-    """An argument of the wrong shape or value."""
+    """An argument has the wrong shape or value."""
 
 
 class ArgumentIndexError(ArgumentError, IndexError):
-    """An index or a dimension that is out of range."""
+    """An index or a dimension is out of range."""
 
 
 class ArgumentDivisionError(ArgumentError, ZeroDivisionError):
-    """Integers divided by 0."""
+    """Integers were divided by 0."""
 
 
 class RpcError(TelegradError, RuntimeError):
-    """A remote call, reference or context failed for a reason that lies outside the called function."""
+    """A remote call, reference or context failed for a reason outside the called function."""
 
 
 class RpcTimeoutError(RpcError, TimeoutError):

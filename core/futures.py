@@ -1,4 +1,4 @@
-"""``Future``: a value that arrives later. It knows nothing of messages, agents or tensors.
+"""``Future``: a value that arrives later.
 
 A future completes exactly once, with a value or an exception. Callbacks run in the thread that completes it, or at
 once if it is already complete; no lock is held while they run. ``wait`` blocks a thread, ``await`` an asyncio task.
@@ -25,10 +25,10 @@ logger = logging.getLogger("telegrad.futures")
 
 
 class Blocker(Protocol):
-    """How a thread of ours blocks: a pool lends its place to another thread meanwhile, an event loop refuses."""
+    """How a thread of Telegrad blocks: a pool lets another thread run meanwhile, an event loop refuses."""
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> bool:
-        """Run ``acquire(timeout)``, which blocks up to ``timeout`` seconds (-1: for ever), and return its result."""
+        """Run ``acquire(timeout)``, which blocks up to ``timeout`` seconds (-1: without limit), and return its result."""
         ...
 
 
@@ -36,11 +36,11 @@ class _ThreadRole(threading.local):
     blocker: Blocker | None = None
 
 
-# Set by whoever owns a thread, read by every ``wait`` in it.
+# Set by the owner of a thread, read by every ``wait`` in it.
 thread_role = _ThreadRole()
 
 
-_forks = 0  # how often this process's line of ancestors has forked, as far as Python knows
+_forks = 0  # number of forks between the first Python process and this one
 
 
 def _forked() -> None:
@@ -66,15 +66,15 @@ class Future(Generic[T]):
         self._waiters: list[Any] = []
 
     def done(self) -> bool:
-        """Whether it has completed, with a value or an exception."""
+        """Return whether the future has completed, with a value or an exception."""
         return self._done
 
     def value(self) -> T:
-        """The value, without waiting.
+        """Return the value, without waiting.
 
         Raises:
-            RuntimeError: it has not completed.
-            BaseException: whatever it was completed with.
+            RuntimeError: the future has not completed.
+            BaseException: the exception that it was completed with.
         """
         if not self._done:
             raise RuntimeError("this future has not completed; call wait(), or check done() first")
@@ -83,29 +83,29 @@ class Future(Generic[T]):
             try:
                 raise error
             finally:
-                # The traceback holds this frame: without this, future -> error -> frame -> future is a cycle.
+                # The traceback refers to this frame: without this, future -> error -> frame -> future is a cycle.
                 del self, error
         return cast(T, self._value)
 
     def exception(self) -> BaseException | None:
-        """The exception it completed with, or ``None``; without waiting.
+        """Return the exception that it completed with, or ``None``; without waiting.
 
         Raises:
-            RuntimeError: it has not completed.
+            RuntimeError: the future has not completed.
         """
         if not self._done:
             raise RuntimeError("this future has not completed; call wait(), or check done() first")
         return self._error
 
     def wait(self, timeout: float | None = None) -> T:
-        """Block until it completes, and return the value or raise the exception.
+        """Block until the future completes, and return the value or raise the exception.
 
         Args:
-            timeout: seconds; ``None`` relies on the deadline of whoever completes it (every remote call has one).
+            timeout: in seconds; ``None`` for no limit here (every remote call has a deadline of its own).
 
         Raises:
-            TimeoutError: ``timeout`` seconds went by.
-            AgentClosedError: it was made before this process was forked off: whoever completes it is not here.
+            TimeoutError: ``timeout`` seconds have passed.
+            AgentClosedError: the future was made before this process was forked, and completes in the parent.
         """
         if not self._done and not self._block(timeout):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
@@ -115,7 +115,7 @@ class Future(Generic[T]):
             del self  # as in value()
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Run ``callback(self)`` on completion; the returned future holds its result or its exception.
+        """Run ``callback(self)`` on completion; return a future of its result or exception.
 
         The callback runs with the context variables (agent, autograd context, profiler) of this call to ``then``.
         """
@@ -131,44 +131,50 @@ class Future(Generic[T]):
             else:
                 target.set_result(value)
             finally:
-                del target  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
+                del (
+                    target
+                )  # an error's traceback refers to this frame: else future -> error -> frame -> future is a cycle
 
         self._when_done(run)
         return result
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
-        """Like ``then``, for callbacks whose result nobody needs; an exception in one is logged."""
+        """Run ``callback(self)`` on completion; its result is not used, and an exception in it is logged."""
         context = contextvars.copy_context()
         self._when_done(lambda: context.run(callback, self))
 
     def set_result(self, value: T) -> None:
-        """Complete it with ``value`` and run the callbacks.
+        """Complete the future with ``value`` and run the callbacks.
 
         Raises:
-            RuntimeError: it has completed already.
+            RuntimeError: the future has completed already.
         """
         run_callbacks(self.finish(value))
 
     def set_exception(self, error: BaseException) -> None:
-        """Complete it with an exception and run the callbacks.
+        """Complete the future with an exception and run the callbacks.
 
         Raises:
             TypeError: ``error`` is not an exception.
-            RuntimeError: it has completed already.
+            RuntimeError: the future has completed already.
         """
         if not isinstance(error, BaseException):
             raise TypeError(f"set_exception takes an exception, not {type(error).__name__}")
         run_callbacks(self.finish(error=error))
 
     def finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback]:
-        """Complete it, wake who waits, and hand back the callbacks for the caller to run where it sees fit."""
+        """Complete the future, wake the waiting threads, and return the callbacks, which the caller must run.
+
+        Raises:
+            RuntimeError: the future has completed already.
+        """
         callbacks = self.try_finish(value, error)
         if callbacks is None:
             raise RuntimeError("this future has already completed; a future completes exactly once")
         return callbacks
 
     def try_finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback] | None:
-        """``finish``; ``None`` if somebody else was first."""
+        """Do the same as ``finish``; return ``None`` if the future has completed already."""
         with self._lock:
             if self._done:
                 return None
@@ -192,7 +198,7 @@ class Future(Generic[T]):
             try:
                 yield from waiter
             finally:
-                self._forget_callback(wake)  # the task may have been cancelled, and this may live long
+                self._forget_callback(wake)  # a cancelled task must not stay referenced
         return self.value()
 
     def __repr__(self) -> str:
@@ -211,7 +217,7 @@ class Future(Generic[T]):
     def _check_process(self) -> None:
         if self._forks != _forks:
             raise AgentClosedError(
-                "this future was made before this process was forked off, and completes in the parent only; wait for it "
+                "this future was made before this process was forked, and completes in the parent only; wait for it "
                 "there, or start processes with the spawn method"
             )
 
@@ -243,7 +249,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
-    """A future of the list of ``futures``, complete when every one is (``torch.futures.collect_all``)."""
+    """Return a future of the list of ``futures`` that completes when all have (``torch.futures.collect_all``)."""
     members = list(futures)
     result: Future[list[Future[T]]] = Future()
     remaining = len(members)
@@ -265,7 +271,7 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
 
 
 def wait_all(futures: Iterable[Future[T]]) -> list[T]:
-    """Wait until every future has its value and return the values; raises the first error that happens, at once."""
+    """Wait until all futures have completed and return their values; raise the first error as soon as it happens."""
     try:
         futures = list(futures)
         _all_or_first_error(futures).wait()
@@ -289,21 +295,27 @@ def _pass_on_error(source: Future[Any], target: Future[Any]) -> None:
 
 
 def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:
-    """Complete a future that others may complete too; the first one counts."""
+    """Complete a future with a value or an error, unless it has completed already.
+
+    Args:
+        future: the future.
+        value: its value, if there is no error.
+        error: its exception.
+    """
     run_callbacks(future.try_finish(value, error) or [])
 
 
 def copy_outcome(source: Future[T], target: Future[T]) -> None:
-    """Complete ``target`` like ``source``, which is complete; somebody else may be first."""
+    """Complete ``target`` with the outcome of ``source``, which has completed, unless ``target`` has completed already."""
     error = source.exception()
     complete_once(target, source.value() if error is None else None, error)
 
 
 def copy_error(error: BaseException) -> BaseException:
-    """An equal exception, for one more place that raises it; ``error`` itself if it cannot be copied.
+    """Return an equal exception to raise in another place; ``error`` itself if it cannot be copied.
 
-    Raising hangs the frames of whoever waits onto an exception, and with them all they know. One that is kept for others
-    must not collect those.
+    Raising adds the frames of the raising thread to an exception, and with them all their variables. An exception that is
+    kept for other threads must not collect those.
     """
     for make in (copy.copy, _without_constructor):
         try:
@@ -324,10 +336,10 @@ def _without_constructor(error: BaseException) -> BaseException:
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:
-    """Run what ``Future.finish`` handed back. One that raises is logged and does not stop the others.
+    """Run the callbacks that ``Future.finish`` returned. An exception is logged and does not stop the others.
 
     Raises:
-        KeyboardInterrupt: the user interrupted one of them; the others have run.
+        KeyboardInterrupt: the user interrupted a callback; the others have run.
     """
     interrupt: KeyboardInterrupt | None = None
     for callback in callbacks:
@@ -353,4 +365,4 @@ def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None
     try:
         loop.call_soon_threadsafe(complete)
     except RuntimeError:
-        pass  # the loop was closed: nobody awaits any more
+        pass  # the loop was closed: no task waits any more

@@ -1,7 +1,7 @@
-"""Random numbers: ``Generator``, and the one that is used when none is named.
+"""Random numbers: ``Generator``, and the default generator.
 
-The default generator belongs to the process, as in PyTorch; threads that need streams of their own pass their own. A forked
-child goes on where its parent was, so both draw the same numbers: seed the child, if it shall draw others.
+The default generator belongs to the process, as in PyTorch; threads that need streams of their own pass generators of their
+own. A forked child continues from its parent's state, so both draw the same numbers unless the child is seeded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from .tensors import Tensor
 
-# In a state: how many bytes the seed, the two numbers of PCG64, and what is left of its last one take.
+# Sizes in bytes of the parts of a state: the seed, the two numbers of PCG64, and whether and which half of the last random
+# number is left.
 _FIELDS = (16, 16, 16, 1, 4)
 
 __all__ = [
@@ -40,23 +41,23 @@ class Generator:
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from ``seed``; equal seeds give equal numbers."""
+        """Restart from ``seed``, and return this generator; equal seeds give equal numbers."""
         self._seed = int(seed)
         # Negative seeds are allowed, as in PyTorch: they count back from 2**64.
         self._numpy = np.random.Generator(np.random.PCG64(self._seed % 2**64))
         return self
 
     def seed(self) -> int:
-        """Start over from a seed of the operating system, and return it."""
+        """Restart from a seed of the operating system, and return the seed."""
         self.manual_seed(int(np.random.SeedSequence().entropy) % 2**63)  # type: ignore[arg-type]
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed it started from."""
+        """Return the seed that it started from."""
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Where it is in its stream, as bytes (a vector of ``uint8``); give it to ``set_state`` to go back there."""
+        """Return the state, a vector of ``uint8``, for ``set_state``."""
         with self._lock:
             stream: Any = self._numpy.bit_generator.state
         inner = stream["state"]
@@ -65,10 +66,10 @@ class Generator:
         return Tensor(np.frombuffer(bytearray(b"".join(packed)), np.uint8))
 
     def set_state(self, state: Tensor) -> Generator:
-        """Go to where ``get_state`` was called; returns this generator.
+        """Restore a state, and return this generator.
 
         Raises:
-            TypeError: it is not what ``get_state`` returns.
+            TypeError: ``state`` is not a result of ``get_state``.
         """
         if not isinstance(state, Tensor) or state.dtype != np.uint8 or state.shape != (sum(_FIELDS),):
             raise TypeError(f"set_state() takes what get_state() returns, and you gave {state!r}")
@@ -89,19 +90,19 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator, at the same place in the same stream."""
+        """Return another generator in the same state."""
         return Generator().set_state(self.get_state())
 
     @property
     def device(self) -> str:
-        """Where it draws: always ``"cpu"``."""
+        """The device: always ``"cpu"``."""
         return "cpu"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _generator_at, (self.get_state(),)
 
     def draw(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """What the NumPy generator's ``method`` returns; one draw at a time, so threads may share a generator."""
+        """Return ``method(*args, **kwargs)`` of the NumPy generator, under a lock, so that threads can share a generator."""
         with self._lock:
             return getattr(self._numpy, method)(*args, **kwargs)
 
@@ -114,7 +115,7 @@ default_generator = Generator()
 
 
 def _unlock() -> None:
-    # Another thread may have been drawing when this process was forked off, and it does not exist here.
+    # Another thread may have held the lock when this process was forked, and does not exist here.
     default_generator._lock = threading.Lock()
 
 
@@ -122,33 +123,33 @@ os.register_at_fork(after_in_child=_unlock)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator; returns it."""
+    """Seed the default generator, and return it."""
     return default_generator.manual_seed(seed)
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """Return the seed that the default generator started from."""
     return default_generator.initial_seed()
 
 
 def seed() -> int:
-    """Start the default generator over from a seed of the operating system, and return it."""
+    """Restart the default generator from a seed of the operating system, and return the seed."""
     return default_generator.seed()
 
 
 def get_rng_state() -> Tensor:
-    """Where the default generator is in its stream."""
+    """Return the state of the default generator, a vector of ``uint8``."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from a state that ``get_rng_state`` returned."""
+    """Restore a state of the default generator that ``get_rng_state`` returned."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(enabled: bool = True) -> Iterator[None]:
-    """A block after which the default generator is where it was before: what is drawn inside changes nothing outside."""
+    """Return a ``with`` block after which the default generator has the state that it had before."""
     state = get_rng_state() if enabled else None
     try:
         yield

@@ -7,16 +7,16 @@ from typing import Any
 
 
 def listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What ``*given`` holds, whether it came one by one or as one tuple or list."""
+    """Return the items of ``*given``, passed one by one or as one tuple or list."""
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 
 def to_shape(given: tuple[Any, ...], size: Sequence[int] | None = None) -> tuple[int, ...]:
-    """A shape given as ``(2, 3)``, as ``((2, 3),)``, or as ``size`` and nothing else.
+    """Return the shape given as ``(2, 3)``, as ``((2, 3),)``, or as ``size`` and nothing else.
 
     Raises:
-        TypeError: not integers; or given in both ways.
-        ValueError: a negative length.
+        TypeError: the lengths are not integers, or both ways are used.
+        ValueError: a length is negative.
     """
     if size is not None:
         if given:
@@ -26,7 +26,7 @@ def to_shape(given: tuple[Any, ...], size: Sequence[int] | None = None) -> tuple
     try:
         shape = tuple(length.__index__() for length in lengths)
     except AttributeError:
-        raise TypeError(f"a shape is made of integers, and you gave {lengths}") from None
+        raise TypeError(f"a shape consists of integers, and you gave {lengths}") from None
     if any(length < 0 for length in shape):
         raise ValueError(f"a shape cannot have negative lengths, and you gave {shape}")
     return shape

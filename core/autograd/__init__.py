@@ -1,10 +1,8 @@
-"""The tape: nodes and edges, the engine that runs them backward, and what users do with it."""
+"""Automatic differentiation: nodes and edges, the engine that runs them backward, and the functions of users."""
 
 import importlib
 from typing import TYPE_CHECKING
 
-# Order matters once: the tensor class needs nodes and modes, the engine needs the tensor class.
-from . import node as _node  # isort: skip
 from . import functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .checkpointing import checkpoint, checkpoint_sequential
@@ -61,6 +59,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "profiler":  # only when it is asked for: it needs futures, and they asyncio
+    if name == "profiler":  # imported on demand, because it imports futures and asyncio
         return importlib.import_module(".profiler", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Anomaly mode: a backward pass that fails, or makes a nan, shows the line of the forward pass that it belongs to."""
+"""Anomaly mode: an error of a backward pass, or a nan in it, is shown with the line of the forward pass that caused it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from .node import Node
 from .saved_hooks import new_nodes
 
 _LINES = object()
-_OURS = (__file__, interception.__file__)  # how an operation came to be watched says nothing to whoever called it
+# Frames of these files are left out of the shown lines: they belong to the watching.
+_OWN_FILES = (__file__, interception.__file__)
 
 
 class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
-    """While it is entered, operations note the line that called them, and backward passes are watched.
+    """A ``with`` block in which operations record the line that called them, and backward passes are watched.
 
     Args:
-        check_nan: raise when a node makes a nan out of gradients without one.
+        check_nan: raise when a node computes a nan from gradients without one.
 
     Raises:
-        AutogradError: from the backward pass, when it makes a nan. The message shows the forward line; so does that of any
-            other error of a backward pass inside the block.
+        AutogradError: from the backward pass, when it computes a nan. The message shows the forward line; so does the
+            message of any other error of a backward pass inside the block.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -36,11 +37,18 @@ class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run the operation, and note where it was called."""
+        """Run the operation, and record the lines that called it.
+
+        Args:
+            run: calls the operation.
+            func: the operation.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+        """
         result = run()
         for node in new_nodes(result):
             if _LINES not in node.metadata:
-                stack = [frame for frame in traceback.extract_stack() if frame.filename not in _OURS]
+                stack = [frame for frame in traceback.extract_stack() if frame.filename not in _OWN_FILES]
                 node.metadata[_LINES] = "".join(traceback.format_list(stack))
                 self._watch(node)
         return result
@@ -69,7 +77,12 @@ class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
 
 
 class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
-    """Turn anomaly mode on or off from here on; or for a ``with`` block."""
+    """Turns anomaly mode on or off, until it is called again or for a ``with`` block.
+
+    Args:
+        mode: whether to turn it on.
+        check_nan: raise when a node computes a nan from gradients without one.
+    """
 
     _current: detect_anomaly | None = None
 
@@ -92,12 +105,12 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether ``set_detect_anomaly(True)`` is in force."""
+    """Return whether ``set_detect_anomaly(True)`` is in effect."""
     return set_detect_anomaly._current is not None
 
 
 def forward_line(node: Node) -> str:
-    """Where the operation of a node was called, as text."""
+    """Return the lines that called a node's operation, as text."""
     lines = node.metadata.get(_LINES)
     return f" Its forward call:\n{lines}" if lines else " Its forward call was made outside anomaly mode."
 

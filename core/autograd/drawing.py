@@ -1,7 +1,7 @@
 """``draw``: a picture of a graph, as graphviz source and as SVG; for the SVG nothing need be installed.
 
-Results are at the top, leaves at the bottom. The layout is the usual one in short (Sugiyama et al. 1981): each node in the
-layer below all that use it, in the layer near the middle of those.
+Results are at the top, leaves at the bottom. The layout is a short form of that of Sugiyama et al. (1981): each node is in a
+layer below all nodes that use it, and within the layer near the middle of those.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Picture:
         self.layers = _layers(roots, self.nodes)
 
     def edges(self) -> Iterable[tuple[Node, Node]]:
-        """From each node to those that its gradients go to."""
+        """Yield the pairs (node, node that its gradients go to)."""
         for node in self.nodes:
             for edge in node.next_edges:
                 if edge is not None:
                     yield node, edge[0]
 
     def kind(self, node: Node) -> str:
-        """How it is coloured."""
+        """Return the kind of a node, which decides its colour."""
         return "leaf" if isinstance(node, AccumulateGrad) else "result" if node in self.roots else "operation"
 
     def label(self, node: Node) -> tuple[str, str]:
-        """What stands in the box: a name, and what is known of sizes."""
+        """Return the two lines of a node's box: a name, and sizes."""
         if isinstance(node, AccumulateGrad):
             leaf = node.variable
             return self.names.get(node, "leaf"), f"{tuple(leaf.shape)} {leaf.dtype}"
@@ -49,7 +49,7 @@ class Picture:
         return node.name().removesuffix("Backward"), f"saves {_bytes(size)}" if size else ""
 
     def dot(self) -> str:
-        """Graphviz source."""
+        """Return the graphviz source."""
         numbers = {node: number for number, node in enumerate(self.nodes)}
         lines = ["digraph {", '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
         for node, number in numbers.items():
@@ -59,7 +59,7 @@ class Picture:
         return "\n".join([*lines, "}", ""])
 
     def svg(self) -> str:
-        """The picture."""
+        """Return the picture as SVG."""
         widest = max(len(layer) for layer in self.layers)
         width = widest * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
         height = len(self.layers) * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
@@ -86,7 +86,7 @@ def draw(
 
     Args:
         tensor: results of recorded operations.
-        path: where to write: a name that ends with ".svg" gets the picture, any other the graphviz source.
+        path: a file to write: the picture if the name ends with ".svg", else the graphviz source.
         params: names of leaves, as ``dict(model.named_parameters())`` gives them.
 
     Returns:
@@ -109,23 +109,23 @@ def draw(
 
 
 def _below(roots: Sequence[Node]) -> list[Node]:
-    """All nodes, each before those that its gradients go to."""
-    waiting: dict[Node, int] = dict.fromkeys(roots, 0)
-    stack = list(waiting)
+    """Return all nodes, each before those that its gradients go to."""
+    pending: dict[Node, int] = dict.fromkeys(roots, 0)
+    stack = list(pending)
     while stack:
         for edge in stack.pop().next_edges:
             if edge is not None:
-                if edge[0] not in waiting:
-                    waiting[edge[0]] = 0
+                if edge[0] not in pending:
+                    pending[edge[0]] = 0
                     stack.append(edge[0])
-                waiting[edge[0]] += 1
-    ready, order = [node for node, count in waiting.items() if not count], []
+                pending[edge[0]] += 1
+    ready, order = [node for node, count in pending.items() if not count], []
     while ready:
         order.append(ready.pop())
         for edge in order[-1].next_edges:
             if edge is not None:
-                waiting[edge[0]] -= 1
-                if not waiting[edge[0]]:
+                pending[edge[0]] -= 1
+                if not pending[edge[0]]:
                     ready.append(edge[0])
     return order
 

@@ -38,8 +38,8 @@ class Function:
     """Subclass it with static methods ``forward`` and ``backward``, and call ``YourFunction.apply(...)``.
 
     ``forward(ctx, *args)`` computes; or ``forward(*args)`` does and ``setup_context(ctx, inputs, output)`` saves.
-    ``backward(ctx, *grads)`` takes one gradient for each output and returns one for each argument of ``forward``, with
-    ``None`` for arguments that are not tensors or need none. ``ctx`` is a ``FunctionContext``.
+    ``backward(ctx, *grads)`` takes one gradient for each output and returns one for each argument of ``forward``: ``None``
+    for arguments that are not tensors or need no gradient. ``ctx`` is a ``FunctionContext``.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,15 @@ class OutputInfo(NamedTuple):
 
 
 class FunctionNode(SavingNode):
-    """The node of a custom function."""
+    """The node of a custom function.
+
+    Args:
+        function: the class.
+        ctx: its context.
+        args: the arguments of ``forward``.
+        edges: of those that are tensors.
+        outputs: the number of outputs.
+    """
 
     __slots__ = ("arguments", "ctx", "function", "outputs")
 

@@ -1,4 +1,4 @@
-"""Derivatives of whole functions: ``jacobian``, ``hessian``, their products with vectors (``torch.autograd.functional``)."""
+"""Derivatives of functions: ``jacobian``, ``hessian``, and their products with vectors (``torch.autograd.functional``)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The derivative of each element of ``func(*inputs)`` by each element of the inputs.
+    """Return the derivative of each element of ``func(*inputs)`` by each element of the inputs.
 
     Args:
         func: returns a tensor or a tuple of tensors.
         inputs: a tensor, or several.
-        create_graph: record it, so that it can be differentiated.
-        strict: raise where an output does not depend on an input, instead of giving zeros.
-        vectorize, strategy: have no meaning here.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where an output does not depend on an input, instead of returning zeros.
+        vectorize, strategy: have no effect: rows are computed one by one, backward.
 
     Returns:
         A tensor of shape ``(*output.shape, *input.shape)``; of several outputs or inputs, tuples of them, outputs first.
+
+    Raises:
+        AutogradError: ``strict``, and an output does not depend on an input.
     """
     given, outputs = _evaluated(func, inputs, create_graph)
     rows = tuple(_rows(output, given, create_graph, strict, number) for number, output in enumerate(_tuple(outputs)))
@@ -50,13 +53,20 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of ``func(*inputs)``, which must be one number, by each pair of elements of the inputs.
+    """Return the second derivatives of ``func(*inputs)`` by each pair of elements of the inputs.
+
+    Args:
+        func: returns a tensor of one element.
+        inputs: a tensor, or several.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where the gradient does not depend on an input, instead of returning zeros.
+        vectorize, outer_jacobian_strategy: have no effect: rows are computed one by one, backward.
 
     Returns:
         A tensor of shape ``(*input.shape, *input.shape)``; of several inputs, a tuple of tuples.
 
     Raises:
-        AutogradError: the result has more than one element.
+        AutogradError: the result has more than one element; ``strict``, and a derivative is missing.
     """
 
     def gradient(*own: Tensor) -> Any:
@@ -68,7 +78,21 @@ def hessian(
 
 
 def vjp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """``func(*inputs)``, and the product of ``v``, of its shape, with the Jacobian: of the inputs' shapes."""
+    """Return ``func(*inputs)``, and the product of the vector ``v`` with the Jacobian.
+
+    Args:
+        func: returns a tensor or a tuple of tensors.
+        inputs: a tensor, or several.
+        v: the vector, of the shapes of the outputs; may be left out if there is one output of one element.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where an output does not depend on an input, instead of returning zeros.
+
+    Returns:
+        The outputs, and the product, of the shapes of the inputs.
+
+    Raises:
+        AutogradError: ``v`` does not fit; ``strict``, and an input takes no part.
+    """
     given, outputs = _evaluated(func, inputs, create_graph)
     vectors = _vectors(v, _tuple(outputs), "v")
     products = grad(
@@ -83,9 +107,22 @@ def vjp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = Fals
 
 
 def jvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """``func(*inputs)``, and the product of the Jacobian with ``v``, of the inputs' shapes: of the outputs' shapes.
+    """Return ``func(*inputs)``, and the product of the Jacobian with the vector ``v``.
 
-    By differentiating the product from the left by its vector, in which it is linear.
+    The vector-Jacobian product is linear in its vector; differentiating it by that vector gives this product.
+
+    Args:
+        func: returns a tensor or a tuple of tensors.
+        inputs: a tensor, or several.
+        v: the vector, of the shapes of the inputs; may be left out if there is one input of one element.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where an output does not depend on an input, instead of returning zeros.
+
+    Returns:
+        The outputs, and the product, of the shapes of the outputs.
+
+    Raises:
+        AutogradError: ``v`` does not fit; ``strict``, and an input takes no part.
     """
     given, outputs = _evaluated(func, inputs, True)
     outs = _tuple(outputs)
@@ -101,7 +138,21 @@ def jvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = Fals
 
 
 def vhp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """``func(*inputs)``, one number, and the product of ``v``, of the inputs' shapes, with the Hessian."""
+    """Return ``func(*inputs)``, and the product of the vector ``v`` with the Hessian.
+
+    Args:
+        func: returns a tensor of one element.
+        inputs: a tensor, or several.
+        v: the vector, of the shapes of the inputs; may be left out if there is one input of one element.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where the output does not depend on an input, instead of returning zeros.
+
+    Returns:
+        The output, and the product, of the shapes of the inputs.
+
+    Raises:
+        AutogradError: the output has more elements; ``v`` does not fit; ``strict``, and an input takes no part.
+    """
     given, outputs = _evaluated(func, inputs, True)
     value = _one(outputs)
     first = grad(value, given, create_graph=True, allow_unused=not strict, materialize_grads=not strict)
@@ -114,7 +165,21 @@ def vhp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = Fals
 
 
 def hvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The same as ``vhp``: a Hessian is symmetric."""
+    """Return ``func(*inputs)``, and the product of the Hessian with the vector ``v``: that of ``vhp``, by symmetry.
+
+    Args:
+        func: returns a tensor of one element.
+        inputs: a tensor, or several.
+        v: the vector, of the shapes of the inputs; may be left out if there is one input of one element.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise where the output does not depend on an input, instead of returning zeros.
+
+    Returns:
+        The output, and the product, of the shapes of the inputs.
+
+    Raises:
+        AutogradError: the output has more elements; ``v`` does not fit; ``strict``, and an input takes no part.
+    """
     return vhp(func, inputs, v, create_graph, strict)
 
 
@@ -137,7 +202,7 @@ def _evaluated(func: Function, inputs: Inputs, create_graph: bool) -> tuple[tupl
 def _rows(
     output: Tensor, given: tuple[Tensor, ...], create_graph: bool, strict: bool, number: int
 ) -> tuple[Tensor, ...]:
-    """The derivatives of one output by each input."""
+    """Return the derivatives of one output by each input."""
     from ..ops.shape.joining import stack
 
     found: list[list[Tensor]] = [[] for _ in given]

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: a context variable, so it is per thread and per asyncio task."""
+"""Grad mode: whether operations are recorded. A context variable, so each thread and asyncio task has its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _enabled: ContextVar[bool] = ContextVar("telegrad_grad_enabled", default=True)
 
-# Bound once: every operation asks, and this form costs no Python frame.
+# Bound once: every operation calls it, and this form needs no Python frame.
 is_grad_enabled = _enabled.get
 
 
 class GradMode:
-    """Sets the mode inside a ``with`` block or a decorated function, and puts the former one back."""
+    """Sets the mode inside a ``with`` block or a decorated function, and restores the former one."""
 
     __slots__ = ("_former", "_mode")
 
@@ -57,7 +57,7 @@ class GradMode:
 
 
 class PlainMode(GradMode):
-    """A mode without arguments, whose parentheses a decoration may leave out."""
+    """A mode without arguments, which can decorate without parentheses."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class enable_grad(PlainMode):  # noqa: N801 - PyTorch's name
 
 
 class set_grad_enabled(GradMode):  # noqa: N801 - PyTorch's name
-    """Sets the mode at once, as a function; as a context manager it also puts the former one back."""
+    """Sets the mode at once, as a function; as a context manager it also restores the former one."""
 
     __slots__ = ()
 
@@ -124,13 +124,13 @@ _inference: ContextVar[tuple[bool, ...]] = ContextVar("telegrad_inference_modes"
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether an ``inference_mode`` block is being run."""
+    """Return whether an ``inference_mode`` block is being run."""
     modes = _inference.get()
     return bool(modes) and modes[-1]
 
 
 def _generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
-    """A generator function whose body runs in the mode, and whose user's code between the values does not."""
+    """Return a generator function whose body runs in the mode; the code between its values does not."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``gradcheck``: gradients compared with central differences."""
+"""``gradcheck``: comparison of gradients with central differences."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def gradcheck(
     raise_exception: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """Whether the gradients of ``func(*inputs)`` are those that central differences of step ``eps`` give.
+    """Return whether the gradients of ``func(*inputs)`` agree with central differences.
 
-    Complex numbers count as pairs of real ones, of inputs and of outputs: the gradient of a real ``L`` by ``x + iy`` is
+    Complex numbers count as pairs of real ones, in inputs and outputs: the gradient of a real ``L`` by ``x + iy`` is
     ``dL/dx + i dL/dy``, as in PyTorch.
 
     Args:
         func: returns a tensor or a tuple of tensors, and always the same for the same inputs.
-        inputs: tensors (those that require grad are checked and must be ``float64`` or ``complex128``), and anything else.
-        eps: the step.
-        atol: how far an element may be off, ...
-        rtol: ... plus this share of its size.
+        inputs: tensors (those that require grad are checked and must be ``float64`` or ``complex128``), and other values.
+        eps: the step of the differences.
+        atol: the absolute tolerance of each element.
+        rtol: the relative tolerance of each element.
         raise_exception: raise, instead of returning ``False``.
         fast_mode: compare one product ``v @ jacobian @ u`` with random ``v`` and ``u`` instead of all elements: two calls of
             ``func`` and one backward pass for each input and output, however large they are.
 
     Raises:
         GradcheckError: they differ.
-        ValueError: no input requires grad, or one that does is of another type.
+        ValueError: no input requires grad, or an input that does is of another dtype.
     """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [arg for arg in arguments if isinstance(arg, Tensor) and arg._requires_grad]
@@ -77,9 +77,16 @@ def gradgradcheck(
     raise_exception: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """``gradcheck`` of the gradients of ``func`` themselves. Args and errors are those of ``gradcheck``.
+    """Return whether the second derivatives of ``func(*inputs)`` agree with differences of the gradients.
 
-    ``grad_outputs`` are what the outputs' gradients begin with, one for each that requires grad; by default some numbers.
+    Args:
+        func: returns a tensor or a tuple of tensors, and always the same for the same inputs.
+        inputs: tensors (those that require grad are checked and must be ``float64`` or ``complex128``), and other values.
+        grad_outputs: the gradient of each output that requires grad; random numbers by default.
+        eps, atol, rtol, raise_exception, fast_mode: as in ``gradcheck``.
+
+    Raises:
+        GradcheckError, ValueError: as ``gradcheck``.
     """
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     places = [place for place, arg in enumerate(arguments) if isinstance(arg, Tensor) and arg._requires_grad]
@@ -133,7 +140,7 @@ class _Probe:
         return [(high - low) / (2 * self.eps) for high, low in zip(after, before)]
 
     def _values(self) -> list[Array]:
-        # Gradients may be what func computes, so it records even here.
+        # func may itself compute gradients, so recording stays on.
         outputs = _outputs(self.func, self.arguments)
         return [_real(outputs[index]._array) for index in self.indices]
 
@@ -186,14 +193,14 @@ def _units(dtype: Any) -> tuple[complex, ...]:
 
 
 def _real(array: Array) -> Array:
-    """The elements in a row, as float64: of complex ones first the real parts, then the imaginary ones."""
+    """Return the elements as a float64 vector: for complex numbers first the real parts, then the imaginary ones."""
     flat = np.asarray(array).reshape(-1)
     parts = (flat.real, flat.imag) if flat.dtype.kind == "c" else (flat,)
     return np.concatenate([part.astype(np.float64) for part in parts])
 
 
 def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers of size 1 or so, with both parts of complex ones above 0."""
+    """Return random numbers between 0.5 and 1.5; for complex dtypes, both parts are."""
     numbers = random.uniform(0.5, 1.5, shape)
     return np.asarray(numbers + 1j * random.uniform(0.5, 1.5, shape) if dtype.kind == "c" else numbers)
 

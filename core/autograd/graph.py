@@ -1,4 +1,4 @@
-"""What users do with graphs (``torch.autograd.graph``): hooks on what is saved and on several tensors, pictures."""
+"""Tools for graphs (``torch.autograd.graph``): hooks on saved tensors and on several tensors, and pictures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
 
 def get_gradient_edge(tensor: Tensor) -> Edge:
-    """The node, and the number of its output, that the gradient of ``tensor`` goes to.
+    """Return the node, and the number of its output, that the gradient of ``tensor`` goes to.
 
     Raises:
-        AutogradError: it requires no grad.
+        AutogradError: the tensor requires no grad.
     """
     edge = gradient_edge(tensor)
     if edge is None:
@@ -30,26 +30,30 @@ def get_gradient_edge(tensor: Tensor) -> Edge:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Note that memory was changed behind autograd's back, so that what was saved of it is not trusted."""
+    """Tell autograd that the memory of tensors was changed, so that backward passes refuse what was saved of it before."""
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         each._counter[0] += 1
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
-    """Keeps what is saved where it is: everything is on the CPU."""
+    """Keeps saved tensors as they are: all tensors are on the CPU.
+
+    Args:
+        pin_memory, device_type: have no effect.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
         super().__init__(lambda tensor: tensor, lambda tensor: tensor)
 
 
 class MultiGradHandle:
-    """Removes the hook from all tensors."""
+    """Handle of ``register_multi_grad_hook``: removes the hook from all tensors."""
 
     def __init__(self, handles: Sequence[RemovableHandle]) -> None:
         self._handles = handles
 
     def remove(self) -> None:
-        """Take the hook off; again is harmless."""
+        """Remove the hook; calling it again does nothing."""
         for handle in self._handles:
             handle.remove()
 
@@ -63,30 +67,30 @@ class MultiGradHandle:
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
 ) -> MultiGradHandle:
-    """Call ``fn`` when the gradients of all ``tensors`` are there, with a list of them.
+    """Call ``fn`` with a list of the gradients of all ``tensors``, when all have arrived.
 
     Args:
         tensors: each requires grad.
-        fn: its result is not used.
-        mode: with "any", call ``fn(grad)`` with the first gradient of each backward pass over all of them instead.
+        fn: the hook; its result is not used.
+        mode: "all"; or "any", to call ``fn(grad)`` with the first gradient of each backward pass instead.
 
     Raises:
-        ValueError: another mode.
+        ValueError: there is no such mode.
     """
     if mode not in ("all", "any"):
         raise ValueError(f'mode must be "all" or "any", and you gave {mode!r}')
     lock = threading.Lock()
-    came: dict[int, Tensor] = {}
+    received: dict[int, Tensor] = {}
 
     def hook(number: int) -> Callable[[Tensor], None]:
         def arrived(grad: Tensor) -> None:
             with lock:
-                first = not came
-                came[number] = grad
-                complete = len(came) == len(tensors)
-                grads = [came[place] for place in sorted(came)]
+                first = not received
+                received[number] = grad
+                complete = len(received) == len(tensors)
+                grads = [received[index] for index in sorted(received)]
                 if complete:
-                    came.clear()
+                    received.clear()
             if mode == "any" and first:
                 fn(grad)
             elif mode == "all" and complete:

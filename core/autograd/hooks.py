@@ -1,6 +1,6 @@
-"""Functions that users hang on tensors and nodes, and the handles that take them off again.
+"""Hooks of tensors and nodes, and the handles that remove them.
 
-A handle knows its table weakly: a hook that closes over its own handle (to remove itself) makes no cycle.
+A handle refers to its table weakly: a hook that refers to its own handle (to remove itself) makes no reference cycle.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class HookTable(dict[int, Any]):
         return RemovableHandle(self, key)
 
     def calls(self) -> Iterator[Any]:
-        """The hooks one by one; one that an earlier hook removed meanwhile is passed over."""
+        """Yield the hooks one by one, except those that an earlier hook has removed meanwhile."""
         for key in list(self):
             if key in self:
                 yield self[key]
 
 
 class RemovableHandle:
-    """What ``register_hook`` returns: ``remove()`` takes the hook off; so does the end of a ``with`` block."""
+    """Handle of a registered hook: ``remove()`` removes the hook; so does the end of a ``with`` block."""
 
     __slots__ = ("_table", "id")
 
@@ -48,7 +48,7 @@ class RemovableHandle:
         self.id = key
 
     def remove(self) -> None:
-        """Take the hook off; again is harmless."""
+        """Remove the hook; calling it again does nothing."""
         table = self._table()
         if table is not None:
             table.pop(self.id, None)
@@ -61,12 +61,12 @@ class RemovableHandle:
 
 
 class NodeHooks:
-    """All hooks of one node; made when the first is registered, so that most nodes carry only a ``None``."""
+    """All hooks of one node; made when the first is registered, so that most nodes have only ``None``."""
 
     __slots__ = ("after", "before", "retained", "tensor")
 
     def __init__(self) -> None:
         self.tensor = HookTable()  # (slot, hook(grad) -> grad | None): hooks of the tensors that this node produced
-        self.retained: dict[int, weakref.ref[Any]] = {}  # slot -> tensor whose .grad shall keep the gradient
+        self.retained: dict[int, weakref.ref[Any]] = {}  # slot -> tensor that retains its gradient
         self.before = HookTable()  # hook(grad_outputs) -> grad_outputs | None
         self.after = HookTable()  # hook(grad_inputs, grad_outputs) -> grad_inputs | None

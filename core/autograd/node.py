@@ -23,9 +23,9 @@ class Node:
 
     Attributes:
         next_edges: one ``(node, slot)`` for each input, or ``None`` where the input needs no gradient.
-        num_inputs: how many gradients it takes, which is how many outputs its forward had.
+        num_inputs: the number of gradients that it takes: that of the outputs of its forward.
         tape: class attribute, true for nodes of one output that have ``pull`` and ``pull_graph`` in place of
-            ``apply``, ``apply_graph`` and ``release``. They are left out when no gradient comes, and a gradient of no
+            ``apply``, ``apply_graph`` and ``release``. They are not called when no gradient arrives, and a gradient without
             dimensions may be a NumPy scalar.
     """
 
@@ -63,7 +63,7 @@ class Node:
         )
 
     def release(self) -> None:
-        """Let go of what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
+        """Free what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
 
     def pack_saved(self, pack: Callable[[Any, int | None], Any]) -> None:
         """Replace each saved entry by ``pack(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
@@ -72,15 +72,15 @@ class Node:
         """
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
-        """``apply`` of a tape node; then ``release`` unless ``keep``."""
+        """Do ``apply`` for a tape node, and then ``release`` unless ``keep``."""
         raise NotImplementedError(f"{type(self).__name__} must define pull(grad, keep)")
 
     def pull_graph(self, grad: Any) -> Sequence[Any]:
-        """``apply_graph`` of a tape node."""
+        """Do ``apply_graph`` for a tape node."""
         raise NotImplementedError(f"{type(self).__name__} must define pull_graph(grad)")
 
     def name(self) -> str:
-        """The operation's name, as in ``MulBackward``."""
+        """Return the operation's name, such as ``MulBackward``."""
         return type(self).__name__
 
     @property
@@ -96,11 +96,11 @@ class Node:
         return self._metadata
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
-        """After this node ran, call ``hook(grad_inputs, grad_outputs)``; a returned tuple replaces ``grad_inputs``."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; a returned tuple replaces ``grad_inputs``."""
         return self._hook_tables().after.add(hook)
 
     def register_prehook(self, hook: Hook) -> RemovableHandle:
-        """Before this node runs, call ``hook(grad_outputs)``; a returned tuple replaces them."""
+        """Call ``hook(grad_outputs)`` before this node runs; a returned tuple replaces them."""
         return self._hook_tables().before.add(hook)
 
     def _hook_tables(self) -> NodeHooks:
@@ -110,7 +110,7 @@ class Node:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            f"{self.name()} is a node of a graph, which is neither copied nor pickled; do that with leaves, and with "
+            f"{self.name()} is a node of a graph, which can be neither copied nor pickled; copy or pickle leaves, or "
             "detach() of results"
         )
 

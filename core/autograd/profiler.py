@@ -1,4 +1,4 @@
-"""``telegrad.profiler`` under its older name."""
+"""``telegrad.profiler`` under its name in PyTorch."""
 
 from ..profiler import profile, record_function
 

@@ -1,7 +1,7 @@
-"""``saved_tensors_hooks``: what operations save for the backward pass, kept in another form until then.
+"""``saved_tensors_hooks``: keep the tensors that operations save for the backward pass in another form until then.
 
-It watches operations run, takes what their new nodes saved out, and leaves packed values in its place. So nobody pays for it
-who does not use it.
+It watches operations, and replaces the tensors that their new nodes saved by packed values. Programs that do not use it pay
+nothing for it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from .edges import gradient_edge
 from .node import Node
 from .packed import PACKED, Pack, Packed, Unpack, alias_at
 
-# The hooks in force, innermost last, and why there may be none.
+# The hooks in effect, innermost last; and the error to raise for new ones, if they are disabled.
 _hooks: ContextVar[tuple[saved_tensors_hooks, ...]] = ContextVar("telegrad_saved_tensors_hooks", default=())
 _forbidden: ContextVar[str | None] = ContextVar("telegrad_saved_tensors_hooks_forbidden", default=None)
 
 
 class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
-    """While it is entered, ``pack_hook(tensor)`` is kept in place of each saved tensor, and ``unpack_hook`` of that is what
-    the backward pass uses. Of several the innermost counts.
+    """A ``with`` block in which ``pack_hook(tensor)`` is kept in place of each saved tensor; the backward pass calls
+    ``unpack_hook`` with it (``torch.autograd.graph.saved_tensors_hooks``). Of nested blocks only the innermost has effect.
 
-    ``unpack_hook`` must give a tensor of the same shape and dtype (``torch.autograd.graph.saved_tensors_hooks``). What custom
-    functions give to ``save_for_backward`` is packed too. Operations that are one node with passes of their own (layers of
-    recurrent networks, attention) then keep only what they were given, and compute the rest again.
+    Tensors that custom functions save are packed too. Operations that are one node with several results inside (layers of
+    recurrent networks, attention) then keep only their inputs, and compute the rest again.
+
+    Args:
+        pack_hook: called with a tensor; may return anything.
+        unpack_hook: called with that; must return a tensor of the same shape and dtype.
 
     Raises:
         AutogradError: on entering it, inside ``disable_saved_tensors_hooks``.
@@ -54,7 +57,14 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run the operation, and pack what its nodes saved."""
+        """Run the operation, and pack the tensors that its nodes saved.
+
+        Args:
+            run: calls the operation.
+            func: the operation.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+        """
         if _hooks.get()[-1] is not self:
             return run()
         known = set(_nodes_before((args, tuple(kwargs.values()))))
@@ -69,9 +79,9 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
         return result
 
     def _packed(self, entry: Any, slot: int | None) -> Any:
-        """For an entry as in ``ops/table.py``, the packed one; ``slot``: which result of the node it is, if it is one."""
+        """Return the packed form of a node's saved entry; ``slot`` is its number if it is an output of the node."""
         if entry is None or entry[1] is entry[0] or entry[2] is PACKED:
-            return entry  # not needed, a plain number, or done
+            return entry  # not needed, a plain number, or packed already
         array, tensor, *_ = entry
         edge = None if tensor is None or slot is not None else gradient_edge(tensor)
         given = Tensor(array) if tensor is None or tensor._array is not array else alias_at(tensor, None)
@@ -80,10 +90,10 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """While it is entered, there can be no ``saved_tensors_hooks``: they raise ``error_message``.
+    """Return a ``with`` block in which entering ``saved_tensors_hooks`` raises an error with the text ``error_message``.
 
     Raises:
-        AutogradError: some are in force already; its text is ``error_message``.
+        AutogradError: hooks are in effect already; its text is ``error_message``.
     """
     if _hooks.get():
         raise AutogradError(error_message)
@@ -95,12 +105,12 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 def new_nodes(result: Any) -> list[Node]:
-    """The nodes of the tensors that an operation returned."""
+    """Return the nodes of the tensors that an operation returned."""
     return [tensor._edge[0] for tensor in tensors_in(result) if tensor._edge is not None]
 
 
 def _nodes_before(given: Any) -> Iterator[Node]:
-    """Where what an operation makes ends: the nodes of what it was given, and of what that is a view of."""
+    """Yield the nodes of an operation's arguments and of their bases: older than the operation."""
     for tensor in tensors_in(given):
         for each in (tensor, tensor._base):
             if each is not None and each._edge is not None:
@@ -108,7 +118,7 @@ def _nodes_before(given: Any) -> Iterator[Node]:
 
 
 def tensors_in(values: Any) -> Iterator[Tensor]:
-    """The tensors in nested tuples and lists."""
+    """Yield the tensors in nested tuples and lists."""
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, (tuple, list)):

@@ -1,4 +1,4 @@
-"""``Variable``: what tensors that take part in autograd were called before all of them could."""
+"""``Variable``: the former name of tensors that take part in autograd."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from ..tensors import Tensor
 
 
 def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:  # noqa: N802 - PyTorch's name
-    """``data.detach().requires_grad_(requires_grad)``, for programs of that time."""
+    """Return ``data.detach().requires_grad_(requires_grad)``, for older programs."""
     return data.detach().requires_grad_(requires_grad)

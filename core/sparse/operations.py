@@ -16,7 +16,18 @@ Number = (bool, int, float, complex, np.generic)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    """Sparse and sparse: all elements of both, side by side. With a dense operand the sum is dense; an array stays one."""
+    """Return ``input + alpha * other``: sparse if both are, with the elements of both; else dense.
+
+    Args:
+        input: a sparse or dense tensor.
+        other: a sparse or dense tensor, of which one is sparse; or an array, which gives an array.
+        alpha: the factor of ``other``.
+        out: must be ``None``: sparse tensors have no ``out=``.
+
+    Raises:
+        TypeError: the other operand is a number.
+        ValueError: both are sparse, and their shapes or sparse dimensions differ.
+    """
     _no_out("add", out)
     if alpha != 1:
         other = other * alpha
@@ -31,7 +42,11 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    """``add`` of the negative."""
+    """Return ``input - alpha * other``: sparse if both are, else dense.
+
+    Args:
+        input, other, alpha, out: as in ``add``.
+    """
     return add(input, -other, alpha=alpha, out=out)
 
 
@@ -46,14 +61,32 @@ def _joined(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> SparseTensor:
-    """A sparse tensor times a number, or times a dense tensor of its shape."""
+    """Return the product of a sparse tensor and a number or a dense tensor of its shape: sparse.
+
+    Args:
+        input, other: a sparse tensor and the other factor, in any order.
+        out: must be ``None``: sparse tensors have no ``out=``.
+
+    Raises:
+        TypeError: both are sparse, or the shapes differ.
+    """
     _no_out("mul", out)
     sparse, factor = (input, other) if isinstance(input, SparseTensor) else (other, input)
     return sparse.with_values(sparse._elements * _at_places("mul", sparse, factor))
 
 
 def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> SparseTensor:
-    """A sparse tensor divided by a number, or by a dense tensor of its shape."""
+    """Return a sparse tensor divided by a number or by a dense tensor of its shape: sparse.
+
+    Args:
+        input: a sparse tensor.
+        other: the divisor.
+        rounding_mode: must be ``None``.
+        out: must be ``None``: sparse tensors have no ``out=``.
+
+    Raises:
+        TypeError: ``input`` is dense, the divisor is sparse, or the shapes differ.
+    """
     _no_out("div", out)
     if not isinstance(input, SparseTensor) or rounding_mode is not None:
         raise TypeError("div() of a sparse tensor divides it by a number; call to_dense() first for anything else")
@@ -72,16 +105,16 @@ def _at_places(name: str, sparse: SparseTensor, factor: Any) -> Any:
 
 
 def neg(input: SparseTensor, *, out: Any = None) -> SparseTensor:
-    """The negative."""
+    """Return the negative: sparse."""
     _no_out("neg", out)
     return input.with_values(-input._elements)
 
 
 def t(input: SparseTensor) -> SparseTensor:
-    """A matrix with rows and columns exchanged.
+    """Return a matrix with rows and columns exchanged: sparse.
 
     Raises:
-        ValueError: not a matrix, or only its rows are sparse.
+        ValueError: ``input`` is not a matrix, or only its rows are sparse.
     """
     if input.ndim != 2 or input.sparse_dim() != 2:
         raise ValueError(
@@ -91,11 +124,15 @@ def t(input: SparseTensor) -> SparseTensor:
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The product of a sparse matrix (n, m) and a dense one (m, k) or vector (m,), or of a dense and a sparse one: dense.
+    """Return the product of a sparse matrix (n, m) and a dense one (m, k) or vector (m,): dense.
+
+    Args:
+        input, other: the factors, one of them sparse; a dense first factor has shape (k, n) or (n,).
+        out: must be ``None``: sparse tensors have no ``out=``.
 
     Raises:
         TypeError: both are sparse.
-        ValueError: shapes do not fit, or the matrix has dense dimensions.
+        ValueError: the shapes do not fit, or the matrix has dense dimensions.
     """
     _no_out("matmul", out)
     if not isinstance(input, SparseTensor):
@@ -103,7 +140,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
             matmul(t(other), input.mT if input.ndim == 2 else input).mT if input.ndim == 2 else matmul(t(other), input)
         )
     if isinstance(other, SparseTensor):
-        raise TypeError("the product of two sparse matrices is not there; call to_dense() on one of them")
+        raise TypeError("matmul() of two sparse matrices is not supported; call to_dense() on one of them")
     if input.ndim != 2 or input.sparse_dim() != 2 or other.ndim not in (1, 2) or len(other) != input.shape[1]:
         raise ValueError(
             f"a sparse matrix of shape {input.shape} ({input.sparse_dim()} sparse dimensions) cannot be multiplied with "
@@ -119,10 +156,16 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
 
 
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of all elements, dense; or over some dimensions: dense if no sparse dimension is left, else sparse.
+    """Return the sum over all or some dimensions: dense if no sparse dimension is left, else sparse.
+
+    Args:
+        input: a sparse tensor.
+        dim: a dimension or several; all by default.
+        keepdim: must be false.
+        dtype: to convert the elements to before.
 
     Raises:
-        ValueError: ``keepdim``.
+        ValueError: ``keepdim`` is true.
         IndexError: there is no such dimension.
     """
     if keepdim:
@@ -148,7 +191,7 @@ def _checked_dim(dim: int, ndim: int) -> int:
 
 
 def to(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """In another dtype."""
+    """Return ``input`` in another dtype, given as for ``Tensor.to``; a sparse tensor stands for its dtype."""
     if not isinstance(input, SparseTensor):  # only the dtype is asked for
         return input.to(*(arg.dtype if isinstance(arg, SparseTensor) else arg for arg in args), **kwargs)
     return input.with_values(input._elements.to(*args, **kwargs))
@@ -158,7 +201,16 @@ def to(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """``add``, written into the first operand."""
+    """Add ``alpha * other`` to ``input`` in place, and return it.
+
+    Args:
+        input: a tensor; sparse, if ``other`` is dense it must be too.
+        other: a sparse tensor.
+        alpha: its factor.
+
+    Raises:
+        TypeError: ``input`` is sparse and ``other`` is dense.
+    """
     if not isinstance(input, SparseTensor):
         return input.add_((other * alpha).to_dense())
     if not isinstance(other, SparseTensor):
@@ -167,22 +219,26 @@ def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """``sub``, written into the first operand."""
+    """Subtract ``alpha * other`` from ``input`` in place, and return it.
+
+    Args:
+        input, other, alpha: as in ``add_``.
+    """
     return add_(input, -other, alpha=alpha)
 
 
 def mul_(input: SparseTensor, other: Any) -> SparseTensor:
-    """``mul``, written into the first operand."""
+    """Multiply a sparse tensor in place by a number or a dense tensor of its shape, and return it."""
     return _become(_sparse("mul_", input), mul(input, other))
 
 
 def div_(input: SparseTensor, other: Any) -> SparseTensor:
-    """``div``, written into the first operand."""
+    """Divide a sparse tensor in place by a number or a dense tensor of its shape, and return it."""
     return _become(_sparse("div_", input), div(input, other))
 
 
 def _become(target: SparseTensor, value: SparseTensor) -> SparseTensor:
-    # Elements may be anybody's, so they are replaced and not written into.
+    # Other tensors may hold the elements, so they are replaced and not written into.
     if target._requires_grad and target._edge is None and value._edge is not None:
         raise AutogradError("a sparse leaf that requires grad cannot be changed in place; do it under no_grad()")
     target._places, target._elements, target._is_coalesced = value._places, value._elements, value._is_coalesced

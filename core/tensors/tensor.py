@@ -40,6 +40,12 @@ class Tensor(ArrayQueries, Copyable, Shareable, TensorMethods):
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
     nested sequences of numbers, which become the default dtype. ``Tensor(2, 3)`` is ``empty(2, 3)``, as in PyTorch.
+
+    Args:
+        array: the elements, or the first length.
+        requires_grad: whether operations on it are recorded; or the second length.
+        edge: the node that produces it and the number of that output; or the third length.
+        *sizes: further lengths.
     """
 
     __slots__ = ()

@@ -38,7 +38,7 @@ def test_tensors_and_modules_are_on_the_cpu():
     ],
 )
 def test_elsewhere_is_an_error(act):
-    with pytest.raises(ValueError, match=r"there is no device 'cuda(:0)?'; tensors live on the cpu"):
+    with pytest.raises(ValueError, match=r"there is no device 'cuda(:0)?'; all tensors are on the cpu"):
         act()
 
 
