@@ -8,7 +8,12 @@ from .types import Array
 
 
 def storage(array: Array) -> Array:
-    """Return the array that owns the memory of ``array``: the last one in its chain of ``base``."""
+    """Return the array that owns the memory of ``array``: the last one in its chain of ``base``.
+
+    >>> whole = np.zeros((2, 3))
+    >>> storage(whole[0, 1:]) is whole
+    True
+    """
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -117,7 +117,11 @@ def complex_type(dtype: DType) -> DType:
 
 
 def promote_types(type1: npt.DTypeLike, type2: npt.DTypeLike) -> DType:
-    """Return the dtype of the higher category, or the wider one within a category (``torch.promote_types``)."""
+    """Return the dtype of the higher category, or the wider one within a category (``torch.promote_types``).
+
+    >>> promote_types("int64", "float16")
+    dtype('float16')
+    """
     a, b = np.dtype(type1), np.dtype(type2)
     if a is b:
         return a
@@ -152,6 +156,9 @@ def category(dtype: DType) -> int:
 
 def result_type(*operands: Any) -> DType:
     """Return the dtype of an operation on ``operands``: tensors, arrays and Python numbers (``torch.result_type``).
+
+    >>> result_type(np.ones(3, np.float32), np.float64(2), 3)
+    dtype('float32')
 
     Raises:
         TypeError: there is no operand, or one is neither a tensor nor a number.

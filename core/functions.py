@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from .aliases import *  # noqa: F403
 from .constants import *  # noqa: F403
-from .creation import *  # noqa: F403
 from .devices import *  # noqa: F403
+from .dtype_names import *  # noqa: F403
 from .dtypes import *  # noqa: F403
-from .filled_tensors import *  # noqa: F403
 from .random import *  # noqa: F403
 from .tensors.printing import *  # noqa: F403
-from .typed_tensors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .signatures.functions import *  # noqa: F403

@@ -1,7 +1,7 @@
-"""Who may take an operation over: tensor classes with a ``__tensor_function__`` of their own, and modes; and who may watch.
+"""Interception of operations: tensor classes with a ``__tensor_function__`` of their own, modes, and watchers.
 
-In the manner of NumPy's NEP 18. Operations ask only while ``active`` is not empty, so a program without interceptors
-pays for one truth test.
+The protocol is like that of NumPy's NEP 18. Operations look for interceptors only while ``active`` is not empty, so a
+program without interceptors pays for one truth test.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ T = TypeVar("T")
 active: list[Any] = []
 NOT_TAKEN = object()
 
-# Those of them that are modes and watchers; and types that never take anything over, nor hold what does. With these, whoever
-# uses no more than a class of tensors here or there (sparse gradients are one) has little to pay everywhere else.
+# Those of them that are modes and watchers; and types that neither override __tensor_function__ nor contain such values. With
+# these two, a program that uses a tensor class in a few places (sparse gradients are one) pays little everywhere else.
 entered: list[Any] = []
 plain: set[type] = {bool, int, float, complex, str, type(None), np.ndarray, np.dtype}
 
@@ -34,15 +34,22 @@ _classes_asked: ContextVar[bool] = ContextVar("telegrad_tensor_classes_asked", d
 
 
 class TensorFunctionMode:
-    """While it is entered, each operation of this thread or task goes to its ``__tensor_function__`` first.
+    """A ``with`` block in which each operation of this thread or task calls the mode's ``__tensor_function__`` first.
 
-    Inside that method it is out of force, so ``func(*args, **kwargs)`` is the operation itself.
+    Inside that method the mode has no effect, so ``func(*args, **kwargs)`` is the operation itself.
     """
 
     def __tensor_function__(
         self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Called instead of ``func(*args, **kwargs)``; what it returns is the operation's result."""
+        """Compute the result of an operation; it is called instead of ``func(*args, **kwargs)``.
+
+        Args:
+            func: the operation.
+            types: the classes among the arguments that override ``__tensor_function__``.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+        """
         return func(*args, **kwargs)
 
     def __enter__(self) -> Any:
@@ -56,13 +63,22 @@ class TensorFunctionMode:
 
 
 class Watcher:
-    """While it is entered, it sees each operation of this thread or task that really runs: those that nobody took over, and
-    those that operations are made of."""
+    """A ``with`` block in which ``watch`` sees each operation that runs in this thread or task.
+
+    It does not see operations that a class or mode took over; it sees those that an operation calls.
+    """
 
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Call ``run()``, which is ``func(*args, **kwargs)``, and return its result."""
+        """Call ``run()``, which is ``func(*args, **kwargs)``, and return its result.
+
+        Args:
+            run: calls the operation.
+            func: the operation.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+        """
         return run()
 
     def __enter__(self) -> Any:
@@ -76,7 +92,7 @@ class Watcher:
 
 
 class PlainTensors:
-    """A ``with`` block in which tensor classes are not asked: operations see only the arrays."""
+    """A ``with`` block in which tensor classes take no operation over: operations see only the arrays."""
 
     __slots__ = ("_token",)
 
@@ -90,7 +106,15 @@ class PlainTensors:
 
 
 def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Let the innermost mode, or else the classes of the arguments, answer for ``func``; else ``NOT_TAKEN``.
+    """Let the innermost mode, or else the classes of the arguments, compute an operation.
+
+    Args:
+        func: the operation.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        The result; ``NOT_TAKEN`` if the operation must run as usual.
 
     Raises:
         TypeError: every class returned ``NotImplemented``.
@@ -129,7 +153,7 @@ def _leave(one: Any) -> None:
 
 
 def takes_over(cls: type) -> None:
-    """Let ``cls`` answer for operations on its instances, until it is gone."""
+    """Register a class that overrides ``__tensor_function__``, for as long as it lives."""
     active.append(weakref.ref(cls, active.remove))
 
 
@@ -155,7 +179,7 @@ def _without(present: tuple[T, ...], leaving: T) -> tuple[T, ...]:
 
 
 def overriding(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[type, ...]:
-    """The classes among the arguments that have a ``__tensor_function__`` of their own, subclasses first."""
+    """Return the classes among the arguments that override ``__tensor_function__``, subclasses first."""
     found: list[type] = []
     for cls in _types((*args, *kwargs.values())):
         if getattr(cls, "_takes_over", False) is True and cls not in found:

@@ -7,7 +7,11 @@ from typing import Any
 
 
 def listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the items of ``*given``, passed one by one or as one tuple or list."""
+    """Return the items of ``*given``, passed one by one or as one tuple or list.
+
+    >>> listed((2, 3)), listed(((2, 3),))
+    ((2, 3), (2, 3))
+    """
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 

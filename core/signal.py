@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .creation import finish
 from .dtypes import get_default_dtype, is_floating
+from .ops.create.from_data import finish
 from .ops.spectral.window_functions import BLACKMAN, HANN, bessel, cosine_sum, triangle
 from .ops.table.operation import operation
 from .tensors import Tensor

@@ -38,6 +38,10 @@ def jacobian(
 
     Raises:
         AutogradError: ``strict``, and an output does not depend on an input.
+
+    >>> jacobian(lambda x: x * x, Tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
     """
     given, outputs = _evaluated(func, inputs, create_graph)
     rows = tuple(_rows(output, given, create_graph, strict, number) for number, output in enumerate(_tuple(outputs)))

@@ -45,6 +45,9 @@ def gradcheck(
         fast_mode: compare one product ``v @ jacobian @ u`` with random ``v`` and ``u`` instead of all elements: two calls of
             ``func`` and one backward pass for each input and output, however large they are.
 
+    >>> gradcheck(lambda x: x.sin() * x, Tensor(np.ones(3), requires_grad=True))
+    True
+
     Raises:
         GradcheckError: they differ.
         ValueError: no input requires grad, or an input that does is of another dtype.

@@ -77,6 +77,10 @@ def grad(
     Returns:
         One gradient for each input, of its shape and dtype.
 
+    >>> x = Tensor([3.0]).requires_grad_()
+    >>> grad(x * x, x)
+    (tensor([6.]),)
+
     Raises:
         AutogradError: as ``backward``; or an input does not take part and ``allow_unused`` is not true.
         ValueError: ``only_inputs`` is false.

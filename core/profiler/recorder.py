@@ -40,6 +40,12 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         with_stack: record the lines that called each operation.
         use_cpu: has no effect: everything runs on the CPU.
 
+    >>> from telegrad import ones
+    >>> with profile() as profiled:
+    ...     total = ones(3).sum()
+    >>> [event.name for event in profiled.function_events]
+    ['ones', 'sum']
+
     Attributes:
         function_events: the calls, in the order of their starts.
         memory_events: with ``profile_memory``.
@@ -81,7 +87,14 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run an operation and record it; the operations that it calls are recorded inside it."""
+        """Run an operation and record it; the operations that it calls are recorded inside it.
+
+        Args:
+            run: calls the operation.
+            func: the operation.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+        """
         given = {id(tensor._array) for tensor in tensors_in((args, tuple(kwargs.values())))}
         # The name of a custom function is that of its class.
         event = self.begin(getattr(func, "__self__", func).__name__, _shapes(args) if self.record_shapes else ())

@@ -1,6 +1,21 @@
 """Functions of ``telegrad``: written by ``python -m telegrad.core.signatures.write``; do not edit."""
 
+from ..ops.create.filled_tensors import empty as empty
+from ..ops.create.filled_tensors import empty_like as empty_like
+from ..ops.create.filled_tensors import full as full
+from ..ops.create.filled_tensors import full_like as full_like
+from ..ops.create.filled_tensors import ones as ones
+from ..ops.create.filled_tensors import ones_like as ones_like
+from ..ops.create.filled_tensors import zeros as zeros
+from ..ops.create.filled_tensors import zeros_like as zeros_like
 from ..ops.create.filling import fill as fill
+from ..ops.create.from_data import as_tensor as as_tensor
+from ..ops.create.from_data import asarray as asarray
+from ..ops.create.from_data import from_dlpack as from_dlpack
+from ..ops.create.from_data import from_numpy as from_numpy
+from ..ops.create.from_data import frombuffer as frombuffer
+from ..ops.create.from_data import scalar_tensor as scalar_tensor
+from ..ops.create.from_data import tensor as tensor
 from ..ops.create.ranges import arange as arange
 from ..ops.create.ranges import eye as eye
 from ..ops.create.ranges import linspace as linspace
@@ -8,6 +23,15 @@ from ..ops.create.ranges import logspace as logspace
 from ..ops.create.ranges import tril_indices as tril_indices
 from ..ops.create.ranges import triu_indices as triu_indices
 from ..ops.create.sparse import sparse_coo_tensor as sparse_coo_tensor
+from ..ops.create.typed_tensors import BoolTensor as BoolTensor
+from ..ops.create.typed_tensors import ByteTensor as ByteTensor
+from ..ops.create.typed_tensors import CharTensor as CharTensor
+from ..ops.create.typed_tensors import DoubleTensor as DoubleTensor
+from ..ops.create.typed_tensors import FloatTensor as FloatTensor
+from ..ops.create.typed_tensors import HalfTensor as HalfTensor
+from ..ops.create.typed_tensors import IntTensor as IntTensor
+from ..ops.create.typed_tensors import LongTensor as LongTensor
+from ..ops.create.typed_tensors import ShortTensor as ShortTensor
 from ..ops.elementwise.arithmetic import addcdiv as addcdiv
 from ..ops.elementwise.arithmetic import addcmul as addcmul
 from ..ops.elementwise.arithmetic import copysign as copysign
@@ -390,6 +414,15 @@ from ..ops.window.pooling import lp_pool2d as lp_pool2d
 from ..ops.window.pooling import lp_pool3d as lp_pool3d
 
 __all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
     "abs",
     "absolute",
     "acos",
@@ -428,6 +461,8 @@ __all__ = [
     "argsort",
     "argwhere",
     "as_strided",
+    "as_tensor",
+    "asarray",
     "asin",
     "asinh",
     "atan",
@@ -516,6 +551,8 @@ __all__ = [
     "dstack",
     "einsum",
     "embedding",
+    "empty",
+    "empty_like",
     "eq",
     "equal",
     "erf",
@@ -539,6 +576,11 @@ __all__ = [
     "fmod",
     "frac",
     "frexp",
+    "from_dlpack",
+    "from_numpy",
+    "frombuffer",
+    "full",
+    "full_like",
     "gather",
     "gcd",
     "ge",
@@ -669,6 +711,8 @@ __all__ = [
     "normal",
     "not_equal",
     "numel",
+    "ones",
+    "ones_like",
     "orgqr",
     "ormqr",
     "outer",
@@ -709,6 +753,7 @@ __all__ = [
     "row_stack",
     "rsqrt",
     "rsub",
+    "scalar_tensor",
     "scatter",
     "scatter_add",
     "scatter_reduce",
@@ -747,6 +792,7 @@ __all__ = [
     "take_along_dim",
     "tan",
     "tanh",
+    "tensor",
     "tensor_split",
     "tensordot",
     "tile",
@@ -778,4 +824,6 @@ __all__ = [
     "vstack",
     "where",
     "xlogy",
+    "zeros",
+    "zeros_like",
 ]

@@ -7,7 +7,6 @@ from typing import Any, Literal, overload
 import numpy.typing as npt
 
 from ..tensors import Operand, Tensor
-from ..tensors import Operand
 from ..types import Array, Dims, DType, Scalar
 from ..ops.elementwise.number_parts import MantissaExponent
 from ..ops.linalg.decompositions import QR

@@ -30,7 +30,6 @@ from typing import Any, Literal, overload
 import numpy.typing as npt
 
 from ..tensors import Operand, Tensor
-from ..tensors import Operand
 from ..types import Array, Dims, DType, Scalar
 """
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import autograd_dist, rpc
-from ...core.creation import tensor
+from ...core import tensor
 from ...core.extend import Tensor
 from ...core.futures import Future
 from ...rpc.extend import Agent

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...core import creation, filled_tensors
 from ...core.extend import OPERATIONS
-from ...core.ops.create import ranges
+from ...core.ops.create import filled_tensors, from_data, ranges
 from ...core.ops.random import sampling
 from ...core.ops.spectral import window_functions
 
@@ -12,5 +11,5 @@ EXEMPT = {
     name: "makes a tensor of numbers"
     for name, operation in OPERATIONS.items()
     if operation.__module__
-    in [module.__name__ for module in (creation, filled_tensors, sampling, ranges, window_functions)]
+    in [module.__name__ for module in (from_data, filled_tensors, sampling, ranges, window_functions)]
 }

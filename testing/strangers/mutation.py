@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...core.creation import tensor
+from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.outbox import LENGTH, Assembly, chunks, split_batch
 from ...rpc.messages import Kind, Outgoing

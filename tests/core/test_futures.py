@@ -386,5 +386,5 @@ def test_errors_share_one_root_and_are_what_careful_programs_catch():
 def test_a_forked_child_does_not_wait_for_a_future_of_its_parent(use, monkeypatch):
     future = Future()
     monkeypatch.setattr(futures, "_forks", futures._forks + 1)  # as after a fork
-    with pytest.raises(AgentClosedError, match="made before this process was forked off"):
+    with pytest.raises(AgentClosedError, match="made before this process was forked"):
         use(future)

@@ -60,7 +60,7 @@ def test_creation():
     ("call", "error", "message"),
     [
         (lambda: tg.zeros(-1), ValueError, "negative lengths"),
-        (lambda: tg.zeros(1.5), TypeError, "made of integers"),
+        (lambda: tg.zeros(1.5), TypeError, "consists of integers"),
         (lambda: tg.arange(0, 1, -1), ValueError, "steps of -1"),
         (lambda: tg.tensor("text"), TypeError, "numbers and booleans"),
         (lambda: tg.from_numpy([1]), TypeError, "takes a NumPy array"),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...creation import as_tensor
 from ...dtypes import finfo, is_inexact
 from ...random import Generator, default_generator
 from ...tensors import Operand, Tensor
@@ -20,6 +19,7 @@ from ..shape import expanding
 from ..table.in_place import inplace
 from ..table.in_place_history import changed, check_writable
 from ..table.operation import published
+from .from_data import as_tensor
 
 
 @published(function=False, method=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ... import creation, filled_tensors
 from ...tensors import Tensor
 from ...types import Scalar
 from ..table.operation import published
+from . import filled_tensors, from_data
 
 
 @published(function=False, method=True)
@@ -23,7 +23,7 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A copy of ``data``, in the dtype of ``input``."""
-    return creation.tensor(data, dtype or input.dtype, device, requires_grad)
+    return from_data.tensor(data, dtype or input.dtype, device, requires_grad)
 
 
 @published(function=False, method=True)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import finish
 from ...dtypes import complex_type, get_default_dtype
 from ...tensors import Tensor
 from ...types import Array, Scalar
 from ..table.operation import operation
+from .from_data import finish
 
 
 @operation(function=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import as_tensor
 from ...devices import check_device
 from ...dtypes import get_default_dtype
 from ...shapes import to_shape
@@ -16,6 +15,7 @@ from ...tensors import Tensor
 from ...types import Array
 from ..index.indexing import getitem
 from ..table.operation import operation, published
+from .from_data import as_tensor
 
 if TYPE_CHECKING:
     from ...sparse import SparseTensor

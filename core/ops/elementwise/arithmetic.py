@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...creation import as_tensor
 from ...dtypes import finfo, is_inexact
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
+from ..create.from_data import as_tensor
 from ..table.array_functions import signs
 from ..table.broadcasting import integers_divide, record_fitted
 from ..table.factories import binary, comparison, real_only, zero_gradient

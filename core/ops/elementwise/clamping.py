@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...creation import as_tensor
 from ...dtypes import converted, result_type
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..create.from_data import as_tensor
 from ..table.broadcasting import record_fitted
 from ..table.nodes import Row, keep, record
 from ..table.operation import operation

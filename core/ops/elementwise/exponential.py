@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...creation import as_tensor
 from ...dtypes import complex128, float64, to_float
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..create.from_data import as_tensor
 from ..index.masking import where
 from ..table.factories import binary, exact, real_only, unary
 from ..table.nodes import Row, keep, record

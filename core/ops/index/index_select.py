@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...creation import number_as
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..create.from_data import number_as
 from ..table.dims import one_dim
 from ..table.operation import operation
 from .elements import FULL, GET, accumulate, overwrite

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...creation import number_as
 from ...interception import active
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..create.from_data import number_as
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import reshape
 from ..table.operation import operation, published

@@ -6,10 +6,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ...creation import as_tensor
 from ...dtypes import result_type
 from ...tensors import Operand, Tensor
 from ...types import Array
+from ..create.from_data import as_tensor
 from ..shape.reshaping import reshape
 from ..table.nodes import Row, record, records
 from ..table.operation import operation, published

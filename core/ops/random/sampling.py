@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import finish
 from ...devices import check_device
 from ...dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from ...random import Generator, default_generator
 from ...shapes import to_shape
 from ...tensors import Tensor
 from ...types import Array
+from ..create.from_data import finish
 from ..table.operation import operation
 
 

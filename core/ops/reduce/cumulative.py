@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import as_tensor
 from ...dtypes import to_float
 from ...tensors import Tensor
 from ...types import Array
+from ..create.from_data import as_tensor
 from ..elementwise import basic, bitwise
 from ..elementwise.conversion import clone, to
 from ..index import indexing

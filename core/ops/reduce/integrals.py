@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...creation import as_tensor
 from ...dtypes import is_inexact
 from ...tensors import Tensor
 from ...types import Scalar
+from ..create.from_data import as_tensor
 from ..shape.joining import cat
 from ..shape.splitting import narrow
 from ..table.dims import all_dims, one_dim

@@ -7,9 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...creation import as_tensor
 from ...tensors import Tensor
 from ...types import Array
+from ..create.from_data import as_tensor
 from ..elementwise import arithmetic, rounding
 from ..elementwise.conversion import clone
 from ..index import masking, scatter

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...creation import as_tensor
 from ...tensors import Tensor
 from ...types import Array, Dims
+from ..create.from_data import as_tensor
 from ..elementwise import basic
 from ..elementwise.clamping import clamp
 from ..elementwise.complex_numbers import conj, real

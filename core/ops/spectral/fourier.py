@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import finish
 from ...dtypes import get_default_dtype, to_float
 from ...tensors import Tensor
 from ...types import Array
+from ..create.from_data import finish
 from ..elementwise.complex_numbers import conj
 from ..shape.flipping import roll
 from ..shape.joining import cat

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from ...creation import finish
 from ...dtypes import get_default_dtype
 from ...tensors import Tensor
 from ...types import Array
+from ..create.from_data import finish
 from ..table.operation import operation
 
 HANN = (0.5, 0.5)

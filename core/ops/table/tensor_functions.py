@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import complex_type
-from ...filled_tensors import zeros_like
 from ...tensors import Tensor
 from ...types import DType
+from ..create.filled_tensors import zeros_like
 from ..elementwise import arithmetic, basic, complex_numbers, rounding, trigonometric
 from ..elementwise.conversion import to
 from ..index import elements, indexing, masking

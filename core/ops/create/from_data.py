@@ -1,4 +1,4 @@
-"""New tensors from data, with or without a copy."""
+"""Tensors made from data, with or without a copy."""
 
 from __future__ import annotations
 
@@ -7,48 +7,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .devices import check_device
-from .dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
-from .ops.table.operation import operation
-from .tensors import Tensor
-from .types import Array, DType, Scalar
-
-__all__ = [
-    "as_tensor",
-    "asarray",
-    "frombuffer",
-    "from_dlpack",
-    "from_numpy",
-    "scalar_tensor",
-    "tensor",
-]
+from ...devices import check_device
+from ...dtypes import category, complex128, complex_type, converted, float64, get_default_dtype
+from ...tensors import Tensor
+from ...types import Array, DType, Scalar
+from ..table.operation import operation
 
 
-@operation
+@operation(function=True)
 def tensor(
     data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A new tensor with a copy of ``data``: nested sequences of numbers, an array, or a tensor.
+    """Return a new tensor with a copy of ``data``.
 
-    Python floats become the default dtype and integers ``int64``; arrays keep theirs.
+    Args:
+        data: nested sequences of numbers, an array, or a tensor.
+        dtype: of the elements; by default that of an array or tensor, the default dtype for Python's floats, and
+            ``int64`` for its integers.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
 
     Raises:
         TypeError: ``data`` does not hold numbers.
-        ValueError: nested sequences of unequal lengths.
+        ValueError: nested sequences have unequal lengths.
     """
     return finish(np.array(_to_array(data, dtype)), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Tensor:
-    """Like ``tensor``, but shares memory with ``data`` where it can; a tensor of the right dtype is returned itself."""
+    """Return a tensor that shares memory with ``data`` if it can; a tensor of the right dtype is returned itself.
+
+    Args:
+        data: nested sequences of numbers, an array, or a tensor.
+        dtype: of the elements; by default as in ``tensor``.
+        device: "cpu" or ``None``.
+
+    Raises:
+        TypeError: ``data`` does not hold numbers.
+        ValueError: nested sequences have unequal lengths.
+    """
     check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     return Tensor(_to_array(data, dtype))
 
 
-@operation
+@operation(function=True)
 def asarray(
     obj: Any,
     *,
@@ -57,7 +62,14 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``as_tensor``, or ``tensor`` if ``copy``; another library's array comes through DLPack.
+    """Return ``obj`` as a tensor; the array of another library is taken over through DLPack.
+
+    Args:
+        obj: nested sequences of numbers, an array, or a tensor.
+        dtype: of the elements; by default as in ``tensor``.
+        device: "cpu" or ``None``.
+        copy: whether to copy; ``None`` for only where it is necessary.
+        requires_grad: whether operations on the tensor are recorded.
 
     Raises:
         ValueError: ``copy=False``, and the memory cannot be shared.
@@ -70,53 +82,60 @@ def asarray(
     return finish(result._array, requires_grad, device) if requires_grad else result
 
 
-@operation
+@operation(function=True)
 def scalar_tensor(
     s: Scalar, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A 0-d tensor of the number ``s``, in the default dtype."""
+    """Return a 0-d tensor of the number ``s``.
+
+    Args:
+        s: the number.
+        dtype: of the elements; the default dtype by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+    """
     return finish(np.asarray(s, dtype or get_default_dtype()), requires_grad, device)
 
 
-@operation
+@operation(function=True)
 def from_numpy(ndarray: Array) -> Tensor:
-    """A tensor over the array's own memory.
+    """Return a tensor over the memory of a NumPy array.
 
     Raises:
-        TypeError: not a NumPy array, or of a dtype that tensors cannot hold.
+        TypeError: ``ndarray`` is not a NumPy array, or of a dtype that tensors cannot hold.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy() takes a NumPy array, not {type(ndarray).__name__}; use tensor() for other data")
     return Tensor(_to_array(ndarray, None))
 
 
-@operation
+@operation(function=True)
 def frombuffer(
     buffer: Any, *, dtype: npt.DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector over the memory of an object with the buffer protocol, without a copy.
+    """Return a vector over the memory of an object with the buffer protocol.
 
     Args:
         buffer: ``bytes``, a ``bytearray``, a ``memoryview``, ...
         dtype: of the elements.
-        count: how many elements; -1 for all.
-        offset: how many bytes to leave out at the beginning.
-        requires_grad: whether operations on it are recorded.
+        count: the number of elements; -1 for all.
+        offset: the number of bytes to skip at the beginning.
+        requires_grad: whether operations on the tensor are recorded.
 
     Raises:
-        ValueError: the buffer is too short, or its length no multiple of an element's.
+        ValueError: the buffer is too short, or its length is not a multiple of an element's.
     """
     return finish(np.frombuffer(buffer, dtype, count, offset), requires_grad)
 
 
-@operation
+@operation(function=True)
 def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of another library's array, through DLPack and without a copy.
+    """Return a tensor over the memory of another library's array, through DLPack.
 
     Args:
         ext_tensor: the array.
-        device: ``"cpu"``.
-        copy: make one after all.
+        device: "cpu" or ``None``.
+        copy: whether to copy the array.
     """
     check_device(device)
     array = np.from_dlpack(ext_tensor)
@@ -124,11 +143,11 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
 
 
 def number_as(value: Any, dtype: DType) -> Array:
-    """A number as a 0-d array of ``dtype``; whole numbers that are too large wrap around.
+    """Return a number as a 0-d array of ``dtype``; integers that are too large wrap around.
 
     Raises:
-        TypeError: it is complex, and the type is not.
-        ValueError: it is nan or infinite, and the type holds whole numbers.
+        TypeError: the number is complex, and the dtype is not.
+        ValueError: the number is nan or infinite, and the dtype is an integer one.
     """
     number = np.asarray(value)
     if number.dtype.kind == "c" and dtype.kind not in "bc":
@@ -152,7 +171,7 @@ def _to_array(data: Any, dtype: npt.DTypeLike | None) -> Array:
     if dtype is None and array.dtype in (float64, complex128) and not isinstance(data, (np.ndarray, np.generic)):
         usual = get_default_dtype()
         dtype = usual if array.dtype == float64 else complex_type(usual)
-    category(array.dtype)  # raises for what is no number
+    category(array.dtype)  # raises for dtypes that tensors cannot hold
     return array if dtype is None else converted(array, np.dtype(dtype))
 
 
@@ -172,7 +191,13 @@ def _unwrap(data: Any) -> Any:
 
 
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:
-    """What every function that makes a tensor ends with."""
+    """Return a tensor over ``array``: the last step of every function that makes a tensor.
+
+    Args:
+        array: its elements.
+        requires_grad: whether operations on it are recorded.
+        device: "cpu" or ``None``.
+    """
     check_device(device)
     if array.dtype.kind not in "fibucV":
         category(array.dtype)  # raises

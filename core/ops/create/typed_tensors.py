@@ -1,27 +1,16 @@
-"""The constructors of old, a name for each dtype: ``FloatTensor([1, 2])`` is ``tensor([1, 2], dtype=float32)``."""
+"""PyTorch's former constructors, one for each dtype: ``FloatTensor([1, 2])`` is ``tensor([1, 2], dtype=float32)``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from .creation import tensor
-from .dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ...dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ...tensors import Tensor
+from ...types import DType
+from ..table.operation import published
 from .filled_tensors import empty
-from .tensors import Tensor
-from .types import DType
-
-__all__ = [
-    "BoolTensor",
-    "ByteTensor",
-    "CharTensor",
-    "DoubleTensor",
-    "FloatTensor",
-    "HalfTensor",
-    "IntTensor",
-    "LongTensor",
-    "ShortTensor",
-]
+from .from_data import tensor
 
 
 def _constructor(name: str, dtype: DType) -> Callable[..., Tensor]:
@@ -32,9 +21,9 @@ def _constructor(name: str, dtype: DType) -> Callable[..., Tensor]:
         return tensor(elements, dtype=dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"``tensor(data, dtype={dtype.name})``; of lengths, ``empty(*lengths, dtype={dtype.name})``."
+    make.__doc__ = f"Return ``tensor(data, dtype={dtype.name})``; for lengths, ``empty(*lengths, dtype={dtype.name})``."
     make.dtype = dtype  # type: ignore[attr-defined]  # which ``Tensor.type`` and NumPy read
-    return make
+    return published(function=True)(make)
 
 
 BoolTensor = _constructor("BoolTensor", bool_)

@@ -1,0 +1,224 @@
+"""Tensors filled with a value, or not initialized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...dtypes import complex_type, get_default_dtype
+from ...shapes import to_shape
+from ...tensors import Tensor
+from ...types import Array, Scalar
+from ..table.operation import operation
+from .from_data import finish, number_as
+
+
+@operation(function=True)
+def zeros(
+    *lengths: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return zeros of shape ``lengths`` or ``size``.
+
+    Args:
+        *lengths: the lengths of the dimensions, one by one or as one tuple.
+        size: the same as a tuple.
+        out: a tensor of that shape to write to, and return.
+        dtype: of the elements; the default dtype by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+
+    Raises:
+        TypeError: the lengths are not integers.
+        ValueError: a length is negative.
+    """
+    return finish(np.zeros(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
+
+
+@operation(function=True)
+def ones(
+    *lengths: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return ones of shape ``lengths`` or ``size``.
+
+    Args:
+        *lengths: the lengths of the dimensions, one by one or as one tuple.
+        size: the same as a tuple.
+        out: a tensor of that shape to write to, and return.
+        dtype: of the elements; the default dtype by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+
+    Raises:
+        TypeError: the lengths are not integers.
+        ValueError: a length is negative.
+    """
+    return finish(np.ones(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
+
+
+@operation(function=True)
+def empty(
+    *lengths: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return an uninitialized tensor of shape ``lengths`` or ``size``.
+
+    Args:
+        *lengths: the lengths of the dimensions, one by one or as one tuple.
+        size: the same as a tuple.
+        out: a tensor of that shape to write to, and return.
+        dtype: of the elements; the default dtype by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+
+    Raises:
+        TypeError: the lengths are not integers.
+        ValueError: a length is negative.
+    """
+    return finish(np.empty(to_shape(lengths, size), dtype or get_default_dtype()), requires_grad, device)
+
+
+@operation(function=True)
+def full(
+    size: int | Sequence[int],
+    fill_value: Scalar | complex,
+    *,
+    out: Tensor | None = None,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor of shape ``size`` whose elements are all ``fill_value``.
+
+    Args:
+        size: the lengths of the dimensions.
+        fill_value: a number, or a tensor of one.
+        out: a tensor of that shape to write to, and return.
+        dtype: of the elements; by default that of the value; the default dtype for Python's floats.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+
+    Raises:
+        TypeError: the value is complex, and ``dtype`` is not.
+        ValueError: a length is negative; the value is nan or infinite, and ``dtype`` is an integer one.
+    """
+    value = getattr(fill_value, "_array", fill_value)
+    chosen = dtype or _dtype_of(value)
+    return finish(_filled(to_shape((size,)), value, chosen), requires_grad, device)
+
+
+@operation(function=True)
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return zeros of the shape and dtype of ``input``.
+
+    Args:
+        input: a tensor.
+        dtype: of the elements; that of ``input`` by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+        memory_format: has no effect.
+    """
+    return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
+
+
+@operation(function=True)
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return ones of the shape and dtype of ``input``.
+
+    Args:
+        input: a tensor.
+        dtype: of the elements; that of ``input`` by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+        memory_format: has no effect.
+    """
+    return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
+
+
+@operation(function=True)
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return an uninitialized tensor of the shape and dtype of ``input``.
+
+    Args:
+        input: a tensor.
+        dtype: of the elements; that of ``input`` by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+        memory_format: has no effect.
+    """
+    return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)
+
+
+@operation(function=True)
+def full_like(
+    input: Tensor,
+    fill_value: Scalar | complex,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor filled with one value, of the shape and dtype of ``input``.
+
+    Args:
+        input: a tensor.
+        fill_value: the value: a number, or a tensor of one.
+        dtype: of the elements; that of ``input`` by default.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
+    """
+    value = getattr(fill_value, "_array", fill_value)
+    return finish(_filled(input.shape, value, dtype or input.dtype), requires_grad, device)
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: npt.DTypeLike) -> Array:
+    result = np.empty(shape, dtype)
+    result[...] = number_as(value, result.dtype)
+    return result
+
+
+def _dtype_of(value: Any) -> npt.DTypeLike:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype
+    if isinstance(value, bool):
+        return np.bool_
+    if isinstance(value, complex):
+        return complex_type(get_default_dtype())
+    return np.int64 if isinstance(value, int) else get_default_dtype()
