@@ -2,11 +2,11 @@
 
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert
-from .combined import ChainDataset as ChainDataset
-from .combined import ConcatDataset as ConcatDataset
 from .combined import StackDataset as StackDataset
 from .combined import Subset as Subset
 from .combined import random_split as random_split
+from .dataset import ChainDataset as ChainDataset
+from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset
 from .dataset import IterableDataset as IterableDataset
 from .dataset import TensorDataset as TensorDataset

@@ -1,4 +1,4 @@
-"""From a list of samples to a batch."""
+"""Collation: lists of samples become batches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from .dataset import Columns
 def default_collate(batch: Sequence[Any]) -> Any:
     """Stack the samples of a batch along a new first dimension (``torch.utils.data.default_collate``).
 
-    Tensors and arrays are stacked, numbers become a tensor, strings stay a list; dictionaries, tuples and lists are
-    collated entry by entry (a tuple comes back as a list, unless it is a named one).
+    Tensors and arrays are stacked, numbers become a tensor, strings a list; dictionaries, tuples and lists are collated
+    entry by entry (a tuple becomes a list, unless it is a named one).
+
+    Args:
+        batch: samples of one structure; their tensors have one shape at each entry.
+
+    Returns:
+        The structure of a sample, with tensors of shape ``(len(batch), *shape)``.
 
     Raises:
         TypeError: samples hold something else; give the loader a ``collate_fn``.
-        ValueError: the samples are of unequal lengths or shapes.
+        ValueError: the samples have different lengths, keys or shapes.
+
+    Example:
+        >>> from telegrad.data import default_collate
+        >>> default_collate([(1.0, "a"), (2.0, "b")])
+        [tensor([1., 2.], dtype=float64), ['a', 'b']]
     """
     if type(batch) is Columns:
         return list(batch.columns)
@@ -54,8 +65,8 @@ def _entries(batch: Sequence[Any], key: Any) -> list[Any]:
 def default_convert(data: Any) -> Any:
     """Make tensors of the NumPy arrays and scalars in a sample (``torch.utils.data.default_convert``).
 
-    Dictionaries, tuples and lists are converted entry by entry (a tuple comes back as a list, unless it is a named one);
-    everything else stays what it is.
+    Dictionaries, tuples and lists are converted entry by entry (a tuple becomes a list, unless it is a named one); anything
+    else is returned as it is.
     """
     if isinstance(data, (Tensor, str, bytes)):
         return data
@@ -69,8 +80,8 @@ def default_convert(data: Any) -> Any:
 
 
 def is_numeric(array: Any) -> bool:
-    """Whether tensors can hold what an array (or NumPy scalar) holds."""
-    # "V" is that of types from other packages, as bfloat16 is.
+    """Return whether tensors can hold the dtype of an array (or NumPy scalar)."""
+    # "V" is the kind of dtypes from other packages, such as bfloat16.
     return array.dtype.kind in "biufc" or (array.dtype.kind == "V" and array.dtype.names is None)
 
 
@@ -86,7 +97,7 @@ def _stacked(samples: Sequence[Tensor]) -> Tensor:
             f"samples of different shapes do not make a batch: {', '.join(map(str, shapes))}; "
             "pad them, or give the DataLoader a collate_fn"
         )
-    # What stack() does and this does not: to record, to promote, to let classes take over.
+    # stack() also records, promotes, and lets tensor classes take over.
     if len(layouts) > 1 or set(map(type, samples)) != {Tensor} or any([sample._requires_grad for sample in samples]):  # noqa: C419 - faster
         return stack(samples)
     ((shape, dtype),) = layouts
@@ -101,7 +112,7 @@ def _transposed(first: Sequence[Any], batch: Sequence[Sequence[Any]]) -> Any:
 
 
 def _alike(sample: Any, entries: Any) -> Any:
-    """The entries in a container of a sample's own class, if that can be made so; those of a plain tuple in a list."""
+    """Return the entries in a container of the sample's class, if that takes them; those of a plain tuple in a list."""
     if isinstance(sample, tuple):
         return type(sample)(*entries) if hasattr(sample, "_fields") else entries
     try:

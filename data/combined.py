@@ -1,21 +1,20 @@
-"""Datasets made of others: parts, chains, stacks and random splits."""
+"""Datasets made of others: subsets, stacks and random splits."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from ..core import Generator, randperm
-from .dataset import Dataset, IterableDataset, length_of
+from .dataset import Dataset, length_of
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Subset(Dataset[T_co]):
-    """The samples of another dataset at ``indices``."""
+    """Dataset of another dataset's samples at ``indices`` (``torch.utils.data.Subset``)."""
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -27,7 +26,7 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[T_co]:
-        """The samples of a batch, all at once if the dataset can."""
+        """Return the samples of a batch, all at once if the dataset can."""
         if type(self).__getitem__ is not Subset.__getitem__:
             return [self[index] for index in indices]
         return _samples(self.dataset, [self.indices[index] for index in indices])
@@ -36,58 +35,17 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-class ConcatDataset(Dataset[T_co]):
-    """The samples of several datasets, one dataset after the other.
-
-    Raises:
-        TypeError: one of them is an ``IterableDataset``.
-        ValueError: there are none.
-    """
-
-    def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
-        self.datasets = list(datasets)
-        if not self.datasets:
-            raise ValueError("ConcatDataset needs at least one dataset")
-        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise TypeError("ConcatDataset cannot hold an IterableDataset, which has no sample numbers")
-        self.cumulative_sizes = list(accumulate(map(length_of, self.datasets)))
-
-    def __getitem__(self, index: int) -> T_co:
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(f"sample {index} is out of range: there are {len(self)}")
-        which = bisect_right(self.cumulative_sizes, number)
-        return self.datasets[which][number - (self.cumulative_sizes[which - 1] if which else 0)]
-
-    def __len__(self) -> int:
-        return self.cumulative_sizes[-1]
-
-
-class ChainDataset(IterableDataset[T_co]):
-    """The samples of several iterable datasets, one dataset after the other.
-
-    Raises:
-        TypeError: one of them is not an ``IterableDataset`` (told when it is iterated).
-    """
-
-    def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
-        self.datasets = datasets
-
-    def __iter__(self) -> Iterator[T_co]:
-        for dataset in self.datasets:
-            if not isinstance(dataset, IterableDataset):
-                raise TypeError(f"ChainDataset chains IterableDatasets, and one is a {type(dataset).__name__}")
-            yield from dataset
-
-    def __len__(self) -> int:
-        return sum(map(length_of, self.datasets))
-
-
 class StackDataset(Dataset[Any]):
-    """The samples of several datasets side by side: tuples of them, or dictionaries if they were given by name.
+    """Dataset whose samples are tuples of samples of several datasets (``torch.utils.data.StackDataset``).
+
+    Datasets that are given by name make samples that are dictionaries.
+
+    Args:
+        args: datasets of one length.
+        kwargs: datasets of one length, by name, instead.
 
     Raises:
-        ValueError: none were given, some by position and some by name, or of unequal lengths.
+        ValueError: there are no datasets, some are given by position and some by name, or their lengths differ.
     """
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
@@ -105,7 +63,7 @@ class StackDataset(Dataset[Any]):
         return tuple(dataset[index] for dataset in self.datasets)
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """The samples of a batch, of each dataset at once if it can."""
+        """Return the samples of a batch, of each dataset at once if it can."""
         if isinstance(self.datasets, dict):
             rows = zip(*(_samples(dataset, indices) for dataset in self.datasets.values()))
             return [dict(zip(self.datasets, row)) for row in rows]
@@ -130,16 +88,16 @@ def _samples(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
 def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[T_co]]:
-    """Split a dataset at random.
+    """Return random parts of a dataset (``torch.utils.data.random_split``).
 
     Args:
-        dataset: what to split.
-        lengths: how many samples each part gets, or which fractions, which then add up to 1; what rounding down leaves is
-            dealt out one by one, from the first part on.
-        generator: where the random order comes from.
+        dataset: the dataset to split.
+        lengths: the number of samples of each part, or fractions that add up to 1. Fractions are rounded down, and the samples
+            that are left go to the parts one by one, from the first on.
+        generator: draws the random order; ``None`` is the default generator.
 
     Raises:
-        ValueError: the lengths do not add up.
+        ValueError: the lengths do not add up to that of the dataset.
     """
     size = length_of(dataset)
     counts = _counts(lengths, size)

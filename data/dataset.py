@@ -1,8 +1,10 @@
-"""Datasets: what can be indexed or iterated for samples."""
+"""Datasets: samples by index or by iteration; their concatenations; datasets of tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,37 +15,90 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by number (``torch.utils.data.Dataset``). Subclasses define ``__getitem__``, and mostly ``__len__``.
+    """Base class of datasets with samples by index (``torch.utils.data.Dataset``).
 
-    ``__getitems__(indices)``, where it is defined, gives the samples of a whole batch at once.
+    Subclasses define ``__getitem__(index)``, mostly ``__len__()``, and may define ``__getitems__(indices)``, which returns the
+    samples of a whole batch at once. ``a + b`` is the ``ConcatDataset`` of two datasets.
     """
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__(index)")
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
-        from .combined import ConcatDataset
-
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset[T_co]):
-    """Samples in an order of their own. Subclasses define ``__iter__``."""
+    """Base class of datasets that are only iterated (``torch.utils.data.IterableDataset``): subclasses define ``__iter__``."""
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__()")
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
-        from .combined import ChainDataset
-
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """The rows of tensors of one length: sample ``i`` is ``(first[i], second[i], ...)``.
+class ConcatDataset(Dataset[T_co]):
+    """Dataset of the samples of several datasets, one dataset after the other (``torch.utils.data.ConcatDataset``).
+
+    Args:
+        datasets: datasets with a length.
 
     Raises:
-        ValueError: no tensors, or of unequal lengths.
+        TypeError: a dataset is an ``IterableDataset``, or has no length.
+        ValueError: there are no datasets.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset needs at least one dataset")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise TypeError("ConcatDataset cannot hold an IterableDataset, which has no sample numbers")
+        self.cumulative_sizes = list(accumulate(map(length_of, self.datasets)))
+
+    def __getitem__(self, index: int) -> T_co:
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample {index} is out of range: there are {len(self)}")
+        which = bisect_right(self.cumulative_sizes, number)
+        return self.datasets[which][number - (self.cumulative_sizes[which - 1] if which else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+class ChainDataset(IterableDataset[T_co]):
+    """Dataset of the samples of several iterable datasets, one after the other (``torch.utils.data.ChainDataset``).
+
+    Args:
+        datasets: iterable datasets.
+
+    Raises:
+        TypeError: a dataset is not an ``IterableDataset``; raised by the iteration.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[T_co]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise TypeError(f"ChainDataset chains IterableDatasets, and one is a {type(dataset).__name__}")
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(map(length_of, self.datasets))
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Dataset of the rows of tensors: sample ``i`` is ``(first[i], second[i], ...)`` (``torch.utils.data.TensorDataset``).
+
+    Args:
+        tensors: tensors of at least one dimension, with the same length of the first one.
+
+    Raises:
+        ValueError: there are no tensors, or their lengths differ.
     """
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -56,7 +111,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return tuple([tensor[index] for tensor in self.tensors])
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[tuple[Tensor, ...]]:
-        """The samples of a batch; each tensor is indexed once for all of them."""
+        """Return the samples of a batch; each tensor is indexed once for all of them."""
         if type(self).__getitem__ is not TensorDataset.__getitem__:
             return [self[index] for index in indices]
         rows = np.asarray(indices, dtype=np.int64)
@@ -67,7 +122,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class Columns(Sequence[tuple[Tensor, ...]]):
-    """Samples that are kept as the batch they will become: a tensor for each entry of a sample, with a row for each."""
+    """Samples of a batch that are kept as columns: a tensor for each entry of a sample, with a row for each sample."""
 
     def __init__(self, columns: list[Tensor]) -> None:
         self.columns = columns
@@ -85,10 +140,10 @@ class Columns(Sequence[tuple[Tensor, ...]]):
 
 
 def length_of(dataset: Any) -> int:
-    """How many samples a dataset has.
+    """Return the number of samples of a dataset.
 
     Raises:
-        TypeError: it does not say.
+        TypeError: the dataset has no length.
     """
     try:
         return len(dataset)

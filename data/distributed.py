@@ -1,4 +1,4 @@
-"""``DistributedSampler``: each worker of a job gets another part of the samples."""
+"""``DistributedSampler``: another part of the samples for each worker of a job."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from .sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """Every ``num_replicas``-th sample number, from the ``rank``-th on, so that all workers together have all samples.
+    """Sampler of every ``num_replicas``-th index, from index ``rank`` on (``torch.utils.data.DistributedSampler``).
+
+    All workers together get all samples.
 
     Call ``set_epoch`` before each pass: otherwise all passes have the same order.
 
     Args:
-        dataset: what is sampled; only its length matters.
-        num_replicas: how many workers there are; at first ``WORLD_SIZE`` of the environment, which launchers set.
-        rank: which of them this is; at first ``RANK`` of the environment.
-        shuffle: whether samples come in random order: the same one on all workers, of which each takes its part.
-        seed: of that order; must be the same on all workers.
-        drop_last: whether all get equally many by leaving samples out, instead of by repeating some.
+        dataset: the dataset; only its length is used.
+        num_replicas: number of workers; ``None`` is ``WORLD_SIZE`` of the environment, which launchers set.
+        rank: rank of this worker; ``None`` is ``RANK`` of the environment.
+        shuffle: whether samples come in random order: the same order on all workers, of which each takes its part.
+        seed: the seed of that order; it must be the same on all workers.
+        drop_last: leave out samples so that all workers get equally many; otherwise some samples are repeated for that.
 
     Raises:
-        ValueError: the rank is not below the number of replicas, or neither argument nor environment says them.
+        ValueError: the rank is not from 0 to ``num_replicas - 1``, or an argument is neither given nor in the environment.
     """
 
     def __init__(
@@ -47,13 +49,13 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples each worker gets."""
+        """Return the number of samples that each worker gets."""
         count = len(self.dataset)
         return count // self.num_replicas if self.drop_last else -(-count // self.num_replicas)
 
     @property
     def total_size(self) -> int:
-        """How many samples all workers together get."""
+        """Return the number of samples that all workers together get."""
         return self.num_samples * self.num_replicas
 
     def __iter__(self) -> Iterator[int]:
@@ -61,14 +63,14 @@ class DistributedSampler(Sampler[int]):
         if self.shuffle:
             order = randperm(len(order), generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
         if order:
-            order *= -(-self.total_size // len(order))  # a few come twice; of a tiny dataset, all do
+            order *= -(-self.total_size // len(order))  # of fewer samples than workers, all are repeated
         return iter(order[: self.total_size][self.rank :: self.num_replicas])
 
     def __len__(self) -> int:
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next pass; the same number on all workers."""
+        """Set the epoch, from which the order of the next pass follows; it must be the same on all workers."""
         self.epoch = epoch
 
 

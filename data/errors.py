@@ -1,4 +1,4 @@
-"""What goes wrong in a loader's worker processes."""
+"""Errors of a loader's worker processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..core.errors import TelegradError
 
 
 class DataLoaderError(TelegradError, RuntimeError):
-    """A worker process of a ``DataLoader`` died, or raised an exception that cannot be rebuilt here."""
+    """A worker process of a ``DataLoader`` died, or raised an exception that cannot be rebuild here."""
 
 
 class DataLoaderTimeoutError(DataLoaderError, TimeoutError):
@@ -14,7 +14,7 @@ class DataLoaderTimeoutError(DataLoaderError, TimeoutError):
 
 
 class WorkerTraceback(Exception):
-    """The cause of an exception that was raised in a worker process: where it happened there, as text."""
+    """Cause of an exception that was raised in a worker process: its traceback there, as text."""
 
     def __init__(self, worker: str, text: str) -> None:
         super().__init__(worker, text)

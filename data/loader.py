@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import Generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
-from .recipe import END, Recipe
+from .fetcher import END, Fetcher
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 from .seeding import draw_seed
 
@@ -19,30 +19,40 @@ if TYPE_CHECKING:
 
 
 class DataLoader:
-    """Iterating gives batches; each pass is a fresh one (``torch.utils.data.DataLoader``).
+    """Iterable of batches of a dataset; each iteration is a new pass (``torch.utils.data.DataLoader``).
 
     Args:
-        dataset: samples by number, or an ``IterableDataset``.
-        batch_size: samples in a batch; ``None`` gives single samples, as they are.
+        dataset: a dataset with samples by index, or an ``IterableDataset``.
+        batch_size: number of samples in a batch; ``None`` yields single samples.
         shuffle: whether samples come in random order.
-        sampler: gives the order instead.
-        batch_sampler: gives lists of sample numbers, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
-        num_workers: how many processes load samples; 0 loads them where the loader is iterated. The dataset is pickled for
-            them (not with "fork"), and of an ``IterableDataset`` each has a copy: see ``get_worker_info``. Batches come
-            through shared memory. Leaving the loop ends the processes, and an error in one arrives as its own type.
-        collate_fn: makes a batch of a list of samples; at first ``default_collate``.
-        pin_memory, pin_memory_device: accepted, and without a meaning here.
+        sampler: iterable of sample indices, instead of ``shuffle``.
+        batch_sampler: iterable of lists of sample indices, instead of ``batch_size``, ``shuffle``, ``sampler`` and
+            ``drop_last``.
+        num_workers: number of processes that load samples; 0 loads them in the process of the loader. The dataset is pickled
+            for them (not with "fork"), and each has a copy of an ``IterableDataset``: see ``get_worker_info``. Batches come
+            through shared memory. Leaving the loop ends the processes, and an error in one is raised here with its own type.
+        collate_fn: makes a batch of a list of samples; ``None`` is ``default_collate``.
+        pin_memory: accepted for compatibility, and ignored.
         drop_last: leave out a last batch that is not full.
-        timeout: seconds to wait for a batch of a worker; 0 waits for ever.
+        timeout: seconds to wait for a batch of a worker; 0 is no limit.
         worker_init_fn: called with the worker's number in each worker, once, after it was seeded.
-        multiprocessing_context: how workers are started, a name or a context of multiprocessing; at first "spawn".
-        generator: where the random order, and the seeds of workers, come from; at first the default generator.
-        prefetch_factor: how many batches each worker makes in advance; at first 2.
+        multiprocessing_context: start method of the workers, a name or a context of multiprocessing; ``None`` is "spawn".
+        generator: draws the random order and the seeds of workers; ``None`` is the default generator.
+        prefetch_factor: number of batches that each worker makes in advance; ``None`` is 2.
         persistent_workers: whether workers serve all passes, instead of one.
-        in_order: whether batches come in the sampler's order even if a later one is ready before.
+        pin_memory_device: accepted for compatibility, and ignored.
+        in_order: whether batches come in the sampler's order, also if a later one is ready before.
 
     Raises:
-        ValueError: arguments that exclude each other, or make sense with workers only.
+        ValueError: arguments exclude each other, or need workers.
+
+    Example:
+        >>> import telegrad as tg
+        >>> dataset = tg.data.TensorDataset(tg.arange(5.0), tg.arange(5))
+        >>> for x, y in tg.data.DataLoader(dataset, batch_size=3):
+        ...     print(x, y)
+        tensor([0., 1., 2.]) tensor([0, 1, 2])
+        tensor([3., 4.]) tensor([3, 4])
     """
 
     def __init__(
@@ -111,7 +121,7 @@ class DataLoader:
         return SequentialSampler(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        # Drawn in any case, and before the sampler's order: so the order does not depend on the number of workers.
+        # Always drawn, and before the sampler's order: so the order does not depend on the number of workers.
         seed = draw_seed(self.generator)
         indices = self._indices()
         if not self.num_workers:
@@ -119,22 +129,22 @@ class DataLoader:
         return self._iterate_in_workers(indices, seed)
 
     def _indices(self) -> Iterator[Any]:
-        """What each batch is made of: sample numbers; of a stream, nothing."""
+        """Return the sample indices of each batch; ``None`` for each if the dataset is iterable."""
         if isinstance(self.dataset, IterableDataset):
             return repeat(None)
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def _recipe(self) -> Recipe:
-        return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.batch_size, self.drop_last)
+    def _fetcher(self) -> Fetcher:
+        return Fetcher(self.dataset, self.collate_fn, self.batch_sampler is not None, self.batch_size, self.drop_last)
 
     def _iterate_here(self, indices: Iterator[Any]) -> Iterator[Any]:
-        make = self._recipe().open()
+        make = self._fetcher().open()
         if isinstance(self.dataset, IterableDataset):
             return takewhile(lambda batch: batch is not END, map(make, indices))
         return (make(index) for index in indices)
 
     def _iterate_in_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
-        from .passes import WorkerPass  # only here, because few programs need multiprocessing
+        from .worker_pass import WorkerPass  # only here, because few programs need multiprocessing
 
         own = not self.persistent_workers
         pool = self._new_pool() if own or self._pool is None or not self._pool.workers else self._pool
@@ -146,10 +156,10 @@ class DataLoader:
     def _new_pool(self) -> Pool:
         from .pool import Pool
 
-        return Pool((self._recipe(), self.worker_init_fn), self.num_workers, self.multiprocessing_context)
+        return Pool((self._fetcher(), self.worker_init_fn), self.num_workers, self.multiprocessing_context)
 
     def __len__(self) -> int:
-        """How many batches a pass gives.
+        """Return the number of batches in a pass.
 
         Raises:
             TypeError: the dataset (or sampler) has no length.

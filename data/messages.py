@@ -1,4 +1,4 @@
-"""What a loader and its workers tell each other."""
+"""Messages between a loader and its workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Begin:
-    """To a worker: a pass begins; whatever is left of the former one is not wanted any more."""
+    """To a worker: begin a pass, and drop what is left of the former one."""
 
     epoch: int
     seed: int
@@ -16,7 +16,10 @@ class Begin:
 
 @dataclass(slots=True)
 class Task:
-    """To a worker: make a batch of these sample numbers. Also which of its segments it may use again, or must not."""
+    """To a worker: make a batch of the sample indices ``index``.
+
+    Also the numbers of its segments that it may use again (``reusable``), or must not (``lost``).
+    """
 
     epoch: int
     number: int
@@ -27,7 +30,7 @@ class Task:
 
 @dataclass(slots=True)
 class Failure:
-    """An exception: its pickle if it has one, its class, text and traceback."""
+    """Exception in a worker: its pickle if it can be pickled, its class, text and traceback."""
 
     pickled: bytes | None
     kind: str
@@ -39,9 +42,9 @@ class Failure:
 class Answer:
     """From a worker: a task is done.
 
-    The batch is in a parcel of these ``sizes``, in the ``segment`` of that number (if ``new``, its descriptor follows) or in
-    ``inline``; there is none if there is a ``failure``, or if a stream came to its ``end``. The segments ``gone`` are used no
-    more.
+    The batch is packed in parts of these ``sizes``, in the ``segment`` of that number (if ``new``, its descriptor follows) or
+    in ``inline``; there is no batch if there is a ``failure``, or at the ``end`` of an iterable dataset. The worker does not
+    use the segments ``gone`` again.
     """
 
     epoch: int

@@ -1,4 +1,4 @@
-"""The worker processes of a loader, as their parent sees them: started, given tasks, listened to, and ended in any case."""
+"""Worker processes of a loader, in their parent: it starts them, sends tasks, receives answers, and ends them in any case."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import numpy as np
 from ..core.shared_memory import Segment, create_segment, open_segment
 from .errors import DataLoaderError, WorkerTraceback
 from .messages import STARTING, Answer, Begin, Failure, Task
-from .parcels import Parcel, unpack
-from .worker import Place, Program, work
+from .packing import Packed, unpack
+from .worker import Program, WorkerSetup, work
 
-# How long workers may take to finish a sample once they are told to end, before they are ended by a signal.
+# Seconds that workers have to finish a sample when they have to end, before they are killed.
 GRACE_SECONDS = 1.0
 
 _forks = 0
@@ -37,15 +37,15 @@ os.register_at_fork(before=_forking)
 
 
 class Worker:
-    """One worker process: its connection, and its segments, in which batches lie that are used here."""
+    """One worker process: its connection, and its segments, which hold the batches."""
 
     def __init__(self, number: int, process: BaseProcess, connection: Connection) -> None:
         self.number = number
         self.process = process
         self.connection = connection
-        self.heard = False
+        self.answered = False
         self.segments: dict[int, Segment] = {}
-        self.lent: set[int] = set()  # those that hold a batch which is in use here
+        self.in_use: set[int] = set()  # segments that hold a batch which is in use here
         self.reusable: deque[int] = deque()
         self.lost: deque[int] = deque()
 
@@ -53,7 +53,7 @@ class Worker:
         return f"DataLoader worker {self.number} (process {self.process.pid})"
 
     def send(self, message: Begin | Task | None) -> None:
-        """Give it something to do; a worker that is dead is found out when its answer is waited for."""
+        """Send a message. If the worker is dead, waiting for its answer will show that."""
         if isinstance(message, Task):
             message.reusable, message.lost = _emptied(self.reusable), _emptied(self.lost)
         try:
@@ -62,9 +62,9 @@ class Worker:
             pass
 
     def receive(self) -> Answer:
-        """Its next answer, with the segment that may come with it."""
+        """Return the worker's next answer, and open the segment that may come with it."""
         answer: Answer = pickle.loads(self.connection.recv_bytes())
-        self.heard = True
+        self.answered = True
         for number in answer.gone:
             del self.segments[number]
         if answer.new and answer.segment is not None:
@@ -72,25 +72,25 @@ class Worker:
         return answer
 
     def unpack(self, answer: Answer, most: int) -> Any:
-        """The batch of an answer. Its segment is the worker's again when nothing here refers to its memory any more.
+        """Return the batch of an answer. The worker may use its segment again when nothing here refers to its memory.
 
-        With ``most`` segments in use, it is at once, and the batch is a copy: who collects batches for long does not run
-        out of descriptors.
+        With ``most`` segments in use the batch is a copy, and the segment is free at once: so programs that keep many batches
+        do not run out of descriptors.
         """
         if answer.segment is None:
             return unpack(np.frombuffer(answer.inline or bytearray(), np.uint8), answer.sizes)
         memory = np.frombuffer(self.segments[answer.segment], np.uint8)
-        if len(self.lent) >= most:
+        if len(self.in_use) >= most:
             self.reusable.append(answer.segment)
             return unpack(memory.copy(), answer.sizes)
-        self.lent.add(answer.segment)
+        self.in_use.add(answer.segment)
         # All arrays of the batch are views of this one, and keep it.
         weakref.finalize(memory, self._released, answer.segment, _forks).atexit = False
         return unpack(memory, answer.sizes)
 
     def _released(self, number: int, forks: int) -> None:
-        self.lent.discard(number)
-        # A child that was forked meanwhile may still look at the batch: then its memory must not be written to again.
+        self.in_use.discard(number)
+        # A child that was forked meanwhile may still use the batch: then its memory must not be written to again.
         if forks == _forks:
             self.reusable.append(number)
         else:
@@ -98,12 +98,12 @@ class Worker:
             self.lost.append(number)
 
     def refuse(self, answer: Answer) -> None:
-        """Give the segment of an answer back that nobody wants."""
+        """Free the segment of an answer that is not used."""
         if answer.segment is not None:
             self.reusable.append(answer.segment)
 
     def close(self) -> None:
-        """Tell it to end. Batches that are in use keep their memory by themselves."""
+        """Tell the worker to end. Batches that are in use keep their memory."""
         self.send(None)
         self.connection.close()
         self.segments.clear()
@@ -114,7 +114,16 @@ def _emptied(queue: deque[int]) -> list[int]:
 
 
 class Pool:
-    """Starts ``count`` workers; ``close`` ends them, whatever state they are in."""
+    """Pool of ``count`` workers; ``close`` ends them in any state.
+
+    Args:
+        program: the fetcher and the user's ``worker_init_fn``.
+        count: number of workers.
+        context: a context of multiprocessing.
+
+    Raises:
+        PicklingError: the program cannot be pickled.
+    """
 
     def __init__(self, program: Program, count: int, context: Any) -> None:
         self.workers: list[Worker] = []
@@ -123,7 +132,7 @@ class Pool:
         self._poll = select.poll()
         self._by_connection: dict[int, Worker] = {}
         self._by_sentinel: dict[int, Worker] = {}
-        # Answers of this pass that nobody has asked for yet, by number.
+        # Answers of this pass that have not been asked for yet, by number.
         self.arrived: dict[int, tuple[Worker, Answer]] = {}
         forked = context.get_start_method() == "fork"
         packed = None if forked else _packed(program)
@@ -131,7 +140,7 @@ class Pool:
             for number in range(count):
                 self._start(number, count, context, program if forked else None)
             for worker in self.workers if packed is not None else ():
-                _hand_over(worker, *packed)  # type: ignore[misc]
+                _send_program(worker, *packed)  # type: ignore[misc]
         except BaseException:
             self.close()
             raise
@@ -139,8 +148,8 @@ class Pool:
     def _start(self, number: int, count: int, context: Any, program: Program | None) -> None:
         ours, theirs = context.Pipe()
         inherited = [ours, *(worker.connection for worker in self.workers)] if program is not None else []
-        place = Place(number, count, os.getpid(), theirs, inherited)
-        process = context.Process(target=work, args=(place, program), name=f"telegrad-data-{number}", daemon=True)
+        setup = WorkerSetup(number, count, os.getpid(), theirs, inherited)
+        process = context.Process(target=work, args=(setup, program), name=f"telegrad-data-{number}", daemon=True)
         # A Ctrl-C while the child's interpreter starts would make it print a traceback.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -158,7 +167,7 @@ class Pool:
             self._poll.register(descriptor, select.POLLIN)
 
     def begin(self, seed: int) -> int:
-        """Begin a pass: what workers still do for the former one is thrown away. Returns its number."""
+        """Begin a pass, and return its number; answers of the former pass are dropped."""
         self.epoch += 1
         for worker, answer in self.arrived.values():
             worker.refuse(answer)
@@ -168,11 +177,11 @@ class Pool:
         return self.epoch
 
     def receive(self, timeout: float | None) -> bool:
-        """Wait for an answer of this pass, and put it into ``arrived``; false when ``timeout`` seconds have gone by.
+        """Wait for an answer of this pass, and put it into ``arrived``; False after ``timeout`` seconds.
 
         Raises:
             DataLoaderError: a worker died.
-            Exception: a worker could not start; its own exception.
+            Exception: a worker could not start: its exception.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -180,31 +189,31 @@ class Pool:
             ready = [descriptor for descriptor, _ in self._poll.poll(rest)]
             if not ready:
                 return False
-            # What a worker sent before it died counts.
-            speaking = next((self._by_connection[each] for each in ready if each in self._by_connection), None)
-            if speaking is None:
-                raise DataLoaderError(_obituary(self._by_sentinel[ready[0]]))
-            answer = self._listen_to(speaking)
+            # Answers first: a worker may have sent some before it died.
+            sender = next((self._by_connection[each] for each in ready if each in self._by_connection), None)
+            if sender is None:
+                raise DataLoaderError(_exit_message(self._by_sentinel[ready[0]]))
+            answer = self._receive_from(sender)
             if answer.number == STARTING and answer.failure is not None:
-                raise rebuilt(answer.failure, speaking)
+                raise rebuild(answer.failure, sender)
             if answer.epoch == self.epoch:
-                self.arrived[answer.number] = speaking, answer
+                self.arrived[answer.number] = sender, answer
                 return True
-            speaking.refuse(answer)
+            sender.refuse(answer)
 
-    def _listen_to(self, worker: Worker) -> Answer:
+    def _receive_from(self, worker: Worker) -> Answer:
         try:
             return worker.receive()
         except (EOFError, OSError, RuntimeError):
             worker.process.join(GRACE_SECONDS)
             if worker.process.is_alive():
                 raise
-            raise DataLoaderError(_obituary(worker)) from None
+            raise DataLoaderError(_exit_message(worker)) from None
 
     def close(self) -> None:
-        """End the workers and wait for them. Once is enough."""
+        """End the workers and wait for them. Repeating this does nothing."""
         if os.getpid() != self._owner:
-            return  # a forked child: they are not its children
+            return  # in a forked child, they are not its children
         workers, self.workers = self.workers, []
         try:
             for worker in workers:
@@ -221,35 +230,35 @@ class Pool:
 
 
 def _packed(program: Program) -> tuple[list[int], Segment]:
-    """A program in a segment, once for all workers."""
+    """Return a program in a segment, which all workers map."""
     try:
-        parcel = Parcel(program, ForkingPickler)
+        packed = Packed(program, ForkingPickler)
     except Exception as error:
         raise pickle.PicklingError(
             f"what a worker process needs (the dataset, collate_fn and worker_init_fn) cannot be pickled: {error}; define "
             'their classes and functions at the top of a module, or give the DataLoader multiprocessing_context="fork"'
         ) from error
-    segment = create_segment(parcel.size)
-    parcel.write(segment)
-    return parcel.sizes, segment
+    segment = create_segment(packed.size)
+    packed.write(segment)
+    return packed.sizes, segment
 
 
-def _hand_over(worker: Worker, sizes: list[int], segment: Segment) -> None:
+def _send_program(worker: Worker, sizes: list[int], segment: Segment) -> None:
     try:
         worker.connection.send(sizes)
         send_handle(worker.connection, segment.fd, worker.process.pid)
     except (BrokenPipeError, ConnectionResetError):
-        pass  # it died; who waits for its answers is told
+        pass  # it died: waiting for its answers will show that
 
 
-def _obituary(worker: Worker) -> str:
+def _exit_message(worker: Worker) -> str:
     worker.process.join()
     code = worker.process.exitcode or 0
     if code < 0:
         name = signal.Signals(-code).name
         memory = "; the machine may be out of memory" if name == "SIGKILL" else ""
         return f"{worker} was killed by {name}{memory}; exit code {code}"
-    if worker.heard:
+    if worker.answered:
         return f"{worker} ended on its own, with exit code {code}; something in the dataset or collate_fn exits the process"
     return (
         f"{worker} ended before its first answer, with exit code {code}; what it wrote to stderr says why. Does your script "
@@ -257,15 +266,15 @@ def _obituary(worker: Worker) -> str:
     )
 
 
-def rebuilt(failure: Failure, worker: Worker) -> Exception:
-    """The exception of a worker, with its traceback there as the cause; another if it cannot be had here."""
+def rebuild(failure: Failure, worker: Worker) -> Exception:
+    """Return the exception of a worker, with its traceback there as the cause; another type if it cannot be unpickled."""
     error: Any = None
     try:
         if failure.pickled is not None:
             error = pickle.loads(failure.pickled)
     except Exception:
-        pass  # its class cannot be made here
-    # A StopIteration would end the caller's loop without a word.
+        pass  # its class cannot be rebuilt here
+    # A StopIteration would end the caller's loop without an error.
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
         error = DataLoaderError(f"{failure.kind} in {worker}: {failure.text}")
     error.__cause__ = WorkerTraceback(str(worker), failure.traceback)

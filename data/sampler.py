@@ -1,4 +1,4 @@
-"""Samplers: in which order samples are taken, and how they are grouped into batches."""
+"""Samplers: the order of samples, and their groups for batches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Gives sample numbers, or lists of them (``torch.utils.data.Sampler``). Subclasses define ``__iter__``."""
+    """Base class of iterables of sample indices, or of lists of them (``torch.utils.data.Sampler``).
+
+    Subclasses define ``__iter__()``.
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__()")
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """Sampler of the indices in order: 0, 1, 2, ... (``torch.utils.data.SequentialSampler``).
+
+    Args:
+        data_source: the dataset; only its length is used.
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -34,14 +41,14 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Sample numbers in random order, another one in each pass.
+    """Sampler of the indices in random order, another one in each pass (``torch.utils.data.RandomSampler``).
 
     Args:
-        data_source: what is sampled; only its length matters.
-        replacement: whether a sample may come several times.
-        num_samples: how many a pass gives; at first as many as there are. Without replacement, more of them are several
-            orders one after the other.
-        generator: where the random numbers come from; at first the default generator.
+        data_source: the dataset; only its length is used.
+        replacement: whether each index is drawn from all of them, so that some come several times.
+        num_samples: number of indices in a pass; ``None`` is the length of the dataset. Without replacement, a larger number
+            makes several orders, one after the other.
+        generator: draws the random numbers; ``None`` is the default generator.
 
     Raises:
         ValueError: ``num_samples`` is not positive.
@@ -63,11 +70,11 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples a pass gives."""
+        """Return the number of indices in a pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        # Drawn when the pass starts: passes that run side by side do not take each other's numbers.
+        # Drawn when the pass starts: so passes at the same time do not mix their random numbers.
         wanted, have = self.num_samples, len(self.data_source)
         if self.replacement:
             return iter(randint(have, (wanted,), generator=self.generator).tolist() if wanted else [])
@@ -80,7 +87,12 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given sample numbers in random order, another one in each pass."""
+    """Sampler of given indices in random order, another one in each pass (``torch.utils.data.SubsetRandomSampler``).
+
+    Args:
+        indices: the indices.
+        generator: draws the random numbers; ``None`` is the default generator.
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -94,13 +106,13 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Sample numbers drawn with given weights.
+    """Sampler that draws indices with given weights (``torch.utils.data.WeightedRandomSampler``).
 
     Args:
-        weights: of each sample; they need not add up to 1.
-        num_samples: how many a pass gives.
-        replacement: whether a sample may come several times.
-        generator: where the random numbers come from; at first the default generator.
+        weights: the weight of each sample, a vector; they need not add up to 1.
+        num_samples: number of indices in a pass.
+        replacement: whether an index may come several times.
+        generator: draws the random numbers; ``None`` is the default generator.
 
     Raises:
         ValueError: ``num_samples`` is not a positive integer, ``weights`` are not a vector of numbers that are not negative,
@@ -136,10 +148,15 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Groups the numbers of another sampler into lists of ``batch_size``; ``drop_last`` leaves out an incomplete one.
+    """Sampler of lists of the indices of another sampler (``torch.utils.data.BatchSampler``).
+
+    Args:
+        sampler: an iterable of indices.
+        batch_size: length of the lists.
+        drop_last: leave out a last list that is shorter.
 
     Raises:
-        ValueError: ``batch_size`` is not a positive integer, or ``drop_last`` is no bool.
+        ValueError: ``batch_size`` is not a positive integer, or ``drop_last`` is not a bool.
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a dataset can ask about the worker process that it is used in."""
+"""Information for a dataset about the worker process that uses it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 
 @dataclass
 class WorkerInfo:
-    """Of a worker process: its number, how many there are, the seed of this pass, and its copy of the dataset."""
+    """Information about a worker process.
+
+    Attributes:
+        id: its number, from 0.
+        num_workers: number of workers.
+        seed: its seed in this pass.
+        dataset: its copy of the dataset.
+    """
 
     id: int
     num_workers: int
@@ -20,14 +27,14 @@ _current: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Where this is: in which of a ``DataLoader``'s workers; ``None`` in any other process.
+    """Return information about the ``DataLoader`` worker that this process is; ``None`` in any other process.
 
-    An ``IterableDataset`` needs it to give each worker another part of the samples.
+    An ``IterableDataset`` uses it to yield another part of the samples in each worker.
     """
     return _current
 
 
 def set_worker_info(info: WorkerInfo) -> None:
-    """Make this process a worker."""
+    """Set the information that ``get_worker_info`` returns."""
     global _current
     _current = info

@@ -1,4 +1,4 @@
-"""How a loader makes a batch of a sampler's answer: the same in its own process and in workers."""
+"""``Fetcher``: makes batches of a dataset's samples, in the loader's process and in workers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from typing import Any
 from .collate import default_collate
 from .dataset import Columns, IterableDataset
 
-END = object()  # what a stream gives when it has no more
+END = object()  # the result at the end of an iterable dataset
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A dataset and what is made of its samples. ``batched`` is whether samples are collected at all.
+class Fetcher:
+    """Maker of batches: a dataset, and how its samples become batches.
 
-    ``open()`` begins a pass: it returns the function that makes a batch (or a sample) of sample numbers.
+    Args:
+        dataset: a ``Dataset`` or an ``IterableDataset``.
+        collate_fn: makes a batch of a list of samples, or converts single samples.
+        batched: whether samples are put together.
+        batch_size: number of samples in a batch of an ``IterableDataset``.
+        drop_last: leave out a last batch of an ``IterableDataset`` that is not full.
     """
 
     dataset: Any
@@ -27,7 +32,10 @@ class Recipe:
     drop_last: bool
 
     def open(self) -> Callable[[Any], Any]:
-        """Begin a pass. Of a stream, the function ignores its argument and gives ``END`` after the last batch."""
+        """Begin a pass, and return the function that makes a batch of sample indices (or a sample of one index).
+
+        For an ``IterableDataset`` the function ignores its argument, and returns ``END`` after the last batch.
+        """
         if isinstance(self.dataset, IterableDataset):
             samples = iter(self.dataset)
             return (lambda _: self._next_batch(samples)) if self.batched else (lambda _: self._next_sample(samples))

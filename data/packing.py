@@ -1,6 +1,6 @@
-"""Objects between a loader and its workers: a pickle, and the elements of arrays beside it, laid out in one memory.
+"""Packing of objects for a loader and its workers: a pickle and the elements of its arrays, in one memory.
 
-The memory is a shared segment, or bytes of a message where it is small. What is unpacked lies in that memory.
+The memory is a shared segment or, if it is small, bytes of a message. The arrays of an unpacked object lie in that memory.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _ALIGNMENT = 64
 
 
 class BatchPickler(pickle.Pickler):
-    """Pickles tensors by the elements that they have, not by all of the memory that they are views of."""
+    """Pickler that takes the elements of a tensor, not all of the memory that it is a view of."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Replace tensors."""
+        """Return how to rebuild a tensor."""
         if not isinstance(obj, Tensor):
             return NotImplemented
         if not obj.is_leaf:
             raise AutogradError(
                 "a worker process cannot send a result of recorded operations; use detach() in the dataset or collate_fn"
             )
-        array = np.ascontiguousarray(obj._array).reshape(obj.shape)  # the former makes 0-d arrays 1-d
+        array = np.ascontiguousarray(obj._array).reshape(obj.shape)  # ascontiguousarray makes 0-d arrays 1-d
         return rebuild, (type(obj), array, obj.requires_grad), obj.__dict__ or None
 
 
-class Parcel:
-    """An object, packed: ``sizes`` of its parts, ``size`` of all with what aligns them; ``write`` lays them out."""
+class Packed:
+    """Packed object: the ``sizes`` of its parts in bytes, and the ``size`` of all with padding."""
 
     __slots__ = ("_parts", "size", "sizes")
 
@@ -55,7 +55,7 @@ class Parcel:
 
 
 def unpack(memory: Array, sizes: list[int]) -> Any:
-    """The object whose parts lie in ``memory`` (an array of bytes); its arrays are over that memory, which they keep."""
+    """Return the object whose parts lie in ``memory``, an array of bytes; its arrays are views of that memory."""
     first, *rest = (memory[offset : offset + size] for offset, size in zip(_offsets(sizes), sizes))
     return pickle.loads(first.data, buffers=rest)
 

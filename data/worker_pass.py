@@ -1,4 +1,4 @@
-"""A pass over a loader with worker processes: tasks dealt out in turn, batches given in the order of the tasks."""
+"""Pass over a loader with worker processes: tasks go to the workers in turn, batches come in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from .errors import DataLoaderError, DataLoaderTimeoutError
 from .messages import Task
-from .pool import Pool, Worker, rebuilt
+from .pool import Pool, Worker, rebuild
 
 
 class WorkerPass:
-    """An iterator over batches. Which worker makes a batch depends on its number alone, so passes can be repeated.
+    """Iterator over batches. The number of a batch decides which worker makes it, so passes can be repeated.
 
     Args:
         pool: the workers.
-        indices: what to make batches of.
-        seed: of the pass.
-        prefetch: how many batches each worker makes in advance.
-        timeout: seconds to wait for one; 0 is for ever.
-        in_order: whether batches come in the order of ``indices``, or as they are ready.
+        indices: for each batch, the argument of the fetcher: sample indices.
+        seed: the seed of the pass.
+        prefetch: number of batches that each worker makes in advance.
+        timeout: seconds to wait for a batch; 0 is no limit.
+        in_order: whether batches come in the order of ``indices``, or when they are ready.
         own: whether the pool ends with the pass.
     """
 
@@ -34,14 +34,14 @@ class WorkerPass:
         self._prefetch = prefetch
         self._timeout = timeout or None
         self._in_order = in_order
-        self._turns = cycle(pool.workers)
-        self._free = dict.fromkeys(pool.workers, prefetch)  # tasks that it may still be given; none if it ended
+        self._workers = cycle(pool.workers)
+        self._free = dict.fromkeys(pool.workers, prefetch)  # tasks that it may still get; no entry if it ended
         self._pending: dict[int, Worker] = {}  # by number; the order is that of the tasks
         self._numbers = 0
         self._epoch = pool.begin(seed)
         try:
             for _ in range(prefetch * len(pool.workers)):
-                self._deal()
+                self._send_next()
         except BaseException:
             pool.close()
             raise
@@ -55,21 +55,21 @@ class WorkerPass:
         try:
             outcome = self._next()
         except BaseException:
-            # An exception keeps what it passed through alive, and the workers must not be.
+            # The exception's traceback keeps this pass alive, and the workers must end.
             self._pool.close()
             raise
         if isinstance(outcome, Exception):
             try:
                 raise outcome
             finally:
-                del self, outcome  # as above: a loop that this exception ends drops the pass, and with it the workers
+                del self, outcome  # as above: when the exception ends a loop, the pass and its workers must go
         if outcome is None:
             self._close()
             raise StopIteration
         return outcome[0]
 
     def _next(self) -> Any:
-        """A batch in a tuple, an exception of a worker, or ``None`` at the end."""
+        """Return a batch in a tuple, an exception of a worker, or ``None`` at the end."""
         while self._pending:
             number = self._ready()
             if number is None:
@@ -82,9 +82,9 @@ class WorkerPass:
                 continue
             if worker in self._free:
                 self._free[worker] += 1
-            self._deal()
+            self._send_next()
             if answer.failure is not None:
-                return rebuilt(answer.failure, worker)
+                return rebuild(answer.failure, worker)
             return (worker.unpack(answer, 2 * self._prefetch + 1),)
         return None
 
@@ -102,12 +102,12 @@ class WorkerPass:
                 f"no batch came within {self._timeout:g} s; the next one is to come from {late}"
             )
 
-    def _deal(self) -> None:
-        """Give the next task to the next worker that may have one."""
+    def _send_next(self) -> None:
+        """Send the next task to the next worker that may get one."""
         if not any(self._free.values()):
             return
         for index in self._indices:
-            worker = next(worker for worker in self._turns if self._free.get(worker))
+            worker = next(worker for worker in self._workers if self._free.get(worker))
             self._free[worker] -= 1
             number, self._numbers = self._numbers, self._numbers + 1
             self._pending[number] = worker
