@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from ...tensors import Tensor
-from ...wording import in_our_words
+from .numpy_errors import reason as reason_of
 
 FAILURES = (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError)
 
@@ -35,7 +35,7 @@ def explained(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[s
     kind = _class(error)
     if kind is None:
         return error
-    reason = getattr(error, "reason", None) or in_our_words(str(error))
+    reason = getattr(error, "reason", None) or reason_of(error, (*args, *kwargs.values()))
     named = reason.startswith((f"{name}(", f"{name.rpartition('.')[2]}("))
     result = kind(f"{reason if named else f'{name}(): {reason}'}; you called {called(name, args, kwargs)}")
     result.reason = reason  # type: ignore[attr-defined]
