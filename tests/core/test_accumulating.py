@@ -54,9 +54,9 @@ def test_a_gradient_that_is_added_during_a_sum_is_not_lost():
 
 def test_arrays_and_sparse_gradients_add_up():
     leaf = tg.zeros(3, requires_grad=True)
-    accumulate_grad(leaf, np.ones(3, leaf._array.dtype))
+    accumulate_grad(leaf, np.ones(3, leaf.dtype))
     accumulate_grad(leaf, tg.sparse_coo_tensor([[0]], [1.0], (3,)))
-    accumulate_grad(leaf, np.ones(3, leaf._array.dtype))
+    accumulate_grad(leaf, np.ones(3, leaf.dtype))
     assert leaf.grad.tolist() == [3.0, 2.0, 2.0]
 
 

@@ -161,7 +161,7 @@ CASES = [
 def test_all_dies_with_the_last_output(case):
     a = tg.ones(3, dtype=tg.float64, requires_grad=True)
     outputs = case(a)
-    watched = [weakref.ref(output._array) for output in outputs]
+    watched = [weakref.ref(output.numpy(force=True)) for output in outputs]
     watched += [weakref.ref(output.grad_fn) for output in outputs if output.grad_fn]
     watched += [weakref.ref(output.grad_fn.ctx) for output in outputs if hasattr(output.grad_fn, "ctx")]
     leaf = weakref.ref(a)

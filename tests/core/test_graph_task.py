@@ -378,4 +378,4 @@ def test_sums_of_recorded_passes_are_recorded():
 def test_numbers_without_dimensions_add_up_too():
     a = tg.tensor(2.0, requires_grad=True)
     (a * a + a * 3 + a + a).backward()
-    assert a.grad.item() == 9 and isinstance(a.grad._array, np.ndarray)
+    assert a.grad.item() == 9 and isinstance(a.grad.numpy(), np.ndarray)

@@ -74,7 +74,7 @@ def test_everything_dies_with_the_last_output(build, end):
     a = tg.ones(3, requires_grad=True)
     output = build(a)
     node, parents = weakref.ref(output.grad_fn), [weakref.ref(edge[0]) for edge in output.grad_fn.next_edges if edge]
-    array = weakref.ref(output._array)
+    array = weakref.ref(output.numpy(force=True))
     if end == "backward":
         output.sum().backward()
     elif end == "retained":

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.programs import stop_fork_server
 from telegrad import nn
 from telegrad.core.errors import AutogradError
 from telegrad.core.shared_memory import SharedMemoryError
@@ -32,7 +33,7 @@ def fork_server():
     """Python's own, which lives as long as the process: no test made it."""
     forkserver.ensure_running()
     yield
-    forkserver._forkserver._stop()
+    stop_fork_server()
 
 
 @pytest.fixture(autouse=True)

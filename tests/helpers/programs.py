@@ -1,11 +1,13 @@
 """Programs that tests run in processes of their own."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import closing
+from multiprocessing import forkserver
 from pathlib import Path
 
 from telegrad.launcher.environment import job_environment, reserve_port
@@ -89,3 +91,13 @@ class Job:
             if process.poll() is None:
                 process.kill()
             process.wait(10)
+
+
+def worker_ids():
+    """Return the process ids of the living children that ``multiprocessing`` started, in order."""
+    return sorted(process.pid for process in multiprocessing.active_children())
+
+
+def stop_fork_server():
+    """End Python's fork server, which lives as long as the process that first used it."""
+    forkserver._forkserver._stop()

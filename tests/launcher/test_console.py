@@ -76,12 +76,13 @@ def console(monkeypatch, stream=None, **environment):
 
 
 def test_each_line_stands_behind_its_workers_name(monkeypatch):
-    shown = console(monkeypatch)
+    stream = io.StringIO()
+    shown = console(monkeypatch, stream)
     shown.write(0, b"one\ntw", 0.0)
     shown.write(1, b"three\n", 0.0)
     shown.write(0, b"o\nfour", 0.0)
     shown.finish(0)
-    assert shown._stream.getvalue() == "ps       | one\ntrainer0 | three\nps       | two\nps       | four\n"
+    assert stream.getvalue() == "ps       | one\ntrainer0 | three\nps       | two\nps       | four\n"
 
 
 def test_colours_appear_only_where_they_are_welcome(monkeypatch):
@@ -90,9 +91,10 @@ def test_colours_appear_only_where_they_are_welcome(monkeypatch):
         ({"FORCE_COLOR": "1"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
     ):
-        shown = console(monkeypatch, **environment)
+        stream = io.StringIO()
+        shown = console(monkeypatch, stream, **environment)
         shown.write(1, b"\x1b[31mhi\x1b[0m\n", 0.0)
-        text = shown._stream.getvalue()
+        text = stream.getvalue()
         assert ("\x1b[3" in text) == coloured and "trainer0 |" in text and "hi" in text
     assert len(set(COLOURS)) == len(COLOURS)
 
@@ -102,9 +104,10 @@ def test_a_terminal_gets_colours(monkeypatch):
         def isatty(self):
             return True
 
-    shown = console(monkeypatch, Terminal())
+    stream = Terminal()
+    shown = console(monkeypatch, stream)
     shown.write(0, b"hi\n", 0.0)
-    assert shown._stream.getvalue() == "\x1b[36mps       |\x1b[0m hi\n"
+    assert stream.getvalue() == "\x1b[36mps       |\x1b[0m hi\n"
 
 
 def test_text_that_the_stream_cannot_encode_is_shown_escaped(monkeypatch):
@@ -120,10 +123,11 @@ def test_workers_learn_how_wide_their_lines_may_be(monkeypatch):
 
 
 def test_an_incomplete_line_is_due_and_ticked(monkeypatch):
-    shown = console(monkeypatch)
+    stream = io.StringIO()
+    shown = console(monkeypatch, stream)
     assert shown.due is None
     shown.write(1, b"wait", 1.0)
     shown.write(0, b"later", 1.2)
     assert shown.due == 1.0 + PARTIAL_SECONDS
     shown.tick(shown.due)
-    assert shown._stream.getvalue() == "trainer0 | wait\n" and shown.due == 1.2 + PARTIAL_SECONDS
+    assert stream.getvalue() == "trainer0 | wait\n" and shown.due == 1.2 + PARTIAL_SECONDS

@@ -13,9 +13,9 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib.util import find_spec
-from multiprocessing import forkserver
 
 import pytest
+from helpers.programs import stop_fork_server
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
 from telegrad.launcher.engines.functions import FunctionEngine
 from telegrad.launcher.spawned_process import Work
@@ -108,7 +108,7 @@ def folder(tmp_path):
 def no_server():
     """End multiprocessing's fork server, which a test may have started."""
     yield
-    forkserver._forkserver._stop()
+    stop_fork_server()
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
