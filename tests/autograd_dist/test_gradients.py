@@ -284,7 +284,7 @@ def test_a_remote_result_that_does_not_contribute_is_named(workers):
     with autograd_dist.context() as context:
         loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
         rpc.rpc_sync("c", tg.mul, (x, 3.0))
-        with pytest.raises(AutogradError, match="no gradient came for 1 tensor sent to worker 'c' from worker 'a'"):
+        with pytest.raises(AutogradError, match=r"no gradient came for 1 tensor .*'c'.*'a'"):
             autograd_dist.backward(context, [loss])
 
 
@@ -292,7 +292,7 @@ def test_a_local_backward_cannot_leave_its_worker(workers):
     x = weights(1, 2)
     with autograd_dist.context():
         loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
-        with pytest.raises(AutogradError, match=r"continues on another worker; call autograd_dist.backward"):
+        with pytest.raises(AutogradError, match=r"on another worker.*autograd_dist.backward"):
             loss.backward()
 
 

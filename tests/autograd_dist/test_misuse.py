@@ -1,4 +1,4 @@
-"""Distributed autograd says what is wrong and where to look, when it is used in a way that cannot work."""
+"""Errors of distributed autograd that is used in a way that cannot work: what is wrong, and where to look."""
 
 import pytest
 import telegrad as tg

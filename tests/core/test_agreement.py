@@ -1,4 +1,4 @@
-"""Results that once differed from PyTorch's; the values here are what PyTorch 2.13 gave."""
+"""Results that once differed from PyTorch's; the values here are those of PyTorch 2.13."""
 
 from __future__ import annotations
 

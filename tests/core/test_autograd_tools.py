@@ -1,4 +1,4 @@
-"""What users do with graphs: saved-tensor hooks, anomaly mode, checkpointing, whole derivatives, pictures, modes."""
+"""Tools for graphs: saved-tensor hooks, anomaly mode, checkpointing, whole derivatives, pictures, modes."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""What programs ask and say of devices, and the constructors of old."""
+"""Devices, of which there is one, and the old constructors such as FloatTensor."""
 
 import pickle
 
@@ -55,9 +55,7 @@ def test_the_constructors_of_old():
     assert tg.Tensor(2, 3, 1, 1).shape == (2, 3, 1, 1) and tg.Tensor(4).shape == (4,) and tg.Tensor().shape == (0,)
     assert tg.Tensor(2, 3).is_leaf and not tg.Tensor(2, 3).requires_grad
     assert tg.nn.Parameter(tg.Tensor(2, 3)).shape == (2, 3)
-    with pytest.raises(
-        TypeError, match=r"Tensor\(\) takes an array, nested sequences of numbers, or lengths.*\(2, -1\)"
-    ):
+    with pytest.raises(TypeError, match=r"Tensor\(\) takes .*\(2, -1\)"):
         tg.Tensor(2, -1)
 
 

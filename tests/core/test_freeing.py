@@ -235,13 +235,11 @@ def test_a_context_without_its_node_says_what_to_do():
     assert z.is_leaf and len(ctx.saved_tensors) == 1
     for name, use in uses.items():
         use(ctx)
-        with pytest.raises(
-            AutogradError, match=rf"ctx.{name} exists once forward has returned and only if gradients are"
-        ):
+        with pytest.raises(AutogradError, match=rf"ctx.{name} exists once forward has returned"):
             use(unrecorded)
     del y
     for name, use in uses.items():
-        with pytest.raises(AutogradError, match=rf"ctx.{name} died with the outputs of this function: keep an output"):
+        with pytest.raises(AutogradError, match=rf"ctx.{name} died with the outputs"):
             use(ctx)
     ctx.note = "an attribute stays"
     assert ctx.needs_input_grad == (True,) and ctx.note

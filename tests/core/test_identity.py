@@ -1,4 +1,4 @@
-"""An object stays itself while anything holds its tensor: the graph, a gradient, a module, a reference, a hook."""
+"""Objects keep their identity while anything holds their tensor: the graph, a gradient, a module, a reference, a hook."""
 
 from __future__ import annotations
 

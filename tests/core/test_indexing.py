@@ -283,7 +283,7 @@ def test_what_numpy_would_say_is_said_in_our_words(index, message):
 
 
 def test_a_value_of_the_wrong_length_for_a_mask():
-    with pytest.raises(ValueError, match=r"a value of shape \(4,\) cannot be broadcast to the place's shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"\(4,\) cannot be broadcast to .*\(2,\)"):
         tg.zeros(3).__setitem__(tg.tensor([True, True, False]), tg.ones(4))
 
 

@@ -125,7 +125,7 @@ def test_units_that_do_not_fit_are_refused(quantity):
         way + time
     with pytest.raises(ValueError, match="add_ of m and s"):
         way += time
-    with pytest.raises(TypeError, match=r"exp\(\) is not implemented for Quantity: each __tensor_function__ declined"):
+    with pytest.raises(TypeError, match=r"exp\(\).*Quantity.*declined"):
         way.exp()
 
 

@@ -1,4 +1,4 @@
-"""An infinite gradient of an element that takes no part gives no nan: gradient rules choose by a mask, never multiply."""
+"""Gradient rules choose by a mask, never multiply: an infinite gradient of an element that takes no part gives no nan."""
 
 from __future__ import annotations
 

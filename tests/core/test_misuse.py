@@ -1,4 +1,4 @@
-"""Wrong calls beside those of operations: what modules' helpers, optimizers, data, distributions and files say."""
+"""Errors of wrong calls beside operations: helpers of modules, optimizers, data, distributions, files."""
 
 import math
 import pickle
@@ -58,7 +58,7 @@ def test_a_file_with_a_broken_header_is_named(tmp_path):
     path = tmp_path / "weights.safetensors"
     tg.save({"a": tg.ones(3)}, path)
     path.write_bytes(path.read_bytes().replace(b'{"__meta', b"?{__meta"))
-    with pytest.raises(Exception, match=r"weights.safetensors cannot be read as a checkpoint: its header is not JSON"):
+    with pytest.raises(Exception, match=r"weights.safetensors .*not JSON"):
         tg.load(path)
 
 
@@ -66,9 +66,7 @@ def test_a_file_with_a_broken_header_is_named(tmp_path):
 def test_pickles_are_told_by_name(tmp_path, start):
     path = tmp_path / "model.pt"
     path.write_bytes(start + b"archive" * 30)
-    with pytest.raises(
-        Exception, match=r"model.pt cannot be read .* as torch.save\(\) writes it.*safetensors.torch.save_file"
-    ):
+    with pytest.raises(Exception, match=r"model.pt .*torch.save.*safetensors"):
         tg.load(path)
 
 

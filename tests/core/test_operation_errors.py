@@ -1,4 +1,4 @@
-"""What is said of wrong operands: the operation that the user called, what it got, what fits; in types that PyTorch's match."""
+"""Errors of operations: they name the operation that the user called, its operands and what fits, in PyTorch's error types."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What users read from a tensor: `.grad` and who owns it, NumPy and DLPack without a copy, iteration, small properties."""
+"""Properties of tensors: `.grad` and its owner, NumPy and DLPack without a copy, iteration."""
 
 from __future__ import annotations
 

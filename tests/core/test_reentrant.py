@@ -261,7 +261,7 @@ def test_long_chains_are_not_copied_and_say_so():
     for _ in range(CHAIN):
         y = y + 1
     for attempt in (copy.deepcopy, lambda y: copy.deepcopy([y])):
-        with pytest.raises(AutogradError, match=r"only leaves can be deep-copied; use clone\(\), or detach\(\) first"):
+        with pytest.raises(AutogradError, match=r"only leaves can be deep-copied"):
             attempt(y)
     for attempt in (pickle.dumps, copy.deepcopy, copy.copy):
         with pytest.raises(TypeError, match="node of a graph"):

@@ -1,4 +1,4 @@
-"""`saved_tensors_hooks`: whatever any operation saves, custom functions and fused layers included, goes through them."""
+"""`saved_tensors_hooks`: all that operations save, custom functions and fused layers included, goes through them."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_files_that_are_no_checkpoints(path, content):
 )
 def test_a_structure_of_another_version(path, structure):
     write_file(str(path), {"t": np.ones(1)}, {"telegrad.structure": structure})
-    with pytest.raises(CheckpointError, match="holds a structure that this version does not know"):
+    with pytest.raises(CheckpointError, match="structure that this version does not know"):
         load(path)
 
 

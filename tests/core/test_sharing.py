@@ -112,7 +112,7 @@ def test_what_has_views_is_not_moved():
     whole = tg.zeros(4)
     part = whole[1:]
     for tensor in (whole, part):
-        with pytest.raises(AutogradError, match="shares its memory with others: it is a view, or has views"):
+        with pytest.raises(AutogradError, match="shares its memory with others"):
             tensor.share_memory_()
     del part, tensor
     assert whole.share_memory_().is_shared()

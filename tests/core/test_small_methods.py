@@ -1,4 +1,4 @@
-"""Small methods, questions and names that programs for PyTorch use: constants, element-wise Python functions."""
+"""Small methods and names that programs for PyTorch use: constants, element-wise Python functions."""
 
 import numpy as np
 import pytest

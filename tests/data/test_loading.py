@@ -49,7 +49,7 @@ def test_tensor_dataset():
     dataset = TensorDataset(arange(6).reshape(3, 2), tensor([7, 8, 9]))
     first, second = dataset[1]
     assert len(dataset) == 3 and first.tolist() == [2, 3] and second.item() == 8
-    with pytest.raises(ValueError, match=r"tensors of one length, and you gave lengths \[3, 2\]"):
+    with pytest.raises(ValueError, match=r"tensors of one length.*\[3, 2\]"):
         TensorDataset(zeros(3), zeros(2))
     with pytest.raises(ValueError, match=r"lengths \[\]"):
         TensorDataset()
@@ -123,7 +123,7 @@ def test_random_sampler_of_another_length():
     drawn = RandomSampler(Numbers(3), replacement=True, num_samples=100, generator=seeded())
     assert len(drawn) == 100 and set(drawn) == {0, 1, 2}
     assert list(RandomSampler(Numbers(0))) == list(RandomSampler(Numbers(0), replacement=True)) == []
-    with pytest.raises(ValueError, match="num_samples must be a positive integer, and you gave 0"):
+    with pytest.raises(ValueError, match=r"num_samples must be .*you gave 0"):
         RandomSampler(Numbers(3), num_samples=0)
 
 
@@ -131,7 +131,7 @@ def test_random_sampler_of_another_length():
 def test_batch_sampler(drop, batches):
     sampler = BatchSampler(SequentialSampler(Numbers(5)), 2, drop)
     assert list(sampler) == batches and len(sampler) == len(batches)
-    with pytest.raises(ValueError, match="batch_size must be a positive integer, and you gave 0"):
+    with pytest.raises(ValueError, match=r"batch_size must be .*you gave 0"):
         BatchSampler(range(5), 0, False)
     with pytest.raises(ValueError, match="drop_last must be a bool"):
         BatchSampler(range(5), 1, 1)

@@ -60,7 +60,7 @@ def test_chains():
         isinstance(chain, ChainDataset) and list(chain) == [1, 2, 3] and len(ChainDataset([Stream(1), Stream(2)])) == 2
     )
     assert [batch.tolist() for batch in DataLoader(chain, 2)] == [[1, 2], [3]]
-    with pytest.raises(TypeError, match="chains IterableDatasets, and one is a Numbers"):
+    with pytest.raises(TypeError, match=r"IterableDatasets.*Numbers"):
         list(ChainDataset([Numbers(1)]))
 
 

@@ -1,4 +1,4 @@
-"""How loaders with worker processes end: errors, deaths, time-outs, interrupts, and what is left (nothing)."""
+"""Ends of loaders with worker processes: errors, deaths, time-outs, interrupts; no process and no memory stays."""
 
 import gc
 import os
@@ -47,7 +47,7 @@ def failing(programs, how, context="fork", **options):
 
 
 def alive(process):
-    """Whether a process runs (and is not only waited for)."""
+    """Return whether a process runs, and is no zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:

@@ -28,7 +28,7 @@ def make(name, parameters, **options):
 
 
 def moves(case):
-    """Whether samples move with the parameters, and have a mean to compare."""
+    """Return whether samples move with the parameters and have a mean to compare."""
     return getattr(d, case["name"]).has_rsample and case["name"] != "Cauchy"
 
 
@@ -97,7 +97,7 @@ def test_mixtures_that_do_not_fit_are_refused():
         d.MixtureSameFamily(d.Categorical(tg.ones(3)), d.Normal(tg.zeros(2), 1.0))
     with pytest.raises(ValueError, match="exactly one of covariance_matrix"):
         d.MultivariateNormal(tg.zeros(2))
-    with pytest.raises(ValueError, match="lower triangular matrices with a positive diagonal"):
+    with pytest.raises(ValueError, match="lower triangular"):
         d.MultivariateNormal(tg.zeros(2), scale_tril=-tg.eye(2))
 
 
@@ -148,7 +148,7 @@ def test_a_gamma_sample_grows_with_its_concentration(concentration):
 
 
 def cdf_slope(a, x):
-    """How fast a quantile moves with the concentration, by differences of numerically integrated distributions."""
+    """Return the derivative of a quantile by the concentration, from differences of integrated densities."""
     grid = np.linspace(0, max(3 * a, 50), 20_001)[1:]
 
     def quantiles(a):

@@ -288,7 +288,7 @@ def test_a_number_of_processes_is_a_whole_number(nprocs):
 @pytest.mark.parametrize("times", [{"timeout": float("nan")}, {"grace_period": float("inf")}, {"timeout": -1}])
 def test_times_that_make_no_sense_are_refused(functions, folder, times):
     context = spawn(functions.report, (str(folder),), join=False)
-    with pytest.raises(ValueError, match=r"`(timeout|grace_period)` must be a number of seconds from 0 to 1728000"):
+    with pytest.raises(ValueError, match=r"`(timeout|grace_period)` must be .*1728000"):
         context.join(**times)
     assert context.join()
 

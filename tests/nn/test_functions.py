@@ -18,9 +18,7 @@ def _seeded():
 
 
 def test_targets_of_another_shape_warn():
-    with pytest.warns(
-        UserWarning, match=r"broadcasts an input of shape \(3, 1\) and a target of shape \(3,\) to \(3, 3\)"
-    ):
+    with pytest.warns(UserWarning, match=r"\(3, 1\).*\(3,\).*\(3, 3\)"):
         assert F.mse_loss(zeros(3, 1), ones(3), reduction="none").shape == (3, 3)
     with pytest.raises(ValueError, match="one shape"):
         F.smooth_l1_loss(zeros(2), zeros(3))

@@ -97,7 +97,7 @@ def test_super_init_comes_first():
         def __init__(self):
             self.layer = nn.Linear(1, 1)
 
-    with pytest.raises(AttributeError, match=r"call super\(\).__init__\(\) before you assign the attribute 'layer'"):
+    with pytest.raises(AttributeError, match=r"super\(\).__init__\(\) before .*'layer'"):
         Early()
 
 
@@ -205,7 +205,7 @@ def test_sequential():
     assert [type(m).__name__ for m in model] == ["Identity", "Linear", "Tanh", "Linear", "Sigmoid"]
     del model[0]
     assert list(model.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
-    with pytest.raises(IndexError, match="index 9 is out of range: Sequential holds 4 modules"):
+    with pytest.raises(IndexError, match=r"index 9 .*Sequential.*4"):
         model[9]
 
 

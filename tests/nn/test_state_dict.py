@@ -72,7 +72,7 @@ def test_not_strict_passes_over_keys_but_not_shapes():
     assert repr(result) == "IncompatibleKeys(missing_keys=['weight'], unexpected_keys=['other'])"
     with pytest.raises(nn.StateDictError, match=r"'bias' has shape \(1,\) in the module and \(2,\)"):
         net.load_state_dict({"bias": zeros(2)}, strict=False)
-    with pytest.raises(TypeError, match="takes a mapping from paths to tensors, not list"):
+    with pytest.raises(TypeError, match=r"takes a mapping .*not list"):
         net.load_state_dict([1])
 
 

@@ -103,7 +103,7 @@ def test_a_step_leaves_the_dtype():
 def test_a_gradient_of_another_shape_updates_nothing():
     first, second = parameter(1.0), parameter(1.0, 2.0)
     optimizer = optim.SGD([first, second], lr=1)
-    with pytest.raises(ValueError, match=r"gradient of shape \(3,\) does not fit a parameter of shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"gradient of shape \(3,\).*parameter of shape \(2,\)"):
         optimizer.step_with({first: np.ones(1), second: np.ones(3)})
     assert first.item() == 1
 
@@ -196,7 +196,7 @@ def test_loading_copies_the_state():
 def test_loading_a_state_that_does_not_fit():
     _, optimizer = stepped()
     other = optim.Adam([parameter(1.0), parameter(1.0, 2.0)])
-    with pytest.raises(ValueError, match=r"state 'exp_avg' of parameter 1 has shape \(1,\), and the parameter \(2,\)"):
+    with pytest.raises(ValueError, match=r"'exp_avg' of parameter 1 .*\(1,\).*\(2,\)"):
         other.load_state_dict(optimizer.state_dict())
 
 

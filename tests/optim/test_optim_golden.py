@@ -263,7 +263,7 @@ def test_dense_optimizers_refuse_sparse_gradients(kind):
 
 def test_sparse_adam_refuses_dense_gradients():
     parameter = tensor(np.zeros((3, 2)), requires_grad=True)
-    with pytest.raises(RuntimeError, match="SparseAdam does not take dense gradients; use Adam"):
+    with pytest.raises(RuntimeError, match=r"SparseAdam .*dense gradients"):
         optim.SparseAdam([parameter]).step_with({parameter: np.ones((3, 2))})
 
 

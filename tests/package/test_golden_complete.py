@@ -48,9 +48,9 @@ OFFERED = {
 }
 
 
-@pytest.mark.parametrize("room", OFFERED)
-def test_everything_is_recorded(room):
-    missing = set(OFFERED[room]) - RECORDED - EXEMPT.keys()
+@pytest.mark.parametrize("package", OFFERED)
+def test_everything_is_recorded(package):
+    missing = set(OFFERED[package]) - RECORDED - EXEMPT.keys()
     assert not missing
 
 

@@ -1,4 +1,4 @@
-"""Rooms of ``core`` are imported under their short names too, and are the same modules."""
+"""Packages of ``core`` are imported under their short names too, and are the same modules."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""`import telegrad` is quick: rooms come when they are asked for, and nothing but NumPy is heavy."""
+"""`import telegrad` is quick: packages come when they are asked for, and nothing but NumPy is heavy."""
 
 import pytest
 import telegrad as tg
@@ -17,9 +17,9 @@ def test_importing_imports_nothing_heavy_but_numpy(run):
     assert "numpy" in loaded and not set(HEAVY) & set(loaded)
 
 
-@pytest.mark.parametrize("room", ["nn", "optim", "data"])
-def test_what_trains_locally_needs_no_network(run, room):
-    assert "grpc" not in run(f"import sys, telegrad as tg; tg.{room}; print(*sys.modules)")
+@pytest.mark.parametrize("package", ["nn", "optim", "data"])
+def test_what_trains_locally_needs_no_network(run, package):
+    assert "grpc" not in run(f"import sys, telegrad as tg; tg.{package}; print(*sys.modules)")
 
 
 @pytest.mark.parametrize(

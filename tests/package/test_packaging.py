@@ -1,4 +1,4 @@
-"""What pyproject.toml says of the package is what the tree holds."""
+"""Packages and data files of the wheel are those of the tree."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""How jobs end. Argument: the scenario."""
+"""Jobs that end in several ways. Argument: the scenario."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ def start():
 
 
 def in_turn():
-    """Whoever comes first waits, and serves meanwhile."""
+    """The first to come waits, and serves meanwhile."""
     start()
     if rank == 1:
         time.sleep(0.3)

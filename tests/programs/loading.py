@@ -1,4 +1,4 @@
-"""Datasets for tests/test_data_workers*.py: workers import them by name. As a script, loaders that are to end badly."""
+"""Datasets for tests/data/test_workers*.py: workers import them by name. As a script, loaders that are to end badly."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""What the processes of tests/test_sharing*.py run; they import it by name."""
+"""Functions that the processes of tests/core/test_sharing.py run; they import this file by name."""
 
 import os
 import pickle

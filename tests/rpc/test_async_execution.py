@@ -92,7 +92,7 @@ def nothing_held():
 
 
 def outcomes(function, *args):
-    """What the three kinds of call give."""
+    """Return the results of the three kinds of call."""
     with rpc.remote("b", function, args) as reference:
         return [rpc.rpc_sync("b", function, args), rpc.rpc_async("b", function, args).wait(), reference.to_here()]
 

@@ -1,4 +1,4 @@
-"""No lock is held while anything of the user's runs: each such thing calls the library from another thread, and waits."""
+"""User code runs without a lock held: each kind of it calls the library from another thread, and waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLED = [1, 2, 3, 1, 2, 3]
 
 
 class Noted:
-    """What finalizers saw, by the name of who made the object."""
+    """Return what finalizers saw, by the name of the worker that made the object."""
 
     seen = {}  # noqa: RUF012
 

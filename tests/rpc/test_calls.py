@@ -136,7 +136,7 @@ async def wait_in_a_loop():
 
 
 def test_blocking_in_a_coroutine_function_is_refused(workers):
-    with pytest.raises(RuntimeError, match=r"on an event loop's own thread.*await it instead"):
+    with pytest.raises(RuntimeError, match=r"event loop's own thread.*await"):
         rpc.rpc_sync("b", wait_in_a_loop)
 
 
@@ -245,9 +245,7 @@ def test_without_an_agent():
 
 def test_two_agents_in_one_process_must_be_told_apart():
     with in_process_cluster("a", "b") as (a, b):
-        with pytest.raises(
-            AgentClosedError, match=r"several agents \('a', 'b'\); choose one with `with agent.use\(\):`"
-        ):
+        with pytest.raises(AgentClosedError, match=r"several agents \('a', 'b'\).*use\(\)"):
             rpc.get_worker_info()
         with b.use():
             assert rpc.get_worker_info().name == "b"
@@ -259,7 +257,7 @@ def test_two_agents_in_one_process_must_be_told_apart():
 
 
 def test_init_rpc_beside_an_open_agent(workers):
-    with pytest.raises(RpcError, match=r"this process is worker 'a' already; call rpc.shutdown\(\) before"):
+    with pytest.raises(RpcError, match=r"worker 'a' already.*shutdown\(\)"):
         rpc.init_rpc("z", rank=0, world_size=1)
 
 

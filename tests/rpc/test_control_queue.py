@@ -1,4 +1,4 @@
-"""The control queue: exactly once over a carrier that loses, repeats and reorders."""
+"""The control queue: exactly once over a transport that loses, repeats and reorders."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Ends of what must end: whatever callees, exceptions and callbacks do, and when the agent is closed meanwhile."""
+"""Calls and shutdowns end, whatever callees, exceptions and callbacks do, also when the agent is closed meanwhile."""
 
 import asyncio
 import contextvars
@@ -108,7 +108,7 @@ def test_closing_an_agent_ends_its_shutdown(cluster, until):
         ending = pool.submit(shut_down, a, True, 0)
         until(lambda: a.part(Shutdown)._made is not None)
         a.close("somebody closed it")
-        with pytest.raises(AgentClosedError, match=r"'a' was closed while it waited in shutdown: somebody closed it"):
+        with pytest.raises(AgentClosedError, match=r"'a' was closed while it waited in shutdown"):
             ending.result(SOON)
 
 
@@ -131,9 +131,7 @@ async def shut_down_in_a_coroutine():
 @pytest.mark.parametrize("function", [rpc.shutdown, shut_down_in_a_coroutine])
 def test_a_function_that_a_worker_runs_cannot_wait_for_its_own_end(cluster, function):
     with cluster("a", "b") as (a, b), a.use():
-        with pytest.raises(
-            RpcError, match=r"shutdown\(\) of worker 'b' inside a function, coroutine or callback that it"
-        ):
+        with pytest.raises(RpcError, match=r"shutdown\(\) of worker 'b' inside a function"):
             rpc.rpc_sync("b", function, timeout=SOON)
         assert not b.closed
         together(a, b)

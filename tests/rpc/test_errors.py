@@ -91,7 +91,7 @@ def local_class():
 
 
 def raised(function, *args, **kwargs):
-    """What a call raises, whichever way it is made."""
+    """Return what a call raises, however it is made."""
     with pytest.raises(BaseException) as first:
         rpc.rpc_sync("b", function, args, kwargs)
     future = rpc.rpc_async("b", function, args, kwargs)

@@ -1,4 +1,4 @@
-"""A worker that dies, leaves or freezes: whoever waits for it is told at once and by name, and everything else goes on."""
+"""Workers that die, leave or freeze: all who wait for them are told at once and by name, and everything else goes on."""
 
 import signal
 
@@ -48,7 +48,7 @@ def test_endings(job, scenario, count):
 
 @pytest.mark.parametrize("how", ["graceful", "at once", ""])
 def test_finalizers_at_the_end_say_nothing(job, how):
-    """Whatever is in cycles, module globals, classes and thread locals when the interpreter ends, with a dead peer."""
+    """Objects in cycles, module globals, classes and thread locals when the interpreter ends, with a dead peer."""
     running = job("exiting", 2, [how])
     running.wait(40, codes=[0, -signal.SIGKILL])
     words = running.output(0).splitlines()

@@ -1,4 +1,4 @@
-"""Whatever belongs to an agent belongs to that one for ever: used under another one, or after its end, it says whose it is."""
+"""Objects of an agent used under another one, or after its end: the error names their agent."""
 
 from __future__ import annotations
 

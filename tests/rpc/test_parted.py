@@ -1,4 +1,4 @@
-"""Workers that cannot reach each other for a while, in real processes: who stays, who is expelled, and forked children."""
+"""Workers that cannot reach each other for a while, in real processes: which stay, which are expelled, and forked children."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Graceful shutdown: nobody leaves while there is work, everybody leaves afterwards, whoever is lost on the way."""
+"""Graceful shutdown: no worker leaves while there is work, all leave afterwards, also when workers are lost on the way."""
 
 import itertools
 import random

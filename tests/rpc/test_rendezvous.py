@@ -1,4 +1,4 @@
-"""How workers find one another, and every way in which they do not: a clear error, in time, where the user looks."""
+"""Rendezvous: workers find one another, or fail in time with a clear error where the user looks."""
 
 import asyncio
 import os
@@ -87,17 +87,17 @@ def test_one_worker_alone(way, port, tmp_path, monkeypatch):
         for name, value in {**job_environment(1, port), "RANK": "0"}.items():
             monkeypatch.setenv(name, value)
     for _ in range(2):  # again, in the same process and at the same port
-        methods = {"tcp": f"tcp://localhost:{port}", "file": f"file://{tmp_path}/meeting", "env": "env://"}
+        methods = {"tcp": f"tcp://localhost:{port}", "file": f"file://{tmp_path}/rendezvous", "env": "env://"}
         start(init_method=methods[way])
         assert rpc.rpc_sync("w", abs, (-1,)) == 1
         rpc.shutdown()
-        (tmp_path / "meeting").unlink(missing_ok=True)
+        (tmp_path / "rendezvous").unlink(missing_ok=True)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("way", ["tcp", "file"])
 def test_three_workers(way, meet, port, tmp_path):
-    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/rendezvous"
     for code, output in meet(*([f"w{rank}", rank, 3, method, 30] for rank in (2, 0, 1))):
         assert code == 0, output
         assert "met ['w0', 'w1', 'w2']" in output
@@ -194,21 +194,21 @@ def test_somebody_else_at_the_meeting():
 
 @pytest.mark.parametrize("way", ["tcp", "file"])
 def test_who_did_not_come_is_named(way, port, tmp_path):
-    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/rendezvous"
     words = "did not fill within 0.3 s: 1 of 4 workers came; ranks 1, 2, 3 did not"
     refused(RendezvousError, words, "w", 0, 4, 0.3, init_method=method)
 
 
 def test_a_file_that_is_no_meeting(tmp_path):
-    (tmp_path / "meeting").write_text("something else\n")
-    refused(RendezvousError, "holds something else", "w", 0, 2, 0.5, init_method=f"file://{tmp_path}/meeting")
-    assert (tmp_path / "meeting").read_text() == "something else\n"
+    (tmp_path / "rendezvous").write_text("something else\n")
+    refused(RendezvousError, "holds something else", "w", 0, 2, 0.5, init_method=f"file://{tmp_path}/rendezvous")
+    assert (tmp_path / "rendezvous").read_text() == "something else\n"
 
 
 def test_a_file_of_a_finished_meeting(tmp_path):
-    start(init_method=f"file://{tmp_path}/meeting")
+    start(init_method=f"file://{tmp_path}/rendezvous")
     rpc.shutdown()
-    refused(RendezvousError, "holds a finished rendezvous; delete it", init_method=f"file://{tmp_path}/meeting")
+    refused(RendezvousError, "holds a finished rendezvous; delete it", init_method=f"file://{tmp_path}/rendezvous")
 
 
 CONTRADICTIONS = {
@@ -222,7 +222,7 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize("what", CONTRADICTIONS)
 @pytest.mark.parametrize("way", ["tcp", "file"])
 def test_contradictions_are_told_to_everybody(way, what, meet, port, tmp_path):
-    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/meeting"
+    method = f"tcp://127.0.0.1:{port}" if way == "tcp" else f"file://{tmp_path}/rendezvous"
     *workers, words = CONTRADICTIONS[what]
     outcomes = meet(*([*worker, method, 10] for worker in workers))
     assert {code for code, _ in outcomes} == {9}, outcomes
@@ -237,15 +237,15 @@ def test_contradictions_are_told_to_everybody(way, what, meet, port, tmp_path):
 @pytest.mark.processes
 def test_a_worker_with_another_secret(meet, port):
     method = f"tcp://127.0.0.1:{port}"
-    host, guest = meet(
+    host, joiner = meet(
         ["w0", 0, 2, method, 3, {"TELEGRAD_SECRET": "1" * 16}], ["w1", 1, 2, method, 3, {"TELEGRAD_SECRET": "2" * 16}]
     )
-    assert guest[0] == host[0] == 9
+    assert joiner[0] == host[0] == 9
     assert (
-        "AuthenticationError: it turned this worker away; start every worker with the same TELEGRAD_SECRET" in guest[1]
+        "AuthenticationError: it turned this worker away; start every worker with the same TELEGRAD_SECRET" in joiner[1]
     )
     assert "rank 1 did not" in host[1]
-    assert "Traceback" not in host[1] + guest[1]
+    assert "Traceback" not in host[1] + joiner[1]
 
 
 def test_a_secret_that_others_can_read(tmp_path, port):

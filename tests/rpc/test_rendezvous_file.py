@@ -1,4 +1,4 @@
-"""A file serves one meeting: who comes to one that failed or is over is told so, and never meets those who left."""
+"""A rendezvous file serves once: a worker that comes to one that failed or is over is told, and meets nobody who left."""
 
 import fcntl
 import json
@@ -54,7 +54,7 @@ def test_lines_of_somebody_else_are_refused(path):
     for mac in ("", "0" * 64, other):
         with open(path, "w") as file:
             file.write(f"{mac} {line}\n")
-        with pytest.raises(RendezvousError, match=r"something else than lines signed with this job's secret.*new file"):
+        with pytest.raises(RendezvousError, match=r"signed with this job's secret.*new file"):
             join_in_file(path, credentials(0), 2, timeout=10)
 
 

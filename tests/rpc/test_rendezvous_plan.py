@@ -1,4 +1,4 @@
-"""What init_rpc is told about the meeting is checked before anybody waits."""
+"""Arguments of init_rpc about the rendezvous are checked before anybody waits."""
 
 import pytest
 from telegrad.core.errors import RendezvousError
@@ -28,7 +28,7 @@ def test_other_addresses_are_refused(host):
 
 @pytest.mark.parametrize("given", [None, 5, b"env://"])
 def test_an_init_method_is_a_text(given):
-    with pytest.raises(TypeError, match=r"init_method must be a text such as 'tcp://127.0.0.1:4711'; you gave "):
+    with pytest.raises(TypeError, match=r"init_method must be a text .*you gave "):
         plan_rendezvous(given, 0, 1)
 
 
@@ -46,7 +46,7 @@ def test_a_rank_of_the_environment_is_a_number(text, monkeypatch):
 
 def test_a_job_has_few_enough_workers_for_its_ids():
     assert plan_rendezvous("tcp://127.0.0.1:4711", 65535, 65536).rank == 65535
-    with pytest.raises(RendezvousError, match="world_size=65537 is too many workers; a job has at most 65536"):
+    with pytest.raises(RendezvousError, match=r"world_size=65537 is too many .*65536"):
         plan_rendezvous("tcp://127.0.0.1:4711", 0, 65537)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts about lost workers: who is cut off is lost, who is reached by anyone is not, and all who stay agree."""
+"""Verdicts about lost workers: a worker that is cut off is lost, one that any other reaches is not, and all who stay agree."""
 
 import itertools
 from collections import deque

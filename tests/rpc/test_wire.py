@@ -1,4 +1,4 @@
-"""What travels: every kind of value comes out as it went in, captured when it was sent, and the receiver's alone."""
+"""Values that travel: every kind comes out as it went in, captured when it was sent, and is the receiver's own."""
 
 import threading
 

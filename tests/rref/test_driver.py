@@ -233,5 +233,5 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
     monkeypatch.setattr(b.server, "accept", lose_creations)
     monkeypatch.setattr(b.codec, "interceptors", [])
     reference = rpc.remote("b", list)
-    with pytest.raises(RpcError, match="was not created: the call never reached worker 'b'"):
+    with pytest.raises(RpcError, match=r"was not created: .*'b'"):
         reference.to_here()
