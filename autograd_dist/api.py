@@ -101,7 +101,14 @@ def _as_tensor(gradient: Any) -> Tensor:
 
 
 def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool) -> Future[None]:
-    """Return the future of ``backward``."""
+    """Return the future of ``backward``.
+
+    Args:
+        agent: this worker's agent.
+        context_id: see ``backward``.
+        roots: see ``backward``.
+        retain_graph: see ``backward``.
+    """
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
@@ -113,7 +120,13 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
 
 
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
-    """Differentiate from a reference's value at its owner (``RRef.backward``)."""
+    """Differentiate from a reference's value at its owner (``RRef.backward``).
+
+    Args:
+        reference: a reference to a scalar tensor.
+        context_id: the id of a context; -1 accumulates in ``.grad``.
+        retain_graph: see ``backward``.
+    """
     if not reference.is_owner():
         arguments = (reference, context_id, retain_graph)
         call_function(current_agent(), reference.owner(), backward_from, arguments, None, UNSET_RPC_TIMEOUT).wait()

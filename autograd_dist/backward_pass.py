@@ -73,7 +73,13 @@ class BackwardPass:
     # -- gradients that arrive
 
     def received(self, call: ServerCall, message_id: int, gradients: Sequence[Array | None]) -> None:
-        """Take a message with the gradients of one of our sends."""
+        """Take a message with the gradients of one of our sends.
+
+        Args:
+            call: the request; its reply acknowledges it.
+            message_id: the message of the send node.
+            gradients: one for each tensor of that message; ``None`` for none.
+        """
         with self._lock:
             failure = self._failure
             at_once = None if failure else self._termination.received(call)

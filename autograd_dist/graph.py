@@ -17,7 +17,13 @@ from ..core.extend import Array, Edge, Node, Tensor
 
 
 class SendNode(Node):
-    """The tensors of one message, on the side that sent them; gradients pass through to where each came from."""
+    """The tensors of one message, on the side that sent them; gradients pass through to where each came from.
+
+    Args:
+        edges: for each tensor, the node that made it and its output.
+        message_id: the message.
+        receiver: name of the worker that got it, for errors.
+    """
 
     __slots__ = ("message_id", "receiver")
 
@@ -35,7 +41,14 @@ class SendNode(Node):
 
 
 class ReceiveNode(Node):
-    """The tensors of one message, on the side that received them; their gradients travel back to the sender."""
+    """The tensors of one message, on the side that received them; their gradients travel back to the sender.
+
+    Args:
+        context_id: the context of the message.
+        message_id: the message.
+        sender: rank of the worker that sent it.
+        tensors: number of tensors that require grad.
+    """
 
     __slots__ = ("context_id", "message_id", "sender")
 

@@ -61,7 +61,15 @@ class StepQueue:
 
 
 class LocalOptimizer:
-    """Optimizer of the parameters of one worker."""
+    """Optimizer of the parameters of one worker.
+
+    Args:
+        optimizer_class: see ``DistributedOptimizer``.
+        parameters: references to tensors of this worker.
+        args: positional arguments for ``optimizer_class``.
+        kwargs: keyword arguments for ``optimizer_class``.
+        hogwild: see ``DistributedOptimizer``.
+    """
 
     def __init__(
         self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool

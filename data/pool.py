@@ -37,7 +37,13 @@ os.register_at_fork(before=_forking)
 
 
 class Worker:
-    """One worker process: its connection, and its segments, which hold the batches."""
+    """One worker process: its connection, and its segments, which hold the batches.
+
+    Args:
+        number: its number, from 0.
+        process: its process.
+        connection: this end of its connection.
+    """
 
     def __init__(self, number: int, process: BaseProcess, connection: Connection) -> None:
         self.number = number

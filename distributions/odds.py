@@ -14,6 +14,11 @@ from .distribution import Distribution, broadcast_all
 def one_of(name: str, probs: Any, logits: Any) -> None:
     """Check that exactly one of two parameters is given.
 
+    Args:
+        name: the distribution, for the error.
+        probs: probabilities or ``None``.
+        logits: logits or ``None``.
+
     Raises:
         ValueError: both are given, or neither.
     """
@@ -23,7 +28,13 @@ def one_of(name: str, probs: Any, logits: Any) -> None:
 
 
 class Odds(Distribution):
-    """Distribution of two outcomes: ``probs`` is ``sigmoid(logits)``; the one that was not given is computed."""
+    """Distribution of two outcomes: ``probs`` is ``sigmoid(logits)``; the one that was not given is computed.
+
+    Args:
+        probs: probabilities of a success, any shape: the batch shape.
+        logits: ``log(probs / (1 - probs))``, instead of ``probs``.
+        validate_args: see ``Distribution``.
+    """
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         one_of(type(self).__name__, probs, logits)

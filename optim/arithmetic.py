@@ -44,13 +44,24 @@ def descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
     """Return the gradient to descend: ``grad``, negated for ``maximize``, plus ``weight_decay * value``.
 
     It may be ``grad`` itself, so it must not be written into.
+
+    Args:
+        grad: the gradient.
+        value: the parameter's array.
+        group: the options of its group.
     """
     direction = signed(grad, group)
     return direction + group["weight_decay"] * value if group["weight_decay"] else direction
 
 
 def decayed_descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
-    """Return ``descent``; with ``decoupled_weight_decay``, multiply ``value`` by ``1 - lr * weight_decay`` instead."""
+    """Return ``descent``; with ``decoupled_weight_decay``, multiply ``value`` by ``1 - lr * weight_decay`` instead.
+
+    Args:
+        grad: the gradient.
+        value: the parameter's array.
+        group: the options of its group.
+    """
     if not group["decoupled_weight_decay"]:
         return descent(grad, value, group)
     if group["weight_decay"]:
@@ -64,14 +75,26 @@ def signed(grad: Array, group: dict[str, Any]) -> Array:
 
 
 def average_in(average: Array, new: Array, share: float) -> None:
-    """Update a running average in place: ``average += share * (new - average)``."""
+    """Update a running average in place: ``average += share * (new - average)``.
+
+    Args:
+        average: the average.
+        new: array of the same shape.
+        share: the weight of ``new``, from 0 to 1.
+    """
     step = new - average
     step *= share
     average += step
 
 
 def average_square_in(square: Array, new: Array, beta: float) -> None:
-    """Update a running average of squares in place: ``square = beta * square + (1 - beta) * new**2``."""
+    """Update a running average of squares in place: ``square = beta * square + (1 - beta) * new**2``.
+
+    Args:
+        square: the average of squares.
+        new: array of the same shape.
+        beta: the weight of the former average, from 0 to 1.
+    """
     step = new * new
     step *= 1 - beta
     square *= beta
@@ -86,7 +109,14 @@ def next_step(state: dict[str, Any]) -> int:
 
 
 def buffer(state: dict[str, Any], name: str, like: Array, fill: float = 0.0) -> Array:
-    """Return the array of a tensor in ``state``, which is made on first use, of the shape and dtype of ``like``."""
+    """Return the array of a tensor in ``state``, which is made on first use, of the shape and dtype of ``like``.
+
+    Args:
+        state: the state of a parameter.
+        name: the entry.
+        like: array of the shape and dtype.
+        fill: the first value of each element.
+    """
     if name not in state:
         state[name] = Tensor(np.full(like.shape, fill, like.dtype))
     array: Array = state[name].numpy()
@@ -95,6 +125,11 @@ def buffer(state: dict[str, Any], name: str, like: Array, fill: float = 0.0) -> 
 
 def at_least(name: str, value: float, low: float = 0.0) -> None:
     """Check that ``value >= low``.
+
+    Args:
+        name: the option, for the error.
+        value: its value.
+        low: the smallest value that is allowed.
 
     Raises:
         ValueError: it is not.

@@ -263,7 +263,13 @@ class Optimizer(OptimizerHooks):
             group.update({name: value for name, value in other.items() if name != "params"})
 
     def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
-        """Return a copy of a parameter's saved state, in the parameter's dtype; ``number`` names the parameter in errors."""
+        """Return a copy of a parameter's saved state, in the parameter's dtype.
+
+        Args:
+            state: the saved state.
+            parameter: the parameter.
+            number: its number in the state dict, for errors.
+        """
         return {name: _copied(name, value, parameter, number) for name, value in state.items()}
 
     def __repr__(self) -> str:

@@ -16,7 +16,14 @@ def parts(x: Array) -> Array:
 
 
 def update_parts(update: Callable[[Array, Array, State], None], value: Array, grad: Array, state: State) -> None:
-    """Call ``update`` with the parts of its arguments; arrays that it adds to ``state`` are kept as complex numbers."""
+    """Call ``update`` with the parts of its arguments; arrays that it adds to ``state`` are kept as complex numbers.
+
+    Args:
+        update: updates arrays of real numbers in place.
+        value: the parameter's array.
+        grad: its gradient.
+        state: its state.
+    """
     within = {name: Tensor(parts(item.numpy())) if isinstance(item, Tensor) else item for name, item in state.items()}
     update(parts(value), parts(grad), within)
     for name, item in within.items():

@@ -59,6 +59,12 @@ class Fork:
     """Record of a fork at its holder. An ``RRef`` points to it, and never the other way round.
 
     The ownership machine changes everything but ``error`` and ``settled``, which its driver does.
+
+    Args:
+        rref_id: the reference.
+        fork_id: the fork.
+        owner: the worker that owns the value.
+        state: its first state.
     """
 
     __slots__ = (

@@ -80,7 +80,13 @@ class OwnerTable:
         return self._freed.get(creator, _NONE)
 
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
-        """Create the reference; returns the early forks, which can be accepted now."""
+        """Create the reference; returns the early forks, which can be accepted now.
+
+        Args:
+            rref_id: the reference.
+            fork_id: the creator's fork.
+            holder: the creator.
+        """
         owned = self._owned.setdefault(rref_id, Owned(created=True))
         owned.created = True
         early = [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
@@ -88,11 +94,23 @@ class OwnerTable:
         return early
 
     def register(self, rref_id: RRefId, fork_id: ForkId, transfer: Transfer) -> None:
-        """Register a fork that the owner gives, with ``transfer``."""
+        """Register a fork that the owner gives.
+
+        Args:
+            rref_id: the reference.
+            fork_id: the fork.
+            transfer: takes it to its holder.
+        """
         self._owned[rref_id].forks[fork_id] = (transfer.peer, transfer)
 
     def request(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> Answer:
-        """Register a fork that another user gave to ``holder``, if the value can be there."""
+        """Register a fork that another user gave to ``holder``, if the value can be there.
+
+        Args:
+            rref_id: the reference.
+            fork_id: the fork.
+            holder: the worker that has it.
+        """
         owned = self._owned.get(rref_id)
         if owned is None:
             if not self.may_come(rref_id):

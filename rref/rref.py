@@ -317,7 +317,16 @@ def remote(
 
 
 def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
-    """Run ``remote`` through the agent of ``context``."""
+    """Run ``remote`` through the agent of ``context``.
+
+    Args:
+        context: the references of an agent.
+        to: see ``remote``.
+        function: see ``remote``.
+        args: see ``remote``.
+        kwargs: see ``remote``.
+        timeout: see ``remote``.
+    """
     agent = context.agent
     peer = agent.peers.find(to)
     peer.check_present()

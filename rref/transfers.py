@@ -59,7 +59,13 @@ class Transfer:
 
     @classmethod
     def arriving(cls, sender: WorkerKey, number: int, entries: list[Entry]) -> Transfer:
-        """Return the transfer of a message that arrived, for the receiver to adopt."""
+        """Return the transfer of a message that arrived, for the receiver to adopt.
+
+        Args:
+            sender: the worker that sent it.
+            number: its number.
+            entries: its entries.
+        """
         transfer = cls(sender)
         transfer.number, transfer.entries = number, entries
         return transfer

@@ -132,6 +132,11 @@ def _saved(value: Any) -> Any:
 def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
     """Return ``value`` for each group: one for all, or a list with one for each.
 
+    Args:
+        name: the option, for the error.
+        value: its value, or a list of values.
+        optimizer: the optimizer whose groups are meant.
+
     Raises:
         ValueError: the list has another length.
     """

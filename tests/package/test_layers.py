@@ -58,7 +58,6 @@ UPWARD = {
 """Imports from a layer above, as (file, package, name), and their reasons."""
 
 CYCLES = {
-    "data.combined data.dataset": "the sum of two datasets is a ConcatDataset, which is a Dataset",
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
     "rpc.flow rpc.lanes.base rpc.messages rpc.wire.control rpc.wire.frames": "a message notes the connection it is on",
     "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
