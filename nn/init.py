@@ -254,8 +254,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     middle = tuple(length // 2 for length in tensor.shape[2:])
     for group in range(groups):
         for channel in range(min(outputs, tensor.shape[1])):
-            place = (group * outputs + channel, channel, *middle)
-            values[place] = 1
+            index = (group * outputs + channel, channel, *middle)
+            values[index] = 1
     tensor.detach().copy_(Tensor(values))
     return tensor
 

@@ -35,7 +35,7 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """Return the largest elements, and with ``return_indices`` their places in the flattened image."""
+        """Return the largest elements, and with ``return_indices`` their indices in the flattened image."""
         return type(self)._function(
             input,
             self.kernel_size,
@@ -74,7 +74,7 @@ class MaxPool2d(_MaxPool):
         stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
         padding: number of elements on each side that count as -inf; at most half the window.
         dilation: step from one element of the window to the next.
-        return_indices: whether calls also return the places of the elements, as ``MaxUnpool2d`` takes them.
+        return_indices: whether calls also return the indices of the elements, as ``MaxUnpool2d`` takes them.
         ceil_mode: whether a last window that reaches beyond the padding counts too.
 
     Raises:
@@ -107,11 +107,11 @@ class _MaxUnpool(Module):
         self.padding = padding
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Return the elements at their places, among zeros.
+        """Return the elements at their indices, among zeros.
 
         Args:
             input: as for the function of the same dimensions, for example ``functional.max_unpool2d``.
-            indices: of the same shape, integers: places in the flattened result.
+            indices: of the same shape, integers: indices in the flattened result.
             output_size: the result's shape or last dimensions, of which several are pooled to one size.
         """
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -121,7 +121,7 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Elements at the places where ``MaxPool1d(return_indices=True)`` found them, among zeros.
+    """Elements at the indices where ``MaxPool1d(return_indices=True)`` found them, among zeros.
 
     Args:
         kernel_size, stride, padding: as for ``MaxUnpool2d``.
@@ -134,7 +134,7 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Elements at the places where ``MaxPool2d(return_indices=True)`` found them, among zeros.
+    """Elements at the indices where ``MaxPool2d(return_indices=True)`` found them, among zeros.
 
     Args:
         kernel_size, stride, padding: as those of the pooling layer.
@@ -147,7 +147,7 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Elements at the places where ``MaxPool3d(return_indices=True)`` found them, among zeros.
+    """Elements at the indices where ``MaxPool3d(return_indices=True)`` found them, among zeros.
 
     Args:
         kernel_size, stride, padding: as for ``MaxUnpool2d``.
@@ -378,7 +378,7 @@ class _AdaptiveMaxPool(_AdaptivePool):
     def forward(self, input: Tensor) -> Any:
         """Return the largest elements, shape (N, C, *output_size), or without N as the input.
 
-        With ``return_indices``, return their places in the flattened image too.
+        With ``return_indices``, return their indices in the flattened image too.
         """
         return type(self)._function(input, self.output_size, self.return_indices)
 
@@ -401,7 +401,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
     Args:
         output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
-        return_indices: whether calls also return the places of the elements in the flattened image.
+        return_indices: whether calls also return the indices of the elements in the flattened image.
 
     Raises:
         ValueError: (of a call) the shapes do not fit.

@@ -133,6 +133,6 @@ def _largest(found: Tensor, bags: Array, count: int) -> Tensor:
     starts = np.flatnonzero(np.diff(bags, prepend=-1))
     largest = np.maximum.reduceat(values, starts, axis=0)[np.cumsum(np.diff(bags, prepend=-1) > 0) - 1]
     matching = (values == largest) | np.isnan(values)
-    places = np.where(matching, np.arange(len(values))[:, None], len(values))
-    first = np.minimum.reduceat(places, starts, axis=0)
+    numbers = np.where(matching, np.arange(len(values))[:, None], len(values))
+    first = np.minimum.reduceat(numbers, starts, axis=0)
     return _added_up(found[first, np.arange(values.shape[1])], bags[starts], count)

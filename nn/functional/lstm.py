@@ -65,7 +65,7 @@ def lstm_layer(
     return y, last_h, last_c
 
 
-# The gates in the order in which they are computed, by their places in PyTorch's: forget, output, input, cell. So the
+# The gates in the order in which they are computed, by their numbers in PyTorch's: forget, output, input, cell. So the
 # sigmoids lie together, and so do the two that are factors of one another.
 _ORDER = (1, 3, 0, 2)
 _HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)

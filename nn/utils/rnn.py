@@ -37,7 +37,7 @@ class PackedSequence(NamedTuple):
 
     def padded(self) -> Tensor:
         """Return the elements as (steps, sequences, ...), with any values behind a sequence's end."""
-        return self.data[_places(self.counts)]
+        return self.data[_flat_indices(self.counts)]
 
     def like(self, padded: Tensor) -> PackedSequence:
         """Return other elements, given in the form of ``padded``, of the same sequences."""
@@ -50,7 +50,7 @@ class PackedSequence(NamedTuple):
         return True
 
 
-def _places(counts: Sequence[int]) -> Array:
+def _flat_indices(counts: Sequence[int]) -> Array:
     """Return the index in ``data`` of each element of the padded form, shape (steps, sequences); 0 behind the ends."""
     starts = np.cumsum([0, *counts[:-1]])
     sequences = np.arange(counts[0] if counts else 0)

@@ -28,7 +28,7 @@ def functional_call(
         parameter_and_buffer_dicts: tensors by their paths, or several such mappings without a path in common.
         args: positional arguments: a tuple, or the only one.
         kwargs: keyword arguments.
-        tie_weights: whether a parameter that is in several places is replaced in all of them.
+        tie_weights: whether a parameter that is in several owners is replaced in all of them.
         strict: whether all parameters and buffers must be given.
 
     Raises:
@@ -53,28 +53,28 @@ def _united(mappings: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 @contextmanager
 def _replaced(module: Module, values: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
-    places = {
+    owners = {
         f"{path}.{name}" if path else name: (table, name)
         for path, owner in module.named_modules(remove_duplicate=False)
         for table in (owner._parameters, owner._buffers)
         for name in table
     }
-    missing = [path for path, (table, name) in places.items() if table[name] is not None and path not in values]
-    unknown = [path for path in values if path not in places]
+    missing = [path for path, (table, name) in owners.items() if table[name] is not None and path not in values]
+    unknown = [path for path in values if path not in owners]
     if unknown or (strict and missing):
         what = f"no parameter or buffer {unknown[0]!r}" if unknown else f"a {missing[0]!r}, which you did not give"
         raise KeyError(f"functional_call(): {type(module).__name__} has {what}")
-    former = {path: table[name] for path, (table, name) in places.items()}
+    former = {path: table[name] for path, (table, name) in owners.items()}
     if tie_weights:
         values = _tied(values, former)
     try:
         for path, value in values.items():
-            table, name = places[path]
+            table, name = owners[path]
             table[name] = value  # type: ignore[assignment]
         yield
     finally:
         for path, old in former.items():
-            table, name = places[path]
+            table, name = owners[path]
             # What a buffer became in the call is the caller's tensor; the module keeps its own.
             if path in values:
                 table[name] = old  # type: ignore[assignment]

@@ -77,7 +77,7 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Sizes, return_indi
     Args:
         input: shape (N, C, {image}) or (C, {image}), of any real dtype.
         output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
-        return_indices: whether to return the places of the elements in the flattened image too, int64.
+        return_indices: whether to return the indices of the elements in the flattened image too, int64.
 
     Returns:
         Shape (N, C, *output_size) or (C, *output_size); with ``return_indices``, a tuple of two such tensors.
@@ -105,10 +105,10 @@ adaptive_max_pool3d = cast(AdaptiveMaxPool, in_dims(3, _adaptive_max_pool))
 
 
 def _candidates(lengths: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """Return for each output the places of its part in the flattened image; the last one repeats."""
-    places = np.arange(math.prod(lengths)).reshape(lengths)
+    """Return for each output the indices of its part in the flattened image; the last one repeats."""
+    numbers = np.arange(math.prod(lengths)).reshape(lengths)
     parts = [[_part(output, length, size) for output in range(size)] for length, size in zip(lengths, sizes)]
-    rows = [places[np.ix_(*ranges)].reshape(-1) for ranges in itertools.product(*parts)]
+    rows = [numbers[np.ix_(*ranges)].reshape(-1) for ranges in itertools.product(*parts)]
     longest = max(map(len, rows))
     return np.stack([np.pad(row, (0, longest - len(row)), mode="edge") for row in rows])
 

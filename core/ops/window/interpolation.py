@@ -42,7 +42,7 @@ def interpolate(
         mode: "nearest" (which takes element ``floor(i * scale)``, as in PyTorch), "nearest-exact", "area" (means, as
             ``adaptive_avg_pool2d``), and "linear" for 3-d, "bilinear" or "bicubic" (Keys 1981, with a = -0.75) for 4-d,
             "trilinear" for 5-d input.
-        align_corners: whether the centres of the corner elements, instead of their outer corners, keep their places.
+        align_corners: whether the centres of the corner elements, instead of their outer corners, keep their positions.
         recompute_scale_factor: whether ``scale`` is that of the rounded sizes instead of ``1 / scale_factor``.
         antialias: for "bilinear" and "bicubic", whether an image that becomes smaller is averaged over all elements
             between outputs.

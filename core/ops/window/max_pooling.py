@@ -68,7 +68,7 @@ def max_pool(
         padding: number of elements on each side that count as -inf; at most half the window.
         dilation: step from one element of the window to the next.
         ceil_mode: whether a last window that reaches beyond the padding counts too.
-        return_indices: whether to return the places of the elements in the flattened image too, int64.
+        return_indices: whether to return the indices of the elements in the flattened image too, int64.
 
     Returns:
         Shape (N, C, {stops}) or (C, {stops}), where each length is
@@ -131,10 +131,8 @@ def _put_back(g: Array, shape: tuple[int, ...], chosen: Array, window: Window) -
     """Return zeros with each element of ``g`` added where ``_pick`` took it."""
     if any(k > s or d > 1 for k, s, d in zip(window.kernel_size, window.stride, window.dilation)):
         return overlap_add((masked(chosen == n, g) for n in itertools.count()), shape, g.dtype, window)
-    # No pixel is in two windows, and most often each is in one.
-    size = window.padded_size()
-    tiled = size == tuple(stops * k for stops, k in zip(window.output_size, window.kernel_size))
-    result = (np.empty if tiled and window.stride == window.kernel_size else np.zeros)((*shape[:2], *size), g.dtype)
+    # No pixel is in two windows, so there is nothing to add up.
+    result = np.zeros((*shape[:2], *window.padded_size()), g.dtype)
     for number, index in enumerate(window.slices()):
         masked(chosen == number, g, out=result[index])
     return cropped(result, window)
@@ -144,7 +142,7 @@ _PICK = LinearMap("max_pool", _pick, _put_back)
 
 
 def _pixels(chosen: Array, window: Window) -> Array:
-    """Return the places of the chosen elements in the flattened image, as int64."""
+    """Return the indices of the chosen elements in the flattened image, as int64."""
     within = np.unravel_index(chosen, window.kernel_size)
     stops = np.ogrid[tuple(map(slice, window.output_size))]
     result = np.zeros(chosen.shape, np.int64)
@@ -155,7 +153,7 @@ def _pixels(chosen: Array, window: Window) -> Array:
     return result
 
 
-# Not a LinearMap: of several elements with one place, the last stays, and the gradient is that of all.
+# Not a LinearMap: of several elements with one index, the last stays, and the gradient is that of all.
 _UNPOOL = Row("max_unpool", lambda xp, g, where, shape: xp.reshape(xp.get(g, where), shape))
 
 
@@ -172,7 +170,7 @@ def _max_unpool(
 
     Args:
         input: shape (N, C, {image}) or (C, {image}).
-        indices: of the same shape, integers: places in the flattened result.
+        indices: of the same shape, integers: indices in the flattened result.
         kernel_size, stride, padding: as those of ``max_pool{dims}d``.
         output_size: the result's shape or last dimensions, of which several are pooled to one size.
 
@@ -191,12 +189,12 @@ def _max_unpool(
     x = batched(input, dims)
     lengths = _unpooled_size(x.shape[2:], kernel_size, stride, padding, output_size)
     size, planes = math.prod(lengths), x.shape[0] * x.shape[1]
-    places = indices._array.reshape(planes, -1 if indices.numel() else 0)
-    if places.size and not (places.min() >= 0 and places.max() < size):
+    flat = indices._array.reshape(planes, -1 if indices.numel() else 0)
+    if flat.size and not (flat.min() >= 0 and flat.max() < size):
         raise ValueError(f"the indices must be from 0 to {size - 1}, within an image of {lengths}")
-    where = (np.arange(planes)[:, None], places)
+    where = (np.arange(planes)[:, None], flat)
     out = np.zeros((planes, size), x.dtype)
-    out[where] = x._array.reshape(places.shape)
+    out[where] = x._array.reshape(flat.shape)
     result = Tensor(out)
     if records(x):
         record(_UNPOOL, result, (x,), (), where, x.shape)

@@ -98,17 +98,17 @@ def nearest(output: int, length: int, scale: float, exact: bool) -> Sources:
 
 def linear(output: int, length: int, scale: float, align_corners: bool) -> Sources:
     """Return the two inputs beside the output, weighted by how near they are."""
-    place = output * scale if align_corners else max((output + 0.5) * scale - 0.5, 0.0)
-    low = min(int(place), length - 1)
-    share = min(max(place - low, 0.0), 1.0)
+    position = output * scale if align_corners else max((output + 0.5) * scale - 0.5, 0.0)
+    low = min(int(position), length - 1)
+    share = min(max(position - low, 0.0), 1.0)
     return [(low, 1 - share), (min(low + 1, length - 1), share)]
 
 
 def cubic(output: int, length: int, scale: float, align_corners: bool) -> Sources:
     """Return the four inputs around the output, weighted by Keys' curve with a = -0.75; those at the border repeat."""
-    place = output * scale if align_corners else (output + 0.5) * scale - 0.5
-    low = math.floor(place)
-    return [(min(max(low + n, 0), length - 1), _keys(place - low - n, -0.75)) for n in (-1, 0, 1, 2)]
+    position = output * scale if align_corners else (output + 0.5) * scale - 0.5
+    low = math.floor(position)
+    return [(min(max(low + n, 0), length - 1), _keys(position - low - n, -0.75)) for n in (-1, 0, 1, 2)]
 
 
 def antialiased(output: int, length: int, scale: float, is_cubic: bool) -> Sources:
