@@ -1,7 +1,7 @@
-"""The facade for extenders: what new operations, nodes and backward passes are made of.
+"""Names for extenders: the parts of new operations, nodes and backward passes.
 
-Users import from ``telegrad``; whoever adds an operation, cuts the graph (distributed autograd does) or drives a pass
-imports from here.
+Users import from ``telegrad``. Code that adds an operation, cuts the graph (as distributed autograd does) or runs a
+backward pass imports from here.
 """
 
 from .autograd.accumulate import AccumulateGrad

@@ -1,7 +1,7 @@
-"""``tg.signal.windows``: functions that fade a signal out at its ends, under the names of ``torch.signal.windows``.
+"""Window functions (``torch.signal.windows``), which reduce a signal towards its ends.
 
 Formulas: F. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978. Each is a
-function of the places n = 0 .. M-1 of a symmetric window; a periodic one (``sym=False``) is the symmetric one of M + 1
+function of the index n = 0 .. M-1 of a symmetric window; a periodic one (``sym=False``) is the symmetric window of M + 1
 elements without its last.
 """
 
@@ -23,25 +23,32 @@ from .types import Array
 
 __all__ = ["windows"]
 
-Shape = Callable[..., Array]  # (places, elements of the symmetric window, parameters) -> values
+Shape = Callable[..., Array]  # (indices, elements of the symmetric window, parameters) -> values
 
 _DOCUMENTATION = """Return {summary}
 
     Args:
-        M: how many elements.{parameters}
-        sym: symmetric, for filters; otherwise one period, for spectra.
-        dtype: a floating-point dtype; the default one by default.
-        layout: accepted for PyTorch's programs; every tensor is strided.
-        device: "cpu".
-        requires_grad: record what is computed from the result.
+        M: the number of elements.{parameters}
+        sym: whether the window is symmetric, for filters; else one period, for spectra.
+        dtype: a floating-point dtype; the default dtype by default.
+        layout: has no effect: every such tensor is strided.
+        device: "cpu" or ``None``.
+        requires_grad: whether operations on the tensor are recorded.
 
     Raises:
-        ValueError: ``M`` is negative, the dtype has no fractions, or a parameter makes no sense.
+        ValueError: ``M`` is negative, the dtype is not a floating-point one, or a parameter is out of range.
     """
 
 
 def _window(name: str, shape: Shape, summary: str, **parameters: str) -> Callable[..., Tensor]:
-    """Make the operation of one kind of window; ``parameters`` are its own, with what they mean."""
+    """Return the operation of one kind of window.
+
+    Args:
+        name: of the operation.
+        shape: computes the elements.
+        summary: the rest of the docstring's first line.
+        **parameters: the window's own parameters, with their meaning.
+    """
 
     def window(
         M: int,
@@ -116,7 +123,10 @@ _KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
         "exponential",
         _exponential,
         "exp(-|n - center| / tau).",
-        {"center": "the peak; the middle by default.", "tau": "how slowly it fades."},
+        {
+            "center": "the peak; the middle by default.",
+            "tau": "the number of elements in which it falls by a factor e.",
+        },
     ),
     ("gaussian", _gaussian, "a bell: exp(-(n / std)² / 2), n from the middle.", {"std": "its standard deviation."}),
     (
@@ -128,7 +138,12 @@ _KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
     ("general_hamming", _general_hamming, "alpha - (1 - alpha) cos(2πn / (M - 1)).", {"alpha": "0.54 by default."}),
     ("hamming", _cosines(0.54, 0.46), "a period of a cosine that ends at 0.08.", {}),
     ("hann", _cosines(*HANN), "a period of a cosine that ends at 0.", {}),
-    ("kaiser", _kaiser, "a Bessel function: I0(beta √(1 - x²)) / I0(beta).", {"beta": "the larger, the narrower."}),
+    (
+        "kaiser",
+        _kaiser,
+        "a Bessel function: I0(beta √(1 - x²)) / I0(beta).",
+        {"beta": "the shape: larger values give a narrower window."},
+    ),
     ("nuttall", _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411), "the sum of three cosines.", {}),
 ]
 windows = SimpleNamespace(**{name: _window(name, shape, text, **own) for name, shape, text, own in _KINDS})

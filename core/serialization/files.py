@@ -71,7 +71,7 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
     """
     if map_location not in (None, "cpu"):
         raise ValueError(
-            f"tensors live on the CPU, so map_location can be None or 'cpu', and you gave {map_location!r}"
+            f"all tensors are on the CPU, so map_location can be None or 'cpu', and you gave {map_location!r}"
         )
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb", buffering=0) as file:

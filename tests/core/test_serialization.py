@@ -301,7 +301,7 @@ def test_open_files(path):
         file.truncate(50)
         with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors cannot be read"):
             load(file)
-    with pytest.raises(ValueError, match=r"tensors live on the CPU.*'cuda'"):
+    with pytest.raises(ValueError, match=r"tensors are on the CPU.*'cuda'"):
         load(path, "cuda")
 
 
