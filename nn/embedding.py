@@ -15,7 +15,18 @@ from .parameter import Parameter
 
 
 class Table(Module):
-    """Base of embeddings: a table ``weight`` of shape (num_embeddings, embedding_dim), and options for looking up rows."""
+    """Base of embeddings: a table ``weight`` of shape (num_embeddings, embedding_dim), and options for looking up rows.
+
+    Args:
+        num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse: as for
+            ``Embedding``.
+        weight: initial table instead of normally distributed numbers.
+        freeze: whether the table gets no gradient.
+        device, dtype: of the table.
+
+    Raises:
+        ValueError: ``padding_idx`` is out of range, or ``weight`` has another shape.
+    """
 
     def __init__(
         self,

@@ -90,7 +90,13 @@ def _global_hooks() -> ModuleHooks:
 
 
 def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a module that has hooks, or whose class has: those of all modules run before its own."""
+    """Call a module with the hooks of all modules and then its own.
+
+    Args:
+        module: the module.
+        own: its hooks, if it has some.
+        args, kwargs: the arguments of ``forward``.
+    """
     hooks = [*global_hooks, *(() if own is None else (own,))]
     called = False
     try:

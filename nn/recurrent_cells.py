@@ -23,6 +23,13 @@ class RNNCellBase(Module):
     """Base of cells: ``weight_ih`` (gates * H, I), ``weight_hh`` (gates * H, H), and their biases (gates * H,).
 
     All start uniform within ``1 / sqrt(hidden_size)`` of 0.
+
+    Args:
+        input_size: number of features I of the input.
+        hidden_size: number of features H of the state.
+        bias: whether there are biases.
+        num_chunks: number of gates.
+        device, dtype: of the parameters.
     """
 
     def __init__(

@@ -46,7 +46,14 @@ def own_members(module: Module, prefix: str) -> dict[str, Tensor]:
 
 
 def collect(module: Module, into: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-    """Add the state of a module, and of all inside it, to a dictionary (``Module.state_dict``)."""
+    """Add the state of a module, and of all inside it, to a dictionary (``Module.state_dict``).
+
+    Args:
+        module: the module.
+        into: the dictionary.
+        prefix: beginning of every path.
+        keep_vars: whether to add the tensors themselves instead of detached ones.
+    """
     run_state_hooks(module, "saving", prefix, keep_vars)
     for name, tensor in own_members(module, prefix).items():
         into[name] = tensor if keep_vars else tensor.detach()
@@ -64,7 +71,20 @@ def has_extra_state(module: Module) -> bool:
 
 
 def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
-    """Check everything, then copy (``Module.load_state_dict``)."""
+    """Check a state dict, then copy its values (``Module.load_state_dict``).
+
+    Args:
+        module: the module.
+        given: the state dict.
+        strict, assign: as for ``Module.load_state_dict``.
+
+    Returns:
+        The missing and the unexpected keys.
+
+    Raises:
+        StateDictError: something does not fit; nothing is copied then.
+        TypeError: ``given`` is not a mapping.
+    """
     if not isinstance(given, Mapping):
         raise TypeError(f"load_state_dict() takes a mapping from paths to tensors, not {type(given).__name__}")
     owners = [(f"{path}." if path else "", owner) for path, owner in module.named_modules(remove_duplicate=False)]

@@ -340,7 +340,13 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: str | None = None, dtype: npt.DTypeLike | None = None
     ) -> Tensor:
-        """Return a mask of shape (sz, sz): -inf above the diagonal, so that no query attends to a later key."""
+        """Return a mask of shape (sz, sz): -inf above the diagonal, so that no query attends to a later key.
+
+        Args:
+            sz: number of queries and keys.
+            device: "cpu" or ``None``.
+            dtype: of the mask; the default dtype if ``None``.
+        """
         return square_subsequent_mask(sz, dtype)
 
 

@@ -201,6 +201,11 @@ def _narrow(x: Array, like: Tensor) -> Array:
 def additive_mask(mask: Tensor, like: Tensor, attend_if: bool = True) -> Tensor:
     """Return a mask to add to scores; one of booleans becomes 0 where it equals ``attend_if``, and -inf elsewhere.
 
+    Args:
+        mask: booleans, or floating-point numbers that are added as they are.
+        like: tensor with the dtype of the scores.
+        attend_if: value of booleans where a query attends to a key.
+
     Raises:
         TypeError: the mask is of integers or complex numbers.
     """
@@ -212,7 +217,12 @@ def additive_mask(mask: Tensor, like: Tensor, attend_if: bool = True) -> Tensor:
 
 
 def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
-    """Return a mask of shape (queries, keys): -inf above the diagonal, so that no query attends to a later key."""
+    """Return a mask of shape (queries, keys): -inf above the diagonal, so that no query attends to a later key.
+
+    Args:
+        queries, keys: number of each.
+        like: tensor with the dtype of the scores.
+    """
     return Tensor(np.triu(np.full((queries, keys), -np.inf, like.dtype), 1))
 
 

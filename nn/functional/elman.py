@@ -15,14 +15,29 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "relu": relu
 
 
 def rnn_step(x: Tensor, h: Tensor, weights: Weights, nonlinearity: str) -> Tensor:
-    """Return the next h, shape (N, H), of one step with input x, (N, I), and h, (N, H)."""
+    """Return the next h of one step, shape (N, H).
+
+    Args:
+        x: input, shape (N, I).
+        h: state, shape (N, H).
+        weights: parameters of the layer.
+        nonlinearity: "tanh" or "relu".
+    """
     total = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
     return ACTIVATIONS[nonlinearity](total)
 
 
 @operation
 def rnn_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps, nonlinearity: str) -> tuple[Tensor, Tensor]:
-    """Return the outputs of all steps, (T, N, H), and the last h of each sequence, from x, (T, N, I), and h, (N, H)."""
+    """Return the outputs of all steps, shape (T, N, H), and the last h of each sequence, shape (N, H).
+
+    Args:
+        x: inputs, shape (T, N, I).
+        h: first state, shape (N, H).
+        weights: parameters of the layer.
+        steps: the steps of each sequence.
+        nonlinearity: "tanh" or "relu".
+    """
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
         y, (last,) = replayed(x, (h,), steps, lambda x, h: (rnn_step(x, h, Weights(*parts), nonlinearity),))

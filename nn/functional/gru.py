@@ -34,7 +34,13 @@ _HALVES = np.array([0.5, 0.5, 1.0]).reshape(3, 1, 1)
 
 
 def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
-    """Return the next h, shape (N, H), of one step with input x, (N, I), and h, (N, H)."""
+    """Return the next h of one step, shape (N, H).
+
+    Args:
+        x: input, shape (N, I).
+        h: state, shape (N, H).
+        weights: parameters of the layer.
+    """
     reset_x, update_x, new_x = chunk(linear(x, weights.ih, weights.bias_ih), 3, -1)
     reset_h, update_h, new_h = chunk(linear(h, weights.hh, weights.bias_hh), 3, -1)
     update = sigmoid(update_x + update_h)
@@ -44,7 +50,14 @@ def gru_step(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
 
 @operation
 def gru_layer(x: Tensor, h: Tensor, weights: Weights, steps: Steps) -> tuple[Tensor, Tensor]:
-    """Return the outputs of all steps, (T, N, H), and the last h of each sequence, from x, (T, N, I), and h, (N, H)."""
+    """Return the outputs of all steps, shape (T, N, H), and the last h of each sequence, shape (N, H).
+
+    Args:
+        x: inputs, shape (T, N, I).
+        h: first state, shape (N, H).
+        weights: parameters of the layer.
+        steps: the steps of each sequence.
+    """
 
     def replay(x: Tensor, h: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
         y, (last,) = replayed(x, (h,), steps, lambda x, h: (gru_step(x, h, Weights(*parts)),))

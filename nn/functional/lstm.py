@@ -35,7 +35,14 @@ from .recurrence import (
 def lstm_step(
     x: Tensor, h: Tensor, c: Tensor, weights: Weights, project: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the next h, (N, H), and c, (N, C), of one step with input x, (N, I), h and c."""
+    """Return the next h, shape (N, H), and c, shape (N, C), of one step.
+
+    Args:
+        x: input, shape (N, I).
+        h, c: states, shapes (N, H) and (N, C).
+        weights: parameters of the layer.
+        project: matrix (H, C) that h is multiplied by; ``None`` if H is C.
+    """
     gates = linear(x, weights.ih, weights.bias_ih) + linear(h, weights.hh, weights.bias_hh)
     into, forget, cell, out = chunk(gates, 4, -1)
     c = sigmoid(forget) * c + sigmoid(into) * tanh(cell)
@@ -47,7 +54,15 @@ def lstm_step(
 def lstm_layer(
     x: Tensor, h: Tensor, c: Tensor, weights: Weights, steps: Steps, project: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the outputs of all steps, (T, N, H), and the last h and c of each sequence, from x, (T, N, I), h and c."""
+    """Return the outputs of all steps, shape (T, N, H), and the last h and c of each sequence.
+
+    Args:
+        x: inputs, shape (T, N, I).
+        h, c: first states, shapes (N, H) and (N, C).
+        weights: parameters of the layer.
+        steps: the steps of each sequence.
+        project: matrix (H, C) that h is multiplied by; ``None`` if H is C.
+    """
 
     def replay(x: Tensor, h: Tensor, c: Tensor, *parts: Any) -> tuple[Tensor, Tensor, Tensor]:
         weights, project = Weights(*parts[:4]), parts[4] if len(parts) > 4 else None

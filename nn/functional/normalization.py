@@ -110,9 +110,13 @@ def shared_pull(gradients: Callable[..., list[Any]], *rules: Callable[..., Any])
 
 
 def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:
-    """Return ``(input - mean) / sqrt(var + eps)`` over ``dims``, the mean and the biased variance.
+    """Return ``(input - mean) / sqrt(var + eps)``, the mean and the biased variance.
 
-    If not ``centred``, the mean is left out, and the variance is the mean of the squares.
+    Args:
+        input: any shape, floating-point.
+        dims: dimensions over which mean and variance are taken.
+        eps: added to the variance.
+        centred: if false, the mean is left out, and the variance is the mean of the squares.
 
     Raises:
         TypeError: the input is not floating-point.
@@ -136,7 +140,13 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
 
 
 def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dims) -> Tensor:
-    """Return ``input * weight + bias``, with both reshaped to ``shape`` first; each may be missing."""
+    """Return ``input * weight + bias``.
+
+    Args:
+        input: any shape.
+        weight, bias: ``None``, or reshaped to ``shape`` first.
+        shape: can be broadcast to the input's.
+    """
     if weight is None and bias is None:
         return input
     out = input.numpy(force=True)
@@ -278,7 +288,14 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
 def by_running_statistics(
     input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Return the input, normalized with running statistics, then scaled and shifted by parameters."""
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` for each channel.
+
+    Args:
+        input: shape (N, C, ...).
+        mean, var: running statistics, shape (C,).
+        weight, bias: parameters of shape (C,), or ``None``.
+        eps: added to the variance.
+    """
     rate = (var + eps) ** -0.5
     scale = rate if weight is None else weight * rate
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -287,7 +304,13 @@ def by_running_statistics(
 
 @no_grad()
 def update_running(running: Tensor | None, value: Array, momentum: float) -> None:
-    """Move a running statistic towards ``value``: ``(1 - momentum) * running + momentum * value``, in place."""
+    """Move a running statistic towards ``value``, in place: ``(1 - momentum) * running + momentum * value``.
+
+    Args:
+        running: the statistic, shape (C,); ``None`` if there is none.
+        value: the new value, shape (C,).
+        momentum: share of the new value.
+    """
     if running is not None:
         running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
 
@@ -296,6 +319,11 @@ def last_dims(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Dims, Dims]:
     """Return ``normalized_shape`` as a tuple, and the numbers of those dimensions.
+
+    Args:
+        input: shape (..., *normalized_shape).
+        normalized_shape: the lengths of its last dimensions.
+        weight, bias: parameters of that shape, or ``None``.
 
     Raises:
         ValueError: the input's last dimensions are others, or a parameter has another shape.

@@ -60,7 +60,13 @@ class Steps:
 
 
 def continuing(state: Array, count: int, first: Array) -> Array:
-    """Return the states of the first ``count`` sequences; some may have ended, or join with their ``first`` state."""
+    """Return the states of the sequences that continue; some may have ended, or join now.
+
+    Args:
+        state: states of the sequences before, shape (n, H).
+        count: number of sequences that continue.
+        first: first states of all sequences, for those that join.
+    """
     return state[:count] if count <= len(state) else np.concatenate([state, first[len(state) : count]])
 
 
@@ -74,9 +80,13 @@ class Weights(NamedTuple):
 
 
 def replayed(x: Tensor, states: States, steps: Steps, one: Callable[..., States]) -> tuple[Tensor, States]:
-    """Return the outputs of all steps, (T, N, H), and the last states, computed by ordinary operations.
+    """Return the outputs of all steps, shape (T, N, H), and the last states, computed by ordinary operations.
 
-    ``one(x, *states)`` makes one step; the first of the states that it returns is the output.
+    Args:
+        x: inputs, shape (T, N, I).
+        states: first states, each of shape (N, H).
+        steps: the steps of each sequence.
+        one: ``one(x, *states)`` returns the states after one step; the first of them is the output.
     """
     outputs: dict[int, Tensor] = {}
     for step, count in steps:
@@ -107,9 +117,14 @@ def forward_planes(gates: Array) -> Array:
 
 
 def times_inputs(x: Array, weights: Array, bias: Array | None) -> Array:
-    """Return the products of the inputs of all steps, (T, N, I), with each gate's weights, (gates, I, H): (T, gates, N, H).
+    """Return the products of the inputs of all steps with each gate's weights, shape (T, gates, N, H).
 
     The gates of a step lie together: memory that is far apart takes four times as long to go over.
+
+    Args:
+        x: inputs, shape (T, N, I).
+        weights: shape (gates, I, H).
+        bias: shape (gates, 1, H), or ``None``.
     """
     gates = np.matmul(x[:, None], weights)
     if bias is not None:
@@ -124,7 +139,13 @@ def as_rows(changes: Array) -> Array:
 
 
 def weight_gradient(rows: Array, values: Array, order: Sequence[int]) -> Array:
-    """Return the gradient of weights (gates * H, I) that were multiplied with ``values`` (T, N, I) in each step."""
+    """Return the gradient of weights (gates * H, I) that were multiplied with ``values`` in each step.
+
+    Args:
+        rows: gradients of the products of all steps, shape (T * N, gates * H).
+        values: shape (T, N, I).
+        order: the gates' order in ``rows``.
+    """
     product = rows.T @ values.reshape(-1, values.shape[-1])
     return from_planes(product.reshape(len(order), -1, product.shape[-1]), order)
 
@@ -136,7 +157,13 @@ def bias_gradient(rows: Array, order: Sequence[int]) -> Array:
 
 
 def input_gradient(rows: Array, gates: Array, shape: tuple[int, ...]) -> Array:
-    """Return the gradient, of ``shape``, of inputs that were multiplied with the gates (gates, H, I) in each step."""
+    """Return the gradient of inputs that were multiplied with the gates in each step.
+
+    Args:
+        rows: gradients of the products of all steps, shape (T * N, gates * H).
+        gates: shape (gates, H, I).
+        shape: of the inputs, (T, N, I).
+    """
     return (rows @ gates.reshape(-1, gates.shape[-1])).reshape(shape)
 
 

@@ -10,7 +10,11 @@ __all__: list[str] = []
 
 
 def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction; ``size_average`` and ``reduce`` are deprecated ways to name it, and warn.
+    """Return the reduction, also where it is named by the deprecated arguments, with a warning.
+
+    Args:
+        size_average, reduce: deprecated; ``None`` if not given.
+        reduction: "mean", "sum" or "none".
 
     Raises:
         ValueError: it is not "mean", "sum" or "none".

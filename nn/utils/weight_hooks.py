@@ -44,7 +44,12 @@ def plain_weight(module: Module, hook: WeightHook) -> Parameter:
 
 
 def removed(module: Module, name: str, kind: type[WeightHook]) -> Module:
-    """Make the weight a plain parameter again, with its present value; return the module.
+    """Make a weight a plain parameter again, with its present value; return the module.
+
+    Args:
+        module: module with the weight.
+        name: name of the weight.
+        kind: class of the hook that is removed.
 
     Raises:
         ValueError: it has no hook of this kind.

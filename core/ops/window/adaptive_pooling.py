@@ -18,14 +18,14 @@ from ..index.scatter import gather
 from ..reduce.reductions import mean
 from ..shape.reshaping import reshape
 from .arguments import at_least, batched, in_dims, one_each
-from .max_pooling import max_pool
-from .pooling import avg_pool, check_floating
+from .max_pooling import max_pool1d, max_pool2d, max_pool3d
+from .pooling import avg_pool1d, avg_pool2d, avg_pool3d, check_floating
 from .resampling import RESAMPLE, Sources, tables
 
 Sizes = int | None | Sequence[int | None]
 
 
-def adaptive_avg_pool(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
+def _adaptive_avg_pool(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
     """Return the means of as many parts of an image as asked for.
 
     Output i is the mean of inputs ``i * length // size`` up to ``ceil((i + 1) * length / size)``. So parts overlap where
@@ -47,7 +47,8 @@ def adaptive_avg_pool(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
     if sizes == (1,) * dims and input.is_floating_point():
         return mean(input, tuple(range(-dims, 0)), True)
     if not any(length % size for length, size in zip(lengths, sizes)):
-        return avg_pool(dims, input, tuple(length // size for length, size in zip(lengths, sizes)))
+        pool: Any = (avg_pool1d, avg_pool2d, avg_pool3d)[dims - 1]
+        return pool(input, tuple(length // size for length, size in zip(lengths, sizes)))
     check_floating(input)
     result = input
     for axis, (length, size) in enumerate(zip(lengths, sizes), input.ndim - dims):
@@ -55,9 +56,9 @@ def adaptive_avg_pool(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
     return result
 
 
-adaptive_avg_pool1d = in_dims(1, adaptive_avg_pool)
-adaptive_avg_pool2d = in_dims(2, adaptive_avg_pool)
-adaptive_avg_pool3d = in_dims(3, adaptive_avg_pool)
+adaptive_avg_pool1d = in_dims(1, _adaptive_avg_pool)
+adaptive_avg_pool2d = in_dims(2, _adaptive_avg_pool)
+adaptive_avg_pool3d = in_dims(3, _adaptive_avg_pool)
 
 
 class AdaptiveMaxPool(Protocol):
@@ -89,7 +90,8 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Sizes, return_indi
     sizes = _output_sizes(lengths, output_size)
     if not any(length % size for length, size in zip(lengths, sizes)):
         kernel = tuple(length // size for length, size in zip(lengths, sizes))
-        return max_pool(dims, input, kernel, return_indices=return_indices)
+        pool: Any = (max_pool1d, max_pool2d, max_pool3d)[dims - 1]
+        return pool(input, kernel, return_indices=return_indices)
     flat = reshape(input, (*input.shape[:-dims], -1))
     candidates = _candidates(lengths, sizes)
     best = flat._array[..., candidates].argmax(axis=-1)

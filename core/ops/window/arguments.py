@@ -111,7 +111,13 @@ def _stops_up(length: int, kernel: int, stride: int, dilation: int, before: int,
 def pool_window(
     input_size: tuple[int, ...], kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> Window:
-    """Return the window of a pooling operation, whose stride is by default its size.
+    """Return the window of a pooling operation.
+
+    Args:
+        input_size: the lengths of the image.
+        kernel_size, padding, dilation: one number, or one for each dimension.
+        stride: the same; ``kernel_size`` if ``None``.
+        ceil_mode: as for ``window_over``.
 
     Raises:
         TypeError: something is not an integer.
@@ -125,7 +131,12 @@ def pool_window(
 
 
 def per_dim(name: str, value: Any, dims: int) -> tuple[int, ...]:
-    """Return ``value`` as one integer for each of ``dims`` dimensions; a sequence of one counts as a number.
+    """Return ``value`` as one integer for each dimension.
+
+    Args:
+        name: of the argument, for errors.
+        value: an integer, or a sequence of one or ``dims`` integers.
+        dims: number of dimensions.
 
     Raises:
         ValueError: not as many are given.
@@ -140,7 +151,12 @@ def per_dim(name: str, value: Any, dims: int) -> tuple[int, ...]:
 
 
 def one_each(name: str, value: Any, dims: int) -> tuple[Any, ...]:
-    """Return ``value`` as one value for each of ``dims`` dimensions.
+    """Return ``value`` as one value for each dimension.
+
+    Args:
+        name: of the argument, for errors.
+        value: any value, or a tuple or list of ``dims`` values.
+        dims: number of dimensions.
 
     Raises:
         ValueError: not as many are given.

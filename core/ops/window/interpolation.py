@@ -8,7 +8,7 @@ from typing import Any
 
 from ...tensors import Tensor
 from ..table.operation import operation
-from .adaptive_pooling import adaptive_avg_pool
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .arguments import one_each
 from .resampling import RESAMPLE, Sources, antialiased, cubic, linear, nearest, tables
 
@@ -63,7 +63,7 @@ def interpolate(
     if min(lengths) < 1 or min(sizes) < 1:
         raise ValueError(f"lengths must be positive, and {lengths} would become {sizes}")
     if mode == "area":
-        return adaptive_avg_pool(dims, input, sizes)
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, sizes)
     sources, option = _sources(mode, bool(align_corners), antialias)
     result = input
     # From the last dimension on: what is larger by then is next to each other in memory.

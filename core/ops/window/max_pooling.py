@@ -47,7 +47,7 @@ class MaxPool(Protocol):
     ) -> tuple[Tensor, Tensor]: ...
 
 
-def max_pool(
+def _max_pool(
     dims: int,
     input: Tensor,
     kernel_size: Ints,
@@ -91,9 +91,9 @@ def max_pool(
     return result, Tensor(_pixels(chosen, window).reshape(result.shape))
 
 
-max_pool1d = cast(MaxPool, in_dims(1, max_pool))
-max_pool2d = cast(MaxPool, in_dims(2, max_pool))
-max_pool3d = cast(MaxPool, in_dims(3, max_pool))
+max_pool1d = cast(MaxPool, in_dims(1, _max_pool))
+max_pool2d = cast(MaxPool, in_dims(2, _max_pool))
+max_pool3d = cast(MaxPool, in_dims(3, _max_pool))
 
 
 def _lowest(x: Array) -> Any:

@@ -51,10 +51,10 @@ def avg_pool1d(
         TypeError: the input is not floating-point.
         ValueError: the shapes do not fit, or the padding is more than half the window.
     """
-    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool(
+def _avg_pool(
     dims: int,
     input: Tensor,
     kernel_size: Ints,
@@ -93,8 +93,8 @@ def avg_pool(
     return unbatched(sums / divisor_override, input)
 
 
-avg_pool2d = in_dims(2, avg_pool)
-avg_pool3d = in_dims(3, avg_pool)
+avg_pool2d = in_dims(2, _avg_pool)
+avg_pool3d = in_dims(3, _avg_pool)
 
 
 def check_floating(input: Tensor) -> None:

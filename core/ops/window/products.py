@@ -24,7 +24,14 @@ CACHE = 1 << 19  # bytes of patches that are gathered at once
 
 
 def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
-    """Return the output: the weight times the patch at each stop, plus the bias, of shape (O,)."""
+    """Return the output: the weight times the patch at each stop, plus the bias.
+
+    Args:
+        image, weight: arrays of one dtype.
+        window: slides over the image.
+        groups: number of groups of channels.
+        bias: shape (O,).
+    """
     wide = _wide(image.dtype)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
@@ -36,7 +43,13 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
 
 
 def convolve_weight(output: Array, image: Array, window: Window, groups: int) -> Array:
-    """Return the weight: the sum over all stops of the output times the patch there."""
+    """Return the weight: the sum over all stops of the output times the patch there.
+
+    Args:
+        output, image: arrays of one dtype.
+        window: slides over the image.
+        groups: number of groups of channels.
+    """
     wide = _wide(image.dtype)
     count, outputs, inputs = len(image), output.shape[1], image.shape[1] // groups
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
@@ -47,7 +60,14 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
 
 
 def convolve_image(output: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
-    """Return the image: the sum over all stops of the output times the weight there, plus the bias, of shape (C,)."""
+    """Return the image: the sum over all stops of the output times the weight there, plus the bias.
+
+    Args:
+        output, weight: arrays of one dtype.
+        window: slides over the image.
+        groups: number of groups of channels.
+        bias: shape (C,).
+    """
     back = _window_back(window) if len(weight) == groups else None
     if back is not None:
         # One output in each group: its patches are few, and to gather them is several times as fast as to add up.

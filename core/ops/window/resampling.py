@@ -36,7 +36,13 @@ class Table(NamedTuple):
 
 
 def resample(x: Array, axis: int, table: Table) -> Array:
-    """Return ``x`` with ``axis`` resampled to ``table.size`` elements."""
+    """Return ``x`` resampled along one dimension.
+
+    Args:
+        x: any shape.
+        axis: the dimension, from 0.
+        table: from its length to the new one.
+    """
     shape = (*x.shape[:axis], table.size, *x.shape[axis + 1 :])
     result = None
     for outputs, inputs, weights in table.taps:
@@ -89,15 +95,27 @@ def _tap(rows: list[Sources], rank: int) -> Tap:
 
 
 def nearest(output: int, length: int, scale: float, exact: bool) -> Sources:
-    """Return the nearest input; ``scale`` is the distance of outputs, measured in inputs, here and below.
+    """Return the nearest input of an output.
 
-    PyTorch's "nearest" takes ``floor(output * scale)``, and "nearest-exact" measures from the centres of elements.
+    Args:
+        output: number of the output.
+        length: number of inputs.
+        scale: distance of outputs, in inputs.
+        exact: whether to measure from the centres of elements, as "nearest-exact" does; PyTorch's "nearest" takes
+            ``floor(output * scale)``.
     """
     return [(min(int((output + (0.5 if exact else 0.0)) * scale), length - 1), 1.0)]
 
 
 def linear(output: int, length: int, scale: float, align_corners: bool) -> Sources:
-    """Return the two inputs beside the output, weighted by how near they are."""
+    """Return the two inputs beside an output, weighted by how near they are.
+
+    Args:
+        output: number of the output.
+        length: number of inputs.
+        scale: distance of outputs, in inputs.
+        align_corners: whether the first and last outputs lie at the first and last inputs.
+    """
     position = output * scale if align_corners else max((output + 0.5) * scale - 0.5, 0.0)
     low = min(int(position), length - 1)
     share = min(max(position - low, 0.0), 1.0)
@@ -105,14 +123,23 @@ def linear(output: int, length: int, scale: float, align_corners: bool) -> Sourc
 
 
 def cubic(output: int, length: int, scale: float, align_corners: bool) -> Sources:
-    """Return the four inputs around the output, weighted by Keys' curve with a = -0.75; those at the border repeat."""
+    """Return the four inputs around an output, weighted by Keys' curve with a = -0.75; those at the border repeat.
+
+    Args:
+        output, length, scale, align_corners: as for ``linear``.
+    """
     position = output * scale if align_corners else (output + 0.5) * scale - 0.5
     low = math.floor(position)
     return [(min(max(low + n, 0), length - 1), _keys(position - low - n, -0.75)) for n in (-1, 0, 1, 2)]
 
 
 def antialiased(output: int, length: int, scale: float, is_cubic: bool) -> Sources:
-    """Return the inputs that a linear or cubic curve reaches which is as wide as the distance of outputs."""
+    """Return the inputs under a linear or cubic curve that is as wide as the distance of outputs.
+
+    Args:
+        output, length, scale: as for ``linear``.
+        is_cubic: whether the curve is Keys' with a = -0.5 instead of a triangle.
+    """
     stretch = max(scale, 1.0)
     reach = (2 if is_cubic else 1) * stretch
     centre = scale * (output + 0.5)

@@ -63,7 +63,13 @@ class Window(NamedTuple):
 
 
 def padded(x: Array, window: Window, fill: Any = 0) -> Array:
-    """Return the image with its padding; without padding, the image itself."""
+    """Return the image with its padding; without padding, the image itself.
+
+    Args:
+        x: shape (N, C, *input_size).
+        window: slides over it.
+        fill: value of the padding.
+    """
     size = window.padded_size()
     if size == window.input_size:
         return x
@@ -87,7 +93,17 @@ def patches(x: Array, window: Window) -> Array:
 
 
 def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> Array:
-    """Reduce the elements that the window sees at each stop: from (N, C, *input_size) to (N, C, *output_size)."""
+    """Reduce the elements that the window sees at each stop.
+
+    Args:
+        ufunc: a function of two elements, like ``np.add``.
+        x: shape (N, C, *input_size).
+        window: slides over it.
+        fill: value of the padding.
+
+    Returns:
+        Shape (N, C, *output_size).
+    """
     image = padded(x, window, fill)
     first, *others = window.slices()
     result: Array = image[first].copy()
