@@ -18,9 +18,10 @@ from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
 from .ops.table.in_place_history import changed
-from .ops.table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from .ops.table.nodes import keep, keep_result, record, records
 from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
+from .ops.table.rows import ARRAYS, TENSORS, Row
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array

@@ -233,7 +233,7 @@ def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: A
             raise AutogradError(
                 f"{name}.backward returned a gradient of shape {result.shape} for argument {place}, of shape {shape}"
             )
-    from ..ops.table.nodes import TENSORS
+    from ..ops.table.rows import TENSORS
 
     return TENSORS.fit(result, shape, dtype)
 

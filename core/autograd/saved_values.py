@@ -24,7 +24,7 @@ class SavedValue(NamedTuple):
     version: int
 
     def packed(self, pack: Callable[[Any, int | None], Any]) -> SavedValue:
-        """Return this value with ``pack(entry, slot)`` in place of its array; entries are those of ``ops/table.py``."""
+        """Return this value with ``pack(entry, slot)`` in place of its array; entries are those of ``keep``."""
         tensor = self.tensor if self.output is None else self.output()
         entry = pack((self.array, tensor, self.counter, self.version), None if self.output is None else self.slot)
         return SavedValue(None, None, self.slot, entry[0], entry[2], entry[3])

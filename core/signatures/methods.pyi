@@ -8,16 +8,16 @@ import numpy.typing as npt
 
 from ..tensors import Operand, Tensor
 from ..types import Array, Dims, DType, Scalar
-from ..ops.elementwise.number_parts import MantissaExponent
+from ..ops.elementwise.rounding import MantissaExponent
 from ..ops.linalg.decompositions import QR
-from ..ops.linalg.determinants import SignLogabsdet
+from ..ops.linalg.decompositions import Reflections
 from ..ops.linalg.eigenvalues import OldSVD
-from ..ops.linalg.householder import Reflections
 from ..ops.linalg.lu import LUFactor
 from ..ops.linalg.lu import LUFactorInfo
+from ..ops.linalg.matrix_functions import SignLogabsdet
 from ..ops.reduce.counting import Histogram
-from ..ops.table.results import MinMax
-from ..ops.table.results import ValuesIndices
+from ..ops.table.dims import MinMax
+from ..ops.table.dims import ValuesIndices
 from ..random import Generator
 from ..sparse import SparseTensor
 

@@ -1,11 +1,11 @@
 """Functions of ``telegrad.special``: written by ``python -m telegrad.core.signatures.write``; do not edit."""
 
-from ..ops.elementwise.basic import sigmoid as expit
 from ..ops.elementwise.exponential import entr as entr
 from ..ops.elementwise.exponential import exp2 as exp2
 from ..ops.elementwise.exponential import expm1 as expm1
 from ..ops.elementwise.exponential import log1p as log1p
 from ..ops.elementwise.exponential import logit as logit
+from ..ops.elementwise.exponential import sigmoid as expit
 from ..ops.elementwise.exponential import xlog1py as xlog1py
 from ..ops.elementwise.exponential import xlogy as xlogy
 from ..ops.elementwise.rounding import round as round
@@ -35,15 +35,15 @@ from ..ops.special.error_and_gamma import erf as erf
 from ..ops.special.error_and_gamma import erfc as erfc
 from ..ops.special.error_and_gamma import erfcx as erfcx
 from ..ops.special.error_and_gamma import erfinv as erfinv
+from ..ops.special.error_and_gamma import igamma as gammainc
+from ..ops.special.error_and_gamma import igammac as gammaincc
 from ..ops.special.error_and_gamma import lgamma as gammaln
 from ..ops.special.error_and_gamma import log_ndtr as log_ndtr
 from ..ops.special.error_and_gamma import mvlgamma as multigammaln
 from ..ops.special.error_and_gamma import ndtr as ndtr
 from ..ops.special.error_and_gamma import ndtri as ndtri
 from ..ops.special.error_and_gamma import polygamma as polygamma
-from ..ops.special.gamma_and_zeta import igamma as gammainc
-from ..ops.special.gamma_and_zeta import igammac as gammaincc
-from ..ops.special.gamma_and_zeta import zeta as zeta
+from ..ops.special.error_and_gamma import zeta as zeta
 from ..ops.special.orthogonal_polynomials import chebyshev_polynomial_t as chebyshev_polynomial_t
 from ..ops.special.orthogonal_polynomials import chebyshev_polynomial_u as chebyshev_polynomial_u
 from ..ops.special.orthogonal_polynomials import chebyshev_polynomial_v as chebyshev_polynomial_v

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..ops.shape.joining import cat
-from ..ops.table.nodes import TENSORS
+from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
 from .tensor import FORMS, SparseTensor
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import AutogradError
-from ..ops.table.nodes import TENSORS
+from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
 from ..types import Array, Counter, DType
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import telegrad.core as tg
 from telegrad.core.errors import AutogradError
-from telegrad.core.ops.table.nodes import ARRAYS, TENSORS
 from telegrad.core.ops.table.registry import METHODS
+from telegrad.core.ops.table.rows import ARRAYS, TENSORS
 from telegrad.core.signatures import write
 from telegrad.core.tensors import Tensor
 

@@ -15,7 +15,7 @@ from ...types import Array
 from ..elementwise import conversion
 from ..index.indexing import setitem
 from ..random.sampling import floats
-from ..shape import expanding
+from ..shape import repeating
 from ..table.in_place import inplace
 from ..table.in_place_history import changed, check_writable
 from ..table.operation import published
@@ -26,7 +26,7 @@ from .from_data import as_tensor
 def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded."""
     src = as_tensor(src)
-    return _copy(input, expanding.broadcast_to(conversion.to(src, input.dtype), input.shape))
+    return _copy(input, repeating.broadcast_to(conversion.to(src, input.dtype), input.shape))
 
 
 @published(function=False, method=True)

@@ -11,11 +11,12 @@ from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..create.from_data import as_tensor
 from ..table.array_functions import signs
-from ..table.broadcasting import integers_divide, record_fitted
 from ..table.factories import binary, comparison, real_only, zero_gradient
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, record_fitted, records
 from ..table.operation import operation
-from . import basic
+from ..table.rows import Row
+from . import operators
+from .operators import integers_divide
 
 
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
@@ -43,24 +44,6 @@ fmod = binary(
     doc="The remainder of ``input / other``, with the sign of ``input``.",
     method=True,
     in_place=True,
-)
-fmax = binary(
-    "fmax",
-    real_only(np.fmax),
-    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
-    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
-    saves=("ab", "ab"),
-    doc="The larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
-    method=True,
-)
-fmin = binary(
-    "fmin",
-    real_only(np.fmin),
-    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
-    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
-    saves=("ab", "ab"),
-    doc="The smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
-    method=True,
 )
 copysign = binary(
     "copysign",
@@ -106,20 +89,20 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @operation(method=True)
 def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
     """``other - alpha * input``."""
-    return basic.sub(other, input, alpha=alpha)
+    return operators.sub(other, input, alpha=alpha)
 
 
 @operation(method=True, in_place="overwrite")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
-    product = basic.mul(tensor1, tensor2)
-    return basic.add(input, product, alpha=value)
+    product = operators.mul(tensor1, tensor2)
+    return operators.add(input, product, alpha=value)
 
 
 @operation(method=True, in_place="overwrite")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
-    return basic.add(input, basic.div(tensor1, tensor2), alpha=value)
+    return operators.add(input, operators.div(tensor1, tensor2), alpha=value)
 
 
 @operation(method=True, in_place=True)

@@ -1,4 +1,4 @@
-"""Questions about numbers: infinite, close, equal."""
+"""Comparisons, extremes of two numbers, and whether numbers are finite, close or equal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,92 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array
-from ..table.factories import coerce, test
+from ..table.factories import binary, coerce, comparison, real_only, test
 from ..table.operation import operation
+
+
+def _larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return xp.where(a == b, g * 0.5, xp.where(a < b, 0.0, g))
+
+
+def _smaller(xp: Any, g: Any, a: Any, b: Any) -> Any:
+    return _larger(xp, g, b, a)
+
+
+maximum = binary(
+    "maximum",
+    real_only(np.maximum),
+    _larger,
+    _smaller,
+    saves=("ab", "ab"),
+    doc="The larger of the two, nan if either is; equal ones share the gradient.",
+    method=True,
+)
+minimum = binary(
+    "minimum",
+    real_only(np.minimum),
+    _smaller,
+    _larger,
+    saves=("ab", "ab"),
+    doc="The smaller of the two, nan if either is; equal ones share the gradient.",
+    method=True,
+)
+
+eq = comparison(
+    "eq", np.equal, "Where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
+)
+ne = comparison(
+    "ne",
+    np.not_equal,
+    "Where ``input != other``, as a boolean tensor.",
+    operator="ne",
+    method=True,
+    in_place=True,
+    synonyms=("not_equal",),
+)
+lt = comparison(
+    "lt",
+    np.less,
+    "Where ``input < other``, as a boolean tensor.",
+    ordered=True,
+    operator="lt",
+    method=True,
+    in_place=True,
+    synonyms=("less",),
+)
+le = comparison(
+    "le",
+    np.less_equal,
+    "Where ``input <= other``, as a boolean tensor.",
+    ordered=True,
+    operator="le",
+    method=True,
+    in_place=True,
+    synonyms=("less_equal",),
+)
+gt = comparison(
+    "gt",
+    np.greater,
+    "Where ``input > other``, as a boolean tensor.",
+    ordered=True,
+    operator="gt",
+    method=True,
+    in_place=True,
+    synonyms=("greater",),
+)
+ge = comparison(
+    "ge",
+    np.greater_equal,
+    "Where ``input >= other``, as a boolean tensor.",
+    ordered=True,
+    operator="ge",
+    method=True,
+    in_place=True,
+    synonyms=("greater_equal",),
+)
+logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).", method=True, in_place=True)
+isnan = test("isnan", np.isnan, "Where ``input`` is nan.", method=True)
+isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.", method=True)
 
 
 def _is(value: float) -> Any:
@@ -54,3 +138,23 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements; nan equals nothing."""
     return input.shape == other.shape and bool(np.all(input._array == other._array))
+
+
+fmax = binary(
+    "fmax",
+    real_only(np.fmax),
+    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
+    lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
+    saves=("ab", "ab"),
+    doc="The larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    method=True,
+)
+fmin = binary(
+    "fmin",
+    real_only(np.fmin),
+    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
+    lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
+    saves=("ab", "ab"),
+    doc="The smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    method=True,
+)

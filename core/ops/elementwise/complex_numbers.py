@@ -13,9 +13,9 @@ import numpy as np
 from ...dtypes import complex_type, real_type, to_float
 from ...tensors import Tensor
 from ...types import Array
-from ..table.broadcasting import record_fitted
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, record_fitted, records
 from ..table.operation import operation, published
+from ..table.rows import Row
 from ..table.views import view_of
 
 

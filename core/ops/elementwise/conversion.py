@@ -26,8 +26,9 @@ from ...dtypes import (
     uint8,
 )
 from ...tensors import Tensor
-from ..table.nodes import Row, record, records
+from ..table.nodes import record, records
 from ..table.operation import operation, published
+from ..table.rows import Row
 
 _CLONE = Row("clone", lambda xp, g: g)
 _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)

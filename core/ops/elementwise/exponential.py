@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, powers and roots beside the common ones."""
+"""Exponentials, logarithms, powers and roots."""
 
 from __future__ import annotations
 
@@ -13,11 +13,30 @@ from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
 from ..index.masking import where
+from ..table.array_functions import sigmoid as logistic
 from ..table.factories import binary, exact, real_only, unary
-from ..table.nodes import Row, keep, record
+from ..table.nodes import keep, record
 from ..table.operation import operation
-from . import basic
+from ..table.rows import Row
+from . import operators
+from .comparison import eq, isnan
 from .conversion import to
+
+exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.", method=True, in_place=True)
+log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.", method=True, in_place=True)
+sqrt = unary(
+    "sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.", method=True, in_place=True
+)
+sigmoid = unary(
+    "sigmoid",
+    logistic,
+    lambda xp, g, out: g * (out * (1 - out)),
+    saves="o",
+    doc="``1 / (1 + exp(-input))``.",
+    method=True,
+    in_place=True,
+    synonyms=("special.expit",),
+)
 
 
 def _log(xp: Any, b: Any) -> Any:
@@ -152,7 +171,7 @@ xlogy = binary(
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` computed in float64 (complex128 for complex numbers)."""
     wide = [to(each, _widest(each)) if isinstance(each, Tensor) else each for each in (input, exponent)]
-    return basic.pow(*wide)
+    return operators.pow(*wide)
 
 
 def _widest(tensor: Tensor) -> Any:
@@ -195,6 +214,6 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
-    silent = basic.eq(as_tensor(input), 0) & ~basic.isnan(other)
+    silent = eq(as_tensor(input), 0) & ~isnan(other)
     # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
-    return basic.mul(input, where(silent, 0.0, log1p(other)))
+    return operators.mul(input, where(silent, 0.0, log1p(other)))

@@ -1,17 +1,22 @@
-"""Rounding; its gradient is 0, except for that of ``frac``."""
+"""Rounding, clamping, and the parts of numbers: divisors, mantissa and exponent."""
 
 from __future__ import annotations
 
-from typing import Any
+import builtins
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...tensors import Tensor
+from ...dtypes import converted, is_inexact, result_type
+from ...tensors import Operand, Tensor
 from ...types import Array
-from ..table.factories import exact, zero_gradient
-from ..table.nodes import Row, record
+from ..create.from_data import as_tensor
+from ..table.factories import binary, comparison, exact, zero_gradient
+from ..table.nodes import keep, record, record_fitted
 from ..table.operation import operation
+from ..table.rows import Row
+from . import operators
 
 
 def _whole(function: Any) -> Any:
@@ -58,3 +63,127 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     if input._requires_grad and is_grad_enabled():
         record(_ROUND, result, (input,), ())
     return result
+
+
+@operation(method=True, in_place=True, synonyms=("clip",))
+def clamp(
+    input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
+
+    Where they contradict one another, ``max`` holds.
+
+    Raises:
+        ValueError: both bounds are missing.
+    """
+    if min is None and max is None:
+        raise ValueError("clamp() needs min, max, or both")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return _clamp_between(input, min, max)
+    x = input._array
+    if x.dtype.kind not in "fV":
+        x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
+    result = Tensor(np.asarray(np.clip(x, _within_type(x, min), _within_type(x, max)), x.dtype))
+    if input._requires_grad and is_grad_enabled():
+        record(_CLAMP, result, (input,), (keep(input),), min, max)
+    return result
+
+
+def _within_type(x: Array, bound: Any) -> Any:
+    # NumPy refuses bounds that the type cannot hold; the nearest that it holds mean the same.
+    if bound is None or x.dtype.kind not in "iu":
+        return bound
+    about = np.iinfo(x.dtype)
+    return builtins.min(builtins.max(bound, int(about.min)), int(about.max))
+
+
+@operation(method=True, in_place=True)
+def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but not below ``min``."""
+    return clamp(input, min)
+
+
+@operation(method=True, in_place=True)
+def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but not above ``max``."""
+    return clamp(input, None, max)
+
+
+def _clamp_between(input: Tensor, min: Any, max: Any) -> Tensor:
+    dtype = result_type(input, *(bound for bound in (min, max) if bound is not None))
+    bounds = [None if bound is None else as_tensor(bound) for bound in (min, max)]
+    x = converted(input._array, dtype)
+    low, high = (None if bound is None else converted(bound._array, dtype) for bound in bounds)
+    result = Tensor(np.clip(x, low, high).astype(dtype, copy=False))
+    inputs = (input, *bounds)
+    arrays = (x, low, high)
+    saved = tuple(None if tensor is None else keep(tensor, array) for tensor, array in zip(inputs, arrays))
+    return record_fitted(_CLAMP_BETWEEN, result, inputs, saved)
+
+
+def _within(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        g = xp.chosen(a >= low, g)
+    return g if high is None else xp.chosen(a <= high, g)
+
+
+def _at_low(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
+    return xp.chosen(a < low if high is None else (a < low) & (low < high), g)
+
+
+def _at_high(xp: Any, g: Any, a: Any, low: Any, high: Any) -> Any:
+    return xp.chosen(a > high if low is None else (a > high) | (high < low), g)
+
+
+_CLAMP = Row("clamp", _within)
+_CLAMP_BETWEEN = Row("clamp", _within, _at_low, _at_high)
+
+
+class MantissaExponent(NamedTuple):
+    """What ``frexp`` returns."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def _nextafter(x: Any, y: Any) -> Any:
+    if np.result_type(x, y).kind != "f":
+        raise TypeError("nextafter() takes floating-point numbers")
+    return np.nextafter(x, y)
+
+
+gcd = comparison("gcd", np.gcd, "The greatest common divisor of integers.", method=True, in_place=True)
+lcm = comparison("lcm", np.lcm, "The least common multiple of integers.", method=True, in_place=True)
+nextafter = binary(
+    "nextafter",
+    _nextafter,
+    lambda xp, g, a, b: xp.chosen(a != b, g),
+    lambda xp, g, a, b: xp.zeros_like(g),
+    saves=("ab", ""),
+    doc="The next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
+    method=True,
+    in_place=True,
+)
+_FREXP = Row("frexp", lambda xp, g, scale: g * scale)
+
+
+@operation(method=True)
+def frexp(input: Tensor) -> MantissaExponent:
+    """``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to below 1 in size, and an ``int32`` exponent.
+
+    Raises:
+        TypeError: not of floating point.
+    """
+    if not is_inexact(input.dtype) or input.dtype.kind == "c":
+        raise TypeError(f"frexp() takes floating-point numbers, not {input.dtype}")
+    mantissa, exponent = np.frexp(input._array)
+    result = Tensor(mantissa)
+    if input._requires_grad and is_grad_enabled():
+        record(_FREXP, result, (input,), (), np.ldexp(np.ones_like(mantissa), -exponent))
+    return MantissaExponent(result, Tensor(np.asarray(exponent, np.int32)))
+
+
+@operation(method=True, in_place=True)
+def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * 2 ** other``."""
+    return operators.mul(input, operators.pow(2.0, other))

@@ -9,6 +9,34 @@ import numpy as np
 from ...types import Array
 from ..table.factories import binary, real_only, unary
 
+sin = unary(
+    "sin",
+    np.sin,
+    lambda xp, g, a: g * xp.cos(a),
+    saves="a",
+    doc="The sine of an angle in radians.",
+    method=True,
+    in_place=True,
+)
+cos = unary(
+    "cos",
+    np.cos,
+    lambda xp, g, a: -g * xp.sin(a),
+    saves="a",
+    doc="The cosine of an angle in radians.",
+    method=True,
+    in_place=True,
+)
+tanh = unary(
+    "tanh",
+    np.tanh,
+    lambda xp, g, out: g - g * out * out,
+    saves="o",
+    doc="The hyperbolic tangent.",
+    method=True,
+    in_place=True,
+)
+
 
 def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
     # At the origin there is no angle, and no gradient.

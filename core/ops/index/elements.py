@@ -16,7 +16,8 @@ from ...tensors import Tensor
 from ...types import Array
 from ..table.in_place_history import changed, check_writable
 from ..table.linear_map import LinearMap
-from ..table.nodes import OpNode, Row
+from ..table.nodes import OpNode
+from ..table.rows import Row
 from .array_elements import FULL as FULL
 from .array_elements import add_at, read_at, without, write_at
 

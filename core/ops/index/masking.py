@@ -11,8 +11,9 @@ from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
 from ..shape.reshaping import reshape
-from ..table.nodes import Row, record, records
+from ..table.nodes import record, records
 from ..table.operation import operation, published
+from ..table.rows import Row
 from .elements import GET, overwrite
 
 _WHERE = Row(

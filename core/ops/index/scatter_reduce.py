@@ -8,7 +8,8 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array
-from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
+from ..table.rows import ARRAYS, TENSORS, Row
 from .array_elements import Flat, add_at, apply_at, read_at, without, write_at
 from .elements import CLEAR, accumulate
 

@@ -10,8 +10,9 @@ from ...dtypes import result_type
 from ...tensors import Tensor
 from ...types import Scalar
 from ..table.array_functions import matmul as product
-from ..table.nodes import Row, keep, record, records
+from ..table.nodes import keep, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from .matrix_products import factors, mv, outer
 
 

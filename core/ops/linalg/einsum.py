@@ -19,8 +19,7 @@ from ..shape.reshaping import reshape
 from ..shape.transposing import permute
 from ..table.dims import one_dim
 from ..table.operation import operation
-from .contraction import Labels, contract
-from .einsum_labels import from_lists, parse, resolve
+from .contraction import Labels, contract, from_lists, parse, resolve
 
 Labelled = tuple[Tensor, tuple[int, ...]]
 

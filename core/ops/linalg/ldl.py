@@ -18,10 +18,9 @@ from ..table.nodes import records
 from ..table.operation import operation
 from ..table.outputs import record_outputs
 from .checks import LinAlgError, matrices, square
-from .lu_arrays import size
 from .matrix_products import matmul
 from .solving import solved
-from .triangular import triangle_solved
+from .triangular import size, triangle_solved
 
 _ALPHA = (1 + math.sqrt(17)) / 8
 

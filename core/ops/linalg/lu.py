@@ -12,13 +12,13 @@ from ..index.scatter import take_along_dim
 from ..shape.diagonal import tril, triu
 from ..shape.joining import cat
 from ..shape.transposing import adjoint
-from ..table.nodes import Row, keep_result, record, records
+from ..table.nodes import keep_result, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from .checks import LinAlgError, matrices, square
 from .decompositions import identity
-from .lu_arrays import factored, permutation_of
 from .matrix_products import matmul
-from .triangular import triangle_solved
+from .triangular import factored, permutation_of, triangle_solved
 
 
 class LU(NamedTuple):

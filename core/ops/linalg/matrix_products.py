@@ -15,8 +15,9 @@ from ...types import Array
 from ..elementwise.complex_numbers import conj
 from ..shape.reshaping import reshape
 from ..table.array_functions import matmul as product
-from ..table.nodes import OpNode, Row, Saved
+from ..table.nodes import OpNode, Saved
 from ..table.operation import operation
+from ..table.rows import Row
 
 
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:

@@ -11,8 +11,9 @@ from ...types import Array
 from ..elementwise.complex_numbers import real
 from ..shape.reshaping import unsqueeze
 from ..shape.transposing import adjoint, transpose
-from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
+from ..table.rows import ARRAYS, TENSORS, Row
 from .checks import attempt, matrices, replaced, square, unfit
 from .matrix_products import factors, matmul
 from .triangular import solve_triangular

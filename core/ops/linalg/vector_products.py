@@ -16,11 +16,12 @@ from ..shape.flipping import flip
 from ..shape.joining import stack
 from ..shape.reshaping import reshape
 from ..table.dims import one_dim
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from .matrix_products import factors
+from .norms import vector_norm
 from .solving import inv, solve
-from .vector_norms import vector_norm
 
 
 @operation(method=True)

@@ -11,15 +11,15 @@ from ...dtypes import to_float
 from ...tensors import Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
-from ..elementwise import basic, bitwise
+from ..elementwise import bitwise, operators
 from ..elementwise.conversion import clone, to
 from ..index import indexing
 from ..shape import joining
-from ..table.dims import one_dim
+from ..table.dims import ValuesIndices, one_dim
 from ..table.factories import real_only
-from ..table.nodes import ARRAYS, TENSORS, Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
-from ..table.results import ValuesIndices
+from ..table.rows import ARRAYS, TENSORS, Row
 
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
@@ -187,7 +187,7 @@ def diff(
         return clone(input)
     parts = [as_tensor(part) for part in (prepend, input, append) if part is not None]
     result = joining.cat(parts, axis) if len(parts) > 1 else input
-    minus = bitwise.logical_xor if result.dtype.kind == "b" else basic.minus
+    minus = bitwise.logical_xor if result.dtype.kind == "b" else operators.minus
     before = (slice(None),) * axis
     for _ in range(min(n, result.shape[axis])):
         after = indexing.getitem(result, (*before, slice(1, None)))

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array, Dims
-from ..elementwise import basic
+from ..elementwise import comparison
 from ..elementwise.conversion import clone
-from ..table.dims import all_dims, kept_shape, one_dim
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.dims import MinMax, ValuesIndices, all_dims, kept_shape, one_dim
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
-from ..table.results import MinMax, ValuesIndices
+from ..table.rows import Row
 
 
 def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
@@ -85,7 +85,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     """
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
-        return basic.maximum(input, other)
+        return comparison.maximum(input, other)
     if dim is None:
         return _extreme("max", _MAX, np.maximum, input, None, False)
     return pick(input, _arg("max", np.argmax, input, dim), dim, keepdim)
@@ -106,7 +106,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     """
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
-        return basic.minimum(input, other)
+        return comparison.minimum(input, other)
     if dim is None:
         return _extreme("min", _MIN, np.minimum, input, None, False)
     return pick(input, _arg("min", np.argmin, input, dim), dim, keepdim)

@@ -10,11 +10,12 @@ import numpy as np
 from ...dtypes import is_floating
 from ...tensors import Tensor
 from ...types import Array
-from ..elementwise.basic import abs as absolute
-from ..elementwise.basic import mul
+from ..elementwise.operators import abs as absolute
+from ..elementwise.operators import mul
 from ..index.masking import where
-from ..table.nodes import Row, keep, record, records
+from ..table.nodes import keep, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import log_softmax, peak

@@ -13,13 +13,13 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
 from ...tensors import Tensor
 from ...types import Array, Dims
-from ..elementwise import basic
+from ..elementwise import operators
 from ..elementwise.conversion import to
-from ..table.array_functions import stretched_dims
+from ..table.array_functions import add_reduce, multiply_reduce, pairwise_sum, stretched_dims
 from ..table.dims import all_dims, kept_shape, one_dim
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation, published
-from .array_reductions import add_reduce, multiply_reduce, pairwise_sum
+from ..table.rows import Row
 from .cumulative import product_rule
 
 
@@ -163,7 +163,7 @@ def nanmean(
         input = to(input, dtype)
     x = needs_inexact("nanmean", input)
     count = Tensor(np.asarray((~np.isnan(x)).sum(axis=all_dims(dim, x.ndim), keepdims=keepdim)))
-    return basic.div(nansum(input, dim, keepdim), count)
+    return operators.div(nansum(input, dim, keepdim), count)
 
 
 @operation(method=True)

@@ -13,10 +13,11 @@ from ...random import Generator, default_generator
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
+from ..table.array_functions import add_reduce, maximum_reduce
 from ..table.dims import all_dims, kept_shape, one_dim
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
-from .array_reductions import add_reduce, maximum_reduce
+from ..table.rows import Row
 
 # What of these are methods of tensors too.
 

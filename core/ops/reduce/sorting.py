@@ -14,10 +14,10 @@ from ..elementwise import arithmetic, rounding
 from ..elementwise.conversion import clone
 from ..index import masking, scatter
 from ..shape import reshaping, transposing
-from ..table.dims import one_dim
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.dims import ValuesIndices, one_dim
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
-from ..table.results import ValuesIndices
+from ..table.rows import Row
 from .extremes import not_empty, ordered, pick, picked, share
 from .reductions import needs_inexact
 

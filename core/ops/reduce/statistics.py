@@ -10,17 +10,18 @@ import numpy as np
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..create.from_data import as_tensor
-from ..elementwise import basic
-from ..elementwise.clamping import clamp
+from ..elementwise import exponential, operators
 from ..elementwise.complex_numbers import conj, real
+from ..elementwise.rounding import clamp
 from ..index import indexing
 from ..linalg import matrix_products
 from ..shape import reshaping, transposing
+from ..table.array_functions import add_reduce
 from ..table.dims import all_dims, kept_shape
-from ..table.nodes import Row, keep, keep_result, record, records
+from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from . import reductions
-from .array_reductions import add_reduce
 from .reductions import needs_inexact
 
 
@@ -170,7 +171,7 @@ def cov(
         divisor = total - correction * (1 if aweights is None else part)
     divisor = as_tensor(divisor) if isinstance(divisor, Tensor) else as_tensor(float(divisor), rows.dtype)
     product = matrix_products.matmul(scaled, conj(transposing.t(centred)))
-    result = basic.div(product, clamp(divisor, min=0))
+    result = operators.div(product, clamp(divisor, min=0))
     return reshaping.reshape(result, ()) if rows.shape[0] == 1 else result
 
 
@@ -183,8 +184,8 @@ def corrcoef(input: Tensor) -> Tensor:
     """
     covariances = cov(input)
     if not covariances._array.ndim:
-        return basic.div(covariances, covariances)
+        return operators.div(covariances, covariances)
     places = np.arange(covariances.shape[0])
-    scale = basic.sqrt(real(indexing.getitem(covariances, (places, places))))
+    scale = exponential.sqrt(real(indexing.getitem(covariances, (places, places))))
     ratio = covariances / reshaping.reshape(scale, (-1, 1)) / scale
     return ratio if ratio.dtype.kind == "c" else clamp(ratio, -1, 1)

@@ -11,8 +11,8 @@ from ...types import Array
 from ..elementwise.conversion import to
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
-from ..table.nodes import ARRAYS, TENSORS
 from ..table.operation import operation
+from ..table.rows import ARRAYS, TENSORS
 
 
 def _diagonal(x: Array, offset: int, dim1: int, dim2: int) -> Array:

@@ -9,8 +9,8 @@ from ...autograd.grad_mode import GradMode, is_grad_enabled
 from ...tensors import Tensor
 from ..table.dims import one_dim
 from ..table.in_place_history import check_writable
-from ..table.nodes import Row
 from ..table.operation import operation
+from ..table.rows import Row
 from ..table.views import view_of
 from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .transposing import SWAP

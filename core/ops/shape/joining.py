@@ -14,8 +14,9 @@ from ...dtypes import get_default_dtype, result_type
 from ...tensors import Tensor
 from ...types import Array, DType
 from ..table.dims import one_dim
-from ..table.nodes import Row, record, records
+from ..table.nodes import record, records
 from ..table.operation import operation, published
+from ..table.rows import Row
 from .reshaping import atleast_1d, atleast_2d, atleast_3d, reshape
 
 Tensors = Sequence[Tensor]

@@ -12,8 +12,9 @@ from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import clone
 from ..table.dims import one_dim
-from ..table.nodes import Row, record, records
+from ..table.nodes import record, records
 from ..table.operation import operation, published
+from ..table.rows import Row
 from ..table.views import view_of
 
 RESHAPE = Row(

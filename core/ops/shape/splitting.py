@@ -18,9 +18,10 @@ from ...tensors import Tensor
 from ..index.elements import FULL, PART
 from ..index.indexing import part
 from ..table.dims import one_dim
-from ..table.nodes import ARRAYS, Row, records
+from ..table.nodes import records
 from ..table.operation import operation
 from ..table.outputs import OutputsNode
+from ..table.rows import ARRAYS, Row
 from ..table.views import register
 
 

@@ -8,8 +8,8 @@ from ...shapes import listed
 from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..table.dims import one_dim
-from ..table.nodes import Row
 from ..table.operation import operation
+from ..table.rows import Row
 from ..table.views import view_of
 
 

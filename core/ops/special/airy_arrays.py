@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ...types import Array
-from .chebyshev_fits import Fit
+from .bessel_arrays import Fit
 from .error_arrays import in_double
 
 _NEAR = 2.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...types import Array
 from ..table.factories import Unary, real_only, unary
-from ..table.nodes import ARRAYS, TENSORS, Rule
+from ..table.rows import ARRAYS, TENSORS, Rule
 from . import airy_arrays, bessel_arrays
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 
 from ...types import Array
 from .error_arrays import polynomial
-from .gamma_arrays import lgamma, taylor_terms
-from .zeta_arrays import BERNOULLI
+from .gamma_arrays import BERNOULLI, lgamma, taylor_terms
 
 _LARGE = 30.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)

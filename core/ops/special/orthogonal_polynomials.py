@@ -16,7 +16,8 @@ from ...errors import ArgumentValueError
 from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import Binary, binary, zero_gradient
-from ..table.nodes import ARRAYS, TENSORS, Row, keep, record, records
+from ..table.nodes import keep, record, records
+from ..table.rows import ARRAYS, TENSORS, Row
 
 _HIGHEST = 100_000
 # (A[k], B[k], C[k])

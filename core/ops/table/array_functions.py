@@ -1,4 +1,8 @@
-"""``ARRAYS``: what gradient rules call when they run on arrays. ``TENSORS`` has the same names; ``ops`` fills it in."""
+"""``ARRAYS``: the functions that gradient rules call when they run on arrays. ``TENSORS`` has the same names.
+
+Reductions call NumPy's ufuncs: the methods of arrays do the same a Python call later, and warn of ``inf - inf`` in NumPy's
+name instead of ours.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,52 @@ import numpy as np
 from ...dtypes import complex_type, converted
 from ...types import Array, DType
 from ..index.array_elements import Flat, add_at, along, read_at, without
-from ..index.array_masking import chosen
-from ..reduce.array_reductions import add_reduce
 from ..special.gamma_arrays import digamma, polygamma
-from .nodes import ARRAYS
+from .rows import ARRAYS
+
+_BITS = {2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
+    """``x`` where ``mask`` is true and 0 elsewhere, broadcast; written into ``out`` if that is given.
+
+    The bits of a real number times one or zero: as fast as a product of numbers, and ten times as fast as ``np.where``.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind not in "fV" or x.itemsize not in _BITS:
+        return np.where(mask, x, x.dtype.type(0))
+    bits = _BITS[x.itemsize]
+    into = None if out is None else out.view(bits)
+    return np.asarray(np.multiply(x.view(bits), mask, out=into)).view(x.dtype)
+
+
+add_reduce: Any = np.add.reduce
+multiply_reduce: Any = np.multiply.reduce
+maximum_reduce: Any = np.maximum.reduce
+minimum_reduce: Any = np.minimum.reduce
+
+BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
+
+
+def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
+    """The sum over ``dims``, along a long one in blocks of ``BLOCK``, so that errors do not grow with its length.
+
+    NumPy does so along the last dimension only: along others it adds row after row to one sum.
+    """
+    if dims is None or not x.ndim:
+        return add_reduce(x, None, keepdims=keepdims)
+    axis = max(dims, key=lambda dim: x.shape[dim], default=x.ndim - 1)
+    if axis >= x.ndim - 1 or x.shape[axis] < 2 * BLOCK or not x.flags.c_contiguous:
+        return add_reduce(x, dims, keepdims=keepdims)
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    whole = length - length % BLOCK
+    along = np.moveaxis(x, axis, 0)
+    blocks = np.moveaxis(along[:whole], 0, axis).reshape(*before, -1, BLOCK, *after)
+    parts = add_reduce(blocks, axis + 1)
+    if whole < length:
+        rest = np.expand_dims(add_reduce(along[whole:], 0), axis)
+        parts = np.concatenate([parts, rest], axis)
+    return pairwise_sum(parts, dims, keepdims)
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:

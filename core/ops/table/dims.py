@@ -1,10 +1,11 @@
-"""What ``dim`` arguments mean."""
+"""Arguments ``dim``, and named tuples of results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...tensors import Tensor
 from ...types import Dims
 
 
@@ -52,3 +53,17 @@ def _whole(dim: Any) -> int:
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     """``shape`` with the reduced ``dims`` of length 1."""
     return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
+
+
+class ValuesIndices(NamedTuple):
+    """Chosen elements, and where along the dimension they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class MinMax(NamedTuple):
+    """What ``aminmax`` returns."""
+
+    min: Tensor
+    max: Tensor

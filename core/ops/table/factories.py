@@ -20,9 +20,10 @@ from ...tensors import Operand, Tensor
 from ...types import Array, Counter, DType
 from .call_errors import FAILURES, explained
 from .in_place import write_out
-from .nodes import BroadcastNode, OpNode, Row, Rule, Saved, keep, keep_result, record
+from .nodes import BroadcastNode, OpNode, Saved, keep, keep_result, record
 from .operation import Declaration, Keeps, published
 from .registry import OPERATIONS, PACKAGE, named
+from .rows import Row, Rule
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -20,8 +20,9 @@ from ...autograd.node import Edges
 from ...tensors import Tensor
 from ...types import Array
 from ..shape.reshaping import view_as
-from .nodes import ARRAYS, Row, keep, keep_result, modified
+from .nodes import keep, keep_result, modified
 from .outputs import OutputsNode
+from .rows import ARRAYS, Row
 
 # From the gradients of the outputs (None: not used) and whether each input wants one, to those of the inputs.
 Backward: TypeAlias = Callable[[Sequence[Array | None], Sequence[bool]], Sequence[Array | None]]

@@ -13,8 +13,8 @@ from ...tensors import Tensor
 from ...types import DType
 from .call_errors import FAILURES, explained
 from .in_place_history import changed, check_writable, stopped
-from .nodes import TENSORS
 from .registry import PACKAGE, named
+from .rows import TENSORS
 
 
 def inplace(

@@ -17,7 +17,8 @@ from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array, DType
 from .linear_map import LinearMap
-from .nodes import ARRAYS, OpNode, Row
+from .nodes import OpNode
+from .rows import ARRAYS, Row
 
 # From the root to the region: each view's row and the arguments of its forward function.
 Steps = tuple[tuple[Row, tuple[Any, ...]], ...]

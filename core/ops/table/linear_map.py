@@ -11,7 +11,8 @@ from typing import Any
 
 from ...tensors import Tensor
 from ...types import Array
-from .nodes import ARRAYS, Row, record, records
+from .nodes import record, records
+from .rows import ARRAYS, Row
 from .views import view_of
 
 

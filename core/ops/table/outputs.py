@@ -9,7 +9,8 @@ from typing import Any
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Edges, Node
 from ...tensors import Tensor
-from .nodes import ARRAYS, TENSORS, Row, Saved, freed, keep_result, saved_tensor, unpacked
+from .nodes import Saved, freed, keep_result, saved_tensor, unpacked
+from .rows import ARRAYS, TENSORS, Row
 
 # rule(xp, gradients, *results, *params): the gradient of the one input. Gradients are None for results that were not used.
 OutputsRule = Callable[..., Any]

@@ -10,16 +10,16 @@ from ...dtypes import complex_type
 from ...tensors import Tensor
 from ...types import DType
 from ..create.filled_tensors import zeros_like
-from ..elementwise import arithmetic, basic, complex_numbers, rounding, trigonometric
+from ..elementwise import arithmetic, comparison, complex_numbers, exponential, operators, rounding, trigonometric
 from ..elementwise.conversion import to
 from ..index import elements, indexing, masking
 from ..index.array_elements import Flat, along
 from ..linalg import matrix_products
 from ..reduce import reductions
-from ..shape import expanding, joining, reshaping, transposing
+from ..shape import joining, repeating, reshaping, transposing
 from ..special import error_and_gamma
 from .array_functions import is_basic, stretched_dims
-from .nodes import TENSORS
+from .rows import TENSORS
 
 
 def _fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
@@ -52,41 +52,41 @@ def _cast(a: Any, dtype: DType) -> Any:
 
 TENSORS.__dict__.update(
     {
-        "abs": basic.abs,
+        "abs": operators.abs,
         "stack": joining.stack,
         "adjoint": transposing.adjoint,
         "add_rows": lambda shape, rows, grad: elements.GET.transposed(grad, shape, (rows,)),
-        "broadcast_to": expanding.broadcast_to,
+        "broadcast_to": repeating.broadcast_to,
         "cast": _cast,
         "chosen": lambda mask, x: masking.where(mask, x, 0),
         "concatenate": joining.cat,
         "conj": complex_numbers.conj,
-        "cos": basic.cos,
+        "cos": trigonometric.cos,
         "cosh": trigonometric.cosh,
         "digamma": error_and_gamma.digamma,
-        "exp": basic.exp,
+        "exp": exponential.exp,
         "fit": _fit,
         "floor": rounding.floor,
         "get": _get,
         "imag": complex_numbers.imag,
-        "isnan": basic.isnan,
-        "log": basic.log,
+        "isnan": comparison.isnan,
+        "log": exponential.log,
         "masked": elements.CLEAR,
         "matmul": matrix_products.matmul,
-        "minimum": basic.minimum,
+        "minimum": comparison.minimum,
         "pairs": complex_numbers.view_as_real,
         "polygamma": error_and_gamma.polygamma,
         "put_along": _put_along,
         "real": complex_numbers.real,
         "reshape": reshaping.reshape,
         "scatter": _scatter,
-        "sigmoid": basic.sigmoid,
+        "sigmoid": exponential.sigmoid,
         "sign": arithmetic.sgn,
-        "sin": basic.sin,
-        "sqrt": basic.sqrt,
+        "sin": trigonometric.sin,
+        "sqrt": exponential.sqrt,
         "sinh": trigonometric.sinh,
         "sum_dims": _sum_dims,
-        "tanh": basic.tanh,
+        "tanh": trigonometric.tanh,
         "to_complex": lambda a: to(a, complex_type(a.dtype)),
         "transpose": transposing.permute,
         "trunc": rounding.trunc,

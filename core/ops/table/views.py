@@ -12,7 +12,8 @@ from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...tensors import Tensor
 from ...types import Array
-from .nodes import OpNode, Row
+from .nodes import OpNode
+from .rows import Row
 
 
 def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], params: tuple[Any, ...] = ()) -> Tensor:

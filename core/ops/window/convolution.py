@@ -10,7 +10,8 @@ from typing import Any
 
 from ...tensors import Tensor
 from ..shape.reshaping import squeeze
-from ..table.nodes import ARRAYS, Row, Rule, keep, record, records
+from ..table.nodes import keep, record, records
+from ..table.rows import ARRAYS, Row, Rule
 from .arguments import at_least, batched, in_dims, per_dim, window_over
 from .products import convolve, convolve_image, convolve_weight
 from .window import Ints, Window

@@ -11,10 +11,11 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array
-from ..index.array_masking import chosen as masked
 from ..shape.reshaping import reshape
+from ..table.array_functions import chosen as masked
 from ..table.linear_map import LinearMap
-from ..table.nodes import Row, record, records
+from ..table.nodes import record, records
+from ..table.rows import Row
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
 from .window import Ints, Window, cropped, overlap_add, padded, reduce_window
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array, DType
-from ..elementwise.basic import abs as absolute
-from ..elementwise.basic import pow, relu, sign
+from ..elementwise.operators import abs as absolute
+from ..elementwise.operators import pow, relu, sign
 from ..table.linear_map import LinearMap
 from ..table.operation import operation
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched

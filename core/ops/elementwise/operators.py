@@ -1,4 +1,4 @@
-"""Element-wise arithmetic and functions that operators and gradient rules use: each a NumPy function and its rules."""
+"""Python's operators on numbers: each a function of NumPy and its gradient rules."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from ...dtypes import result_type
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
-from ..table.array_functions import sigmoid as logistic
 from ..table.array_functions import signs
-from ..table.broadcasting import integers_divide
-from ..table.factories import Binary, binary, comparison, declared, exact, real_only, test, unary, zero_gradient
+from ..table.factories import Binary, binary, declared, exact, real_only, zero_gradient
 from ..table.operation import operation
 from .conversion import to
 
@@ -65,14 +63,6 @@ def _power_rule_b(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
 
 def _not_negative(b: Any) -> Any:
     return b.real >= 0 if b.dtype.kind == "c" else b >= 0
-
-
-def _larger(xp: Any, g: Any, a: Any, b: Any) -> Any:
-    return xp.where(a == b, g * 0.5, xp.where(a < b, 0.0, g))
-
-
-def _smaller(xp: Any, g: Any, a: Any, b: Any) -> Any:
-    return _larger(xp, g, b, a)
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -178,120 +168,6 @@ remainder = binary(
     method=True,
     in_place=True,
 )
-maximum = binary(
-    "maximum",
-    real_only(np.maximum),
-    _larger,
-    _smaller,
-    saves=("ab", "ab"),
-    doc="The larger of the two, nan if either is; equal ones share the gradient.",
-    method=True,
-)
-minimum = binary(
-    "minimum",
-    real_only(np.minimum),
-    _smaller,
-    _larger,
-    saves=("ab", "ab"),
-    doc="The smaller of the two, nan if either is; equal ones share the gradient.",
-    method=True,
-)
-
-exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.", method=True, in_place=True)
-log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.", method=True, in_place=True)
-sqrt = unary(
-    "sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.", method=True, in_place=True
-)
-sin = unary(
-    "sin",
-    np.sin,
-    lambda xp, g, a: g * xp.cos(a),
-    saves="a",
-    doc="The sine of an angle in radians.",
-    method=True,
-    in_place=True,
-)
-cos = unary(
-    "cos",
-    np.cos,
-    lambda xp, g, a: -g * xp.sin(a),
-    saves="a",
-    doc="The cosine of an angle in radians.",
-    method=True,
-    in_place=True,
-)
-tanh = unary(
-    "tanh",
-    np.tanh,
-    lambda xp, g, out: g - g * out * out,
-    saves="o",
-    doc="The hyperbolic tangent.",
-    method=True,
-    in_place=True,
-)
-sigmoid = unary(
-    "sigmoid",
-    logistic,
-    lambda xp, g, out: g * (out * (1 - out)),
-    saves="o",
-    doc="``1 / (1 + exp(-input))``.",
-    method=True,
-    in_place=True,
-    synonyms=("special.expit",),
-)
-
-eq = comparison(
-    "eq", np.equal, "Where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
-)
-ne = comparison(
-    "ne",
-    np.not_equal,
-    "Where ``input != other``, as a boolean tensor.",
-    operator="ne",
-    method=True,
-    in_place=True,
-    synonyms=("not_equal",),
-)
-lt = comparison(
-    "lt",
-    np.less,
-    "Where ``input < other``, as a boolean tensor.",
-    ordered=True,
-    operator="lt",
-    method=True,
-    in_place=True,
-    synonyms=("less",),
-)
-le = comparison(
-    "le",
-    np.less_equal,
-    "Where ``input <= other``, as a boolean tensor.",
-    ordered=True,
-    operator="le",
-    method=True,
-    in_place=True,
-    synonyms=("less_equal",),
-)
-gt = comparison(
-    "gt",
-    np.greater,
-    "Where ``input > other``, as a boolean tensor.",
-    ordered=True,
-    operator="gt",
-    method=True,
-    in_place=True,
-    synonyms=("greater",),
-)
-ge = comparison(
-    "ge",
-    np.greater_equal,
-    "Where ``input >= other``, as a boolean tensor.",
-    ordered=True,
-    operator="ge",
-    method=True,
-    in_place=True,
-    synonyms=("greater_equal",),
-)
 
 
 def _negative(x: Array) -> Any:
@@ -337,9 +213,6 @@ relu = exact(
     method=True,
     in_place=True,
 )
-logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).", method=True, in_place=True)
-isnan = test("isnan", np.isnan, "Where ``input`` is nan.", method=True)
-isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.", method=True)
 
 
 @operation(
@@ -364,3 +237,14 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
     if rounding_mode == "trunc":
         return _divided_to_zero(input, other)
     raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
+
+
+def integers_divide(function: Any, x: Any, y: Any) -> Any:
+    """``function(x, y)``, a division.
+
+    Raises:
+        ZeroDivisionError: integers divided by 0.
+    """
+    if np.result_type(x, y).kind in "biu" and not np.all(y):
+        raise ZeroDivisionError("integers cannot be divided by 0; convert to floating point for inf and nan")
+    return function(x, y)
