@@ -1,4 +1,4 @@
-"""The composition root: one function puts an agent together, of the parts of all layers, in a written order."""
+"""Composition root: one function puts an agent together, of the parts of all layers, in a written order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_agent(
     )
     # rpc: calls of functions, gatherings, shutdown
     serve_calls(agent)
-    agent.add_part(Gathering(agent))
+    agent.add_part(Gathering(agent.peers, agent.caller, agent.losses))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message
     references = RRefContext(agent, backward_from)

@@ -65,12 +65,12 @@ def rpc_sync(
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
 ) -> Any:
-    """``rpc_async(...).wait()``: run a function on another worker and return its result."""
+    """Run a function on another worker and return its result: ``rpc_async(...).wait()``."""
     return call_function(current_agent(), to, func, args, kwargs, timeout).wait()
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """The worker of that name; this worker without one.
+    """Return the worker of that name; without one, this worker.
 
     Raises:
         UnknownWorkerError: there is none.
@@ -80,17 +80,21 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
 
 
 def get_rpc_timeout() -> float:
-    """Seconds that a call without a time-out of its own may take; 0 is for ever."""
+    """Return the seconds that a call without a timeout of its own may take; 0 is for ever."""
     return current_agent().rpc_timeout
 
 
 def _set_rpc_timeout(seconds: float) -> None:
-    """Change ``get_rpc_timeout`` on this worker."""
+    """Change the timeout of this worker's calls that have none of their own, in seconds; 0 is for ever.
+
+    Raises:
+        ValueError: it is negative, or no number.
+    """
     if not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise ValueError(f"the timeout must be a number of seconds, 0 for none; you gave {seconds!r}")
     current_agent().rpc_timeout = float(seconds)
 
 
 def debug_info() -> dict[str, Any]:
-    """What goes on at this worker: calls under way, references, contexts, peers, threads."""
+    """Return what goes on at this worker: calls under way, references, contexts, peers, threads."""
     return current_agent().debug_info()

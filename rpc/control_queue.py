@@ -31,8 +31,10 @@ class ControlMessage:
 class ControlQueue:
     """Reliable delivery to and from one peer.
 
-    ``resend_after``: seconds until the first repetition; the pause doubles with each, up to ``resend_cap`` seconds.
-    ``uncounted``: topics left out of ``sent``, ``received`` and ``open`` (the shutdown protocol must not count itself).
+    Args:
+        resend_after: seconds until the first repetition; the pause doubles with each.
+        resend_cap: seconds of the longest pause.
+        uncounted: topics left out of ``sent``, ``received`` and ``open`` (the shutdown protocol must not count itself).
     """
 
     __slots__ = (
@@ -61,11 +63,11 @@ class ControlQueue:
 
     @property
     def open(self) -> int:
-        """How many counted messages the peer has not acknowledged."""
+        """Return how many counted messages the peer has not acknowledged."""
         return self._unfinished
 
     def post(self, payload: bytes, topic: int) -> ControlMessage:
-        """Take a message for the peer; it is dropped silently when the peer is lost."""
+        """Add a message for the peer; nothing is sent once the peer is lost."""
         message = ControlMessage(self._next_id, payload, topic)
         if self._lost:
             return message
@@ -78,7 +80,7 @@ class ControlQueue:
         return message
 
     def unsent(self, now: float) -> list[ControlMessage]:
-        """The messages that were never transmitted, to transmit now; they count as sent from here on."""
+        """Return the messages that were never sent, to send them now; they count as sent from here on."""
         fresh = list(self._fresh.values())
         self._fresh.clear()
         for message in fresh:
@@ -86,7 +88,7 @@ class ControlQueue:
         return fresh
 
     def due(self, now: float) -> list[ControlMessage]:
-        """All messages to transmit now, for the first time or again; they count as sent from here on."""
+        """Return all messages to send now, for the first time or again; they count as sent from here on."""
         ready = self.unsent(now)
         while self._due and self._due[0][0] <= now:
             message = self._kept.get(heappop(self._due)[1])
@@ -102,7 +104,7 @@ class ControlQueue:
         heappush(self._due, (now + pause, message.id))
 
     def next_due(self) -> float | None:
-        """When ``due`` will have something next: 0.0 is at once, None is never unless something is posted."""
+        """Return when ``due`` will have something next: 0.0 is at once, ``None`` is never unless something is posted."""
         if self._fresh:
             return 0.0
         while self._due and self._due[0][1] not in self._kept:
@@ -110,14 +112,14 @@ class ControlQueue:
         return self._due[0][0] if self._due else None
 
     def reconnected(self) -> None:
-        """Start again over a new connection: all that is not acknowledged is due at once, with the shortest pause."""
+        """Make all that is not acknowledged due at once, with the shortest pause: there is a new connection."""
         self._fresh = dict(self._kept)
         self._due.clear()
         for message in self._fresh.values():
             message.attempts = 0
 
     def acknowledge(self, ids: Iterable[int]) -> None:
-        """The peer has these; unknown and repeated ids are harmless."""
+        """Forget the messages of these ids, which the peer has; unknown and repeated ids have no effect."""
         for id in ids:  # noqa: A001
             message = self._kept.pop(id, None)
             if message is None:
@@ -134,9 +136,10 @@ class ControlQueue:
             heapify(self._due)
 
     def receive(self, id: int, topic: int | None = None) -> bool:  # noqa: A002
-        """A message arrived: True the first time (deliver it), False for a repetition. Either way it is acknowledged.
+        """Note that a message arrived, and acknowledge it; but not if its sender is lost.
 
-        Nothing is delivered, nor acknowledged, from a peer that is lost.
+        Returns:
+            True if it is to be delivered, False if it is a repetition or its sender is lost.
         """
         if self._lost:
             return False
@@ -147,12 +150,12 @@ class ControlQueue:
         return first
 
     def take_acks(self) -> list[int]:
-        """The ids to acknowledge to the peer; losing them is harmless, the peer repeats and they come again."""
+        """Return the ids to acknowledge. They may be lost on the way: the peer repeats its messages, and they come again."""
         acks, self._acks = self._acks, []
         return acks
 
     def peer_lost(self) -> list[ControlMessage]:
-        """The peer is gone for good: forget everything, and return what it never acknowledged."""
+        """Forget everything, because the peer is gone for good; return what it never acknowledged."""
         unacknowledged = list(self._kept.values())
         self._lost = True
         self._kept.clear()

@@ -1,4 +1,4 @@
-"""A worker that its job counts as lost: its process ends with a failure, and its API says why."""
+"""Expulsion: the process of a worker that its job counts as lost ends with a failure, and its functions say why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _expelled: dict[str, str] = {}  # name of the worker, and why
 
 
 def record(worker: str, reason: str) -> None:
-    """This process is that worker's: even if user code ends normally, the exit code tells its launcher."""
+    """Make this process, which is that worker's, exit with a failure even if user code ends normally."""
     if not _expelled:
         _fail_at_exit()
         if launcher := reporter():

@@ -19,11 +19,13 @@ from typing import Any, TypeVar
 from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, wait_all
 from .agent import Agent
+from .caller import Caller
 from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
 from .intervals import IntervalSet
+from .losses import Losses
 from .options import UNSET_RPC_TIMEOUT
-from .peers import Peer
+from .peers import Peer, Peers
 
 WITHDRAW_SECONDS = 5.0
 T = TypeVar("T")
@@ -50,7 +52,7 @@ class Rounds:
         self._used = {name: IntervalSet() for name in group}  # tickets of offers and withdrawals
 
     def offer(self, name: str, offer: Offer) -> dict[str, Offer] | None:
-        """An offer came. Returns the round that it completes, if any; ``None`` if its withdrawal was faster."""
+        """Add an offer. Return the round that it completes, if any; ``None`` if its withdrawal was faster."""
         if not self._used[name].add(offer.ticket):
             return None
         self._queues[name].append(offer)
@@ -58,7 +60,7 @@ class Rounds:
         return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}
 
     def withdraw(self, name: str, ticket: int) -> Offer | None:
-        """The sender of an offer gave up; returns the offer, unless it is still to come or its round was complete before."""
+        """Remove an offer whose sender gave up; return it, unless it is still to come or its round was complete before."""
         self._used[name].add(ticket)
         offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
         if offer is not None:
@@ -66,7 +68,7 @@ class Rounds:
         return offer
 
     def end(self) -> list[Offer]:
-        """A member is lost, so no further round will be complete: returns the offers that wait, which leave."""
+        """Remove and return the offers that wait: a member is lost, so no further round will be complete."""
         waiting = [offer for queue in self._queues.values() for offer in queue]
         for queue in self._queues.values():
             queue.clear()
@@ -77,14 +79,21 @@ class Rounds:
 
 
 class Gathering:
-    """The groups that one agent leads, and its own calls."""
+    """The groups that one agent leads, and its own calls.
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    Args:
+        peers: the workers of the job.
+        caller: for deadlines.
+        losses: when a member is lost, its groups end.
+    """
+
+    def __init__(self, peers: Peers, caller: Caller, losses: Losses) -> None:
+        self._peers = peers
+        self._caller = caller
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
-        agent.losses.on_lost.append(self._lost)
+        losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
         """Return the next number for an object of this worker."""
@@ -92,7 +101,7 @@ class Gathering:
             return next(self._tickets.setdefault(group, itertools.count()))
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
-        """A member's object came; the future holds everybody's."""
+        """Take a member's object; the future holds everybody's."""
         offer = Offer(ticket, value)
         full = self._step(group, lambda rounds: rounds.offer(name, offer))
         if full is None:
@@ -102,16 +111,20 @@ class Gathering:
         for each in full.values():
             complete_once(each.done, objects)
         for member in group:
-            peer = self._agent.peers.find(member)
+            peer = self._peers.find(member)
             if peer.gone:
                 self._end(group, peer)
         # A withdrawal may not get here: its sender may be dying, say.
-        waiting = self._agent.caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
+        waiting = self._caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
         waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
         return waiting
 
     def withdraw(self, group: Group, name: str, ticket: int) -> bool:
-        """A member gave up; False if the others have its object already, or it is still to come and will be dropped."""
+        """Remove the object of a member that gave up.
+
+        Returns:
+            False if the others have it already, or it is still to come and will be dropped.
+        """
         offer = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
         if offer is not None:
             _give_up(offer)

@@ -1,7 +1,7 @@
 """Joiners that have a challenge and have not answered it: few, for a short time, each answer taken once.
 
-A pure state machine; time is given. When there are too many, the oldest of the address that has the most makes room: an honest
-joiner answers within milliseconds, so whoever is slow, or opens many at once, displaces itself.
+A pure state machine; time is given. When there are too many, the oldest of the address that has the most is refused: an honest
+joiner answers within milliseconds, so a host that is slow, or opens many at once, displaces its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Joiners(Generic[T]):
         self._waiting: dict[str, dict[bytes, tuple[float, T]]] = {}  # by address, the oldest first
 
     def add(self, nonce: bytes, address: str, handshake: T, now: float) -> list[tuple[str, str]]:
-        """A joiner was given a challenge. Returns who is turned away for it or was too late: addresses and reasons."""
+        """Add a joiner that was given a challenge. Return the addresses that are refused for it or were too late, and why."""
         turned_away = self._drop_late(now)
         own = self._waiting.setdefault(address, {})
         own[nonce] = (now + HANDSHAKE_SECONDS, handshake)

@@ -16,7 +16,7 @@ SHOWN = 16  # missing ranks that a message names
 
 
 class MemberList:
-    """The workers that have joined so far."""
+    """Workers that have joined so far."""
 
     def __init__(self, world_size: int) -> None:
         self.world_size = world_size

@@ -1,4 +1,4 @@
-"""When somebody who waits should say so: after a while, and then rarely."""
+"""Times of the notices about a long wait: the first after a while, the others rarely."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ NEXT_SECONDS = 30.0
 
 
 class Notices:
-    """The times of the notices about one wait, which began at ``now``."""
+    """Times of the notices about one wait, which began at ``now``."""
 
     def __init__(self, now: float) -> None:
         self._next = now + FIRST_SECONDS

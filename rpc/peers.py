@@ -59,7 +59,9 @@ class Peer:
         self.record = record
         self.info = WorkerInfo(record.name, record.rank)
         self.same_main = same_main
-        self.lock = threading.Lock()  # guards what follows; never held while a frame is sent
+        # Guards what follows; never held while a frame is sent. Re-entrant: a signal handler may close the agent while its
+        # thread holds it.
+        self.lock = threading.RLock()
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
         self.dialed: Connection | None = None
         self.open = False  # the dialed connection has proven itself

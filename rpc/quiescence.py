@@ -76,7 +76,7 @@ Instruction: TypeAlias = Send | Pause | Finish
 
 
 class Quiescence:
-    """The machine of the worker of rank ``me`` among the ranks ``workers``."""
+    """Machine of the worker of rank ``me`` among the ranks ``workers``."""
 
     def __init__(self, me: int, workers: Iterable[int]) -> None:
         self.me = me

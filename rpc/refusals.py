@@ -1,4 +1,4 @@
-"""Count of the joiners that were turned away, by reason; and a line in the log now and then, however many they are."""
+"""Refused joiners: their number by reason, and a line in the log now and then, however many they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOG_SECONDS = 10.0
 
 
 class Refusals:
-    """Joiners that an agent turned away.
+    """Joiners that an agent refused.
 
     Args:
         worker: name of the agent's worker, for the log.
@@ -29,7 +29,7 @@ class Refusals:
         self._unlogged = 0
 
     def add(self, address: str, reason: str) -> None:
-        """A joiner at ``address`` was turned away. Reasons are a few fixed texts: what a stranger says is not kept."""
+        """Count a joiner at ``address``. Reasons are a few fixed texts: nothing that a stranger sends is kept."""
         with self._lock:
             self._reasons[reason] += 1
             self._unlogged += 1
@@ -41,6 +41,6 @@ class Refusals:
         logger.warning("worker %r turned away a joiner at %s: %s%s", self._worker, address, reason, others)
 
     def counts(self) -> dict[str, Any]:
-        """Return how many were turned away, by reason; for ``debug_info``."""
+        """Return the numbers of refused joiners, by reason; for ``debug_info``."""
         with self._lock:
             return dict(self._reasons)

@@ -1,11 +1,11 @@
-"""The handshake: both ends of a connection prove that they know the job's secret, which itself is never sent.
+"""Handshake: both ends of a connection prove that they know the job's secret, which itself is never sent.
 
     dialer -> hello:      protocol | nonce
     acceptor -> challenge: protocol | nonce
     dialer -> proof:      the acceptor's nonce | mac | Introduction (who it is, whom it expects, the address it dialed)
     acceptor -> welcome:  mac | Welcome (who it is, or why it refuses)
 
-The dialer proves first: until its proof is checked, the acceptor says nothing but a random number. Each mac is an HMAC-SHA256
+The dialer proves first: until its proof is checked, the acceptor sends nothing but a random number. Each mac is an HMAC-SHA256
 under the secret over its role, everything said before, and what it signs, so that no proof can be replayed, reflected or
 moved to another connection. Nothing is parsed, let alone unpickled, before its mac was checked. The address that was
 dialed is signed: someone in between who passes a handshake on to a worker at another address is refused by both ends.
@@ -122,7 +122,7 @@ class _Handshake:
 
 
 class DialerHandshake(_Handshake):
-    """The end that opens the connection.
+    """Dialer's end of a handshake: it opens the connection.
 
     Args:
         secret: the job's secret.
@@ -183,7 +183,7 @@ class DialerHandshake(_Handshake):
 
 
 class AcceptorHandshake(_Handshake):
-    """The end that listens. Its errors repeat nothing that the dialer sent."""
+    """Acceptor's end of a handshake: it listens. Its errors repeat nothing that the dialer sent."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
         super().__init__(secret, me)

@@ -1,4 +1,4 @@
-"""Drives the graceful shutdown of one agent, and ends agents that nobody shut down when their process exits."""
+"""Graceful shutdown of one agent: the driver of the quiescence machine, and ``rpc.shutdown``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INQUIRY_SECONDS = 1.0
 
 
 class Shutdown:
-    """The shutdown of one agent: feeds the quiescence machine under a lock, carries its instructions out outside of it."""
+    """Shutdown of one agent: gives events to the machine under a lock, and carries its instructions out outside of it."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -35,15 +35,15 @@ class Shutdown:
         agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
 
     def begin(self) -> None:
-        """User code here is done."""
+        """Note that user code here is done."""
         self._handle(q.ShutdownCalled(self._counts))
 
     def inquire(self) -> None:
-        """Find out whom we wait for."""
+        """Ask the leader which workers shutdown waits for."""
         self._handle(q.InquiryDue())
 
-    def approach(self) -> None:
-        """Dial those whom we wait for and have no connection to: else nobody notices that one died who never called us."""
+    def dial_missing(self) -> None:
+        """Dial the workers that shutdown waits for: without a connection nobody notices that one of them died."""
         with self._lock:
             ranks = self._machine().missing()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
@@ -51,7 +51,7 @@ class Shutdown:
                 self.agent.connections.dial_missing(peer)
 
     def missing(self) -> str:
-        """Whom we wait for, by name."""
+        """Return the names of the workers that shutdown waits for."""
         with self._lock:
             ranks = self._machine().missing()
         return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "nobody"
@@ -79,7 +79,7 @@ class Shutdown:
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 
     def _close(self) -> None:
-        # By a signal handler, or because others count this worker as lost. Nobody else would wake the thread in shutdown.
+        # A signal handler closes the agent, or the others count this worker as lost: nothing else would end the wait.
         reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
         complete_once(self.finished, error=AgentClosedError(reason))
 
@@ -88,14 +88,14 @@ class Shutdown:
 
     def _counts(self) -> Counts:
         peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in self.agent.peers}
-        # Requests are no messages that surely arrive, so they are not matched; that any were made or served between two
-        # rounds shows as a message to oneself.
+        # Requests are not delivered reliably, so they are not matched. That any were made or served between two rounds
+        # shows as a message from this worker to itself.
         peers[self.agent.rank] = (self.agent.activity(), self.agent.activity())
         return Counts(peers, self.agent.open_work())
 
 
 def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
-    """``rpc.shutdown`` of a given agent."""
+    """Shut an agent down: ``rpc.shutdown``."""
     agent.state.check_open()
     if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
@@ -122,15 +122,15 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
 
 
 def _wait(shutdown: Shutdown, timeout: float) -> bool:
-    """Wait for all, 0 for as long as they live; now and then look who is missing, and whether they still live."""
+    """Wait for all workers, with 0 as long as they live; now and then look who is missing, and whether they still live."""
     began = time.monotonic()
     left = timeout or math.inf
-    pause = min(INQUIRY_SECONDS, left / 4)  # a time-out shall name whom it waited for
+    pause = min(INQUIRY_SECONDS, left / 4)  # so that an error names the workers that it waited for
     notices = Notices(began)
     while left > 0:
         if _completes(shutdown.finished, min(pause, left)):
             return True
-        shutdown.approach()
+        shutdown.dial_missing()
         shutdown.inquire()
         if notices.due(time.monotonic()):
             logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())

@@ -96,7 +96,7 @@ Instruction: TypeAlias = SendReport | Lose | Close
 
 
 class Verdicts:
-    """The machine of one worker.
+    """Machine of one worker.
 
     Args:
         me: rank of the worker.

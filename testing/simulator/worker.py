@@ -85,7 +85,7 @@ class Worker(Process):
         shutdown = self.agent.part(Shutdown)
         shutdown.begin()
         while not shutdown.finished.done() and not self.agent.closed:
-            shutdown.approach()
+            shutdown.dial_missing()
             await asyncio.sleep(APPROACH_SECONDS)
         if not self.agent.closed:
             await self.agent.control.drain()

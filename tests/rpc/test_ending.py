@@ -162,7 +162,7 @@ def test_control_queues_are_only_touched_under_their_lock(cluster, monkeypatch):
     unlocked = []
 
     def next_due(queue, original=ControlQueue.next_due):
-        if not any(peer.lock.locked() for agent in (a, b) for peer in agent.peers if peer.control is queue):
+        if not any(peer.lock._is_owned() for agent in (a, b) for peer in agent.peers if peer.control is queue):
             unlocked.append(queue)
         return original(queue)
 
