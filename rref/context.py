@@ -107,7 +107,7 @@ class RRefContext:
             RpcError: there is no such value, and none will come.
         """
         with self._lock:
-            future = self._future(self.ownership.find(rref_id, asker))
+            future = self._future(self.ownership.owned.find(rref_id, asker))
         if future is None:
             raise RpcError(
                 f"worker {self.agent.name!r} has no value for RRef {rref_id} any more; keep a reference to it"

@@ -79,6 +79,22 @@ class OwnerTable:
         """Return the numbers of a creator's references that are gone for good."""
         return self._freed.get(creator, _NONE)
 
+    def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
+        """Return the record of a value that ``asker`` may wait for; ``None``: there is none, and there will be none.
+
+        A creator's own fetch may overtake its creating call, and waits for it. All others fetch after ``Confirmed``.
+        """
+        return self.awaited(rref_id) if self.may_fetch(rref_id, asker) else self._owned.get(rref_id)
+
+    def may_fetch(self, rref_id: RRefId, asker: WorkerKey) -> bool:
+        """Return whether the value is here, or may still come for ``asker``."""
+        return self.is_created(rref_id) or (rref_id.created_on == asker and self.may_come(rref_id))
+
+    def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
+        """Return the registered forks of a reference, and who holds each."""
+        owned = self._owned.get(rref_id)
+        return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
+
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
         """Create the reference; returns the early forks, which can be accepted now.
 

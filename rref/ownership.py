@@ -296,10 +296,8 @@ class Ownership:
         parent_holder = request.fork_id.created_on
         start = f"RRef {request.rref_id} is gone from its owner, {self._name_of(self.me)}: "
         if parent_holder in self.lost:
-            return (
-                start
-                + f"{self._name_of(parent_holder)}, which passed it to you, was lost before the owner heard of you"
-            )
+            name = self._name_of(parent_holder)
+            return start + f"{name}, which passed it to you, was lost before the owner heard of you"
         return start + "a worker that passed it on was lost too early, or its creating call never arrived"
 
     # -- losses and the end
@@ -332,27 +330,6 @@ class Ownership:
     def _check_open(self) -> None:
         if self.closed:
             raise AgentClosedError("you used an RRef after shutdown: the agent it belongs to is closed")
-
-    # -- looking
-
-    def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
-        """Return the record of a value that ``asker`` may wait for; ``None``: there is none, and there will be none.
-
-        A creator's own fetch may overtake its creating call, and waits for it. All others fetch after ``Confirmed``.
-        """
-        if self.may_fetch(rref_id, asker):
-            return self.owned.awaited(rref_id)
-        return self.owned.get(rref_id)
-
-    def may_fetch(self, rref_id: RRefId, asker: WorkerKey) -> bool:
-        """Return whether the value is here, or may still come for ``asker``."""
-        created = self.owned.is_created(rref_id)
-        return created or (rref_id.created_on == asker and self.owned.may_come(rref_id))
-
-    def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
-        """Return the registered forks of a reference owned here, and who holds each."""
-        owned = self.owned.get(rref_id)
-        return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
 
     def counts(self) -> dict[str, int]:
         """Return the sizes of the tables: all are zero when every fork is deleted and every question answered."""

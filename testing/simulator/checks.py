@@ -27,7 +27,7 @@ def _check_fork(worker: Worker, owner: Worker, fork_id: Any, fork: Fork) -> Iter
     ownership = owner.agent.part(RRefContext).ownership
     if not ownership.owned.is_created(fork.rref_id):
         yield f"G2: {owner.name} freed the value of RRef {fork.rref_id}, which {worker.name} holds"
-    elif fork_id not in ownership.forks_of(fork.rref_id):
+    elif fork_id not in ownership.owned.forks_of(fork.rref_id):
         yield f"G2: {owner.name} does not know fork {fork_id} of RRef {fork.rref_id}, which {worker.name} holds"
 
 

@@ -83,14 +83,14 @@ def test_a_creating_call_that_never_arrives_fails_the_handle_and_is_refused_late
     table.settle()
     assert "never reached worker 0" in table.failures(USER)[mine.fork_id]
     assert p.NeverCreated(mine.rref_id) in table.instructions[OWNER]
-    assert not table.machines[OWNER].may_fetch(mine.rref_id, USER)
+    assert not table.machines[OWNER].owned.may_fetch(mine.rref_id, USER)
     table.drop(USER, mine)
     table.assert_empty()
 
 
 def test_creating_on_oneself_needs_no_messages(table):
     mine, transfer = table.calls(USER, USER)
-    assert table.machines[USER].may_fetch(mine.rref_id, USER)
+    assert table.machines[USER].owned.may_fetch(mine.rref_id, USER)
     assert table.arrives(USER, transfer)
     table.drop(USER, mine)
     assert table.freed(USER) == [mine.rref_id]
@@ -128,7 +128,7 @@ def test_a_fork_given_by_the_owner_is_confirmed_on_arrival(table):
     assert table.arrives(OWNER, transfer)
     his = table.adopted(transfer)
     assert table.confirmed(OTHER) == [his.fork_id]
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {his.fork_id: OTHER}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {his.fork_id: OTHER}
     table.drop(OTHER, his)
     table.settle()
     assert table.freed(OWNER) == [mine.rref_id]
@@ -210,7 +210,7 @@ def test_a_user_keeps_its_handle_until_its_child_is_accepted(table):
     assert table.kinds() == ["Acknowledge"]
     table.passes(p.Acknowledge)
     table.passes(p.Delete)
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {his.fork_id: OTHER}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {his.fork_id: OTHER}
     table.drop(OTHER, his)
     table.settle()
     assert table.freed(OWNER) == [mine.rref_id]
@@ -239,7 +239,7 @@ def test_an_unconfirmed_handle_can_be_passed_on(table):
     for sender, to, message in (second, first):  # the grandchild's request comes first
         table.handle(to, p.Received(sender, message))
     table.settle()
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {third.fork_id: THIRD}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {third.fork_id: THIRD}
     table.drop(THIRD, third)
     table.assert_empty()
 
@@ -249,7 +249,7 @@ def test_a_user_calls_itself(table):
     again = table.gives(USER, USER, mine)
     table.drop(USER, mine)
     table.settle()
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {again.fork_id: USER}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {again.fork_id: USER}
     table.drop(USER, again)
     table.settle()
     assert table.freed(OWNER) == [mine.rref_id]
@@ -303,7 +303,7 @@ def test_a_user_gives_to_the_owner(table):
     table.drop(USER, mine)
     table.settle()
     assert table.confirmed(OWNER) == [home.fork_id]
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {home.fork_id: OWNER}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {home.fork_id: OWNER}
     table.drop(OWNER, home)
     assert table.freed(OWNER) == [mine.rref_id]
     table.assert_empty()
@@ -315,15 +315,15 @@ def test_a_user_gives_to_the_owner(table):
 def test_only_the_creators_fetch_is_parked_and_only_before_the_creation(table):
     mine, transfer = table.calls(USER, OWNER)
     owner = table.machines[OWNER]
-    assert owner.may_fetch(mine.rref_id, USER)
-    assert not owner.may_fetch(mine.rref_id, OTHER)
-    assert not owner.may_fetch(GlobalId(OWNER.rank, 0, 77), OWNER)
+    assert owner.owned.may_fetch(mine.rref_id, USER)
+    assert not owner.owned.may_fetch(mine.rref_id, OTHER)
+    assert not owner.owned.may_fetch(GlobalId(OWNER.rank, 0, 77), OWNER)
     assert table.arrives(USER, transfer)
-    assert owner.may_fetch(mine.rref_id, OTHER)  # it exists: its value may be awaited by all
+    assert owner.owned.may_fetch(mine.rref_id, OTHER)  # it exists: its value may be awaited by all
     table.handle(USER, p.Delivered(transfer))
     table.drop(USER, mine)
     table.settle()
-    assert not owner.may_fetch(mine.rref_id, USER)
+    assert not owner.owned.may_fetch(mine.rref_id, USER)
 
 
 def test_freed_ids_are_few_intervals_though_many_owners_take_turns(table):

@@ -27,8 +27,8 @@ def overtaken(table):
 
 def test_a_request_that_overtakes_the_creating_call_waits_for_it(table):
     mine, his, transfer = overtaken(table)
-    assert table.machines[OWNER].may_fetch(mine.rref_id, USER)
-    assert not table.machines[OWNER].may_fetch(mine.rref_id, OTHER)
+    assert table.machines[OWNER].owned.may_fetch(mine.rref_id, USER)
+    assert not table.machines[OWNER].owned.may_fetch(mine.rref_id, OTHER)
     assert table.arrives(USER, transfer)
     table.settle()
     assert table.confirmed(OTHER) == [his.fork_id]
@@ -201,7 +201,7 @@ def test_a_request_of_a_lost_worker_registers_nothing(table):
     mine = table.own(OWNER)
     table.handle(OWNER, p.WorkerLost(OTHER))
     table.handle(OWNER, p.Received(OTHER, p.Register(mine.rref_id, GlobalId(USER.rank, 0, 1))))
-    assert table.machines[OWNER].forks_of(mine.rref_id) == {mine.fork_id: OWNER}
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {mine.fork_id: OWNER}
     table.drop(OWNER, mine)
     table.assert_empty()
 

@@ -51,7 +51,7 @@ class Scene:
             return
         for fork_id, (fork, holder) in self.in_hand.items():
             if fork_id in self.confirmed:
-                assert self.machines[OWNER].forks_of(fork.rref_id)[fork_id] == holder
+                assert self.machines[OWNER].owned.forks_of(fork.rref_id)[fork_id] == holder
 
     # -- what a scene is made of
 

@@ -254,14 +254,14 @@ class World:
             for fork_id in forks:
                 fact = self.facts[fork_id]
                 if fact.confirmed and not fact.failed and fact.owner in self.machines:
-                    assert self.machines[fact.owner].forks_of(fact.rref_id)[fork_id] == key
+                    assert self.machines[fact.owner].owned.forks_of(fact.rref_id)[fork_id] == key
 
     def check_at_rest(self):
         """G1 exactly: when nothing is in flight the owners know the forks in hand, and no others."""
         known, real = set(), set()
         for machine in self.machines.values():
             for rref_id in machine.owned:
-                known.update(machine.forks_of(rref_id).items())
+                known.update(machine.owned.forks_of(rref_id).items())
             counts = machine.counts()
             assert counts["pending_children"] == counts["cancelling_transfers"] == 0
         for key, forks in self.in_hand.items():
