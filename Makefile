@@ -19,12 +19,12 @@ demo: .venv/installed      ## one parameter server, two trainers, real digits
 	@$(BIN)/telegrad demo
 
 test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(TESTS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(TESTS)
 
-test-fast: .venv/installed ## those without worker processes, in less than a minute
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not processes" $(TESTS)
+test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not slow and not processes" $(TESTS)
 
-test-all: .venv/installed  ## those marked slow too: long runs of chaos, thousands of schedules
+test-all: .venv/installed  ## those marked long too: a run of chaos, thousands of schedules
 	@$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 check: .venv/dev           ## ruff, mypy --strict, generated code is fresh

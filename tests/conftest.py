@@ -29,8 +29,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.processes)
 
 
-def pytest_collection_finish():
-    """Take the modules and the thousands of collected tests out of the garbage collector's sight: it is run in many tests."""
+@pytest.fixture(scope="module", autouse=True)
+def small_heap():
+    """Collections in tests look only at what their module made, not at what came before: thousands of tests."""
     gc.collect()
     gc.freeze()
 

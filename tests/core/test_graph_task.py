@@ -212,6 +212,7 @@ def test_backward_inside_backward():
     assert a.grad.tolist() == [6, 6, 6]
 
 
+@pytest.mark.slow
 def test_deep_chains_are_run_and_freed_without_recursion():
     a = tg.ones(1, requires_grad=True)
     y = a

@@ -6,6 +6,7 @@ from telegrad.testing.ops import report
 from telegrad.testing.ops.catalogue import CHECKS, EXEMPT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_operation(check):
     assert report(check).samples

@@ -227,6 +227,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINKS)
 def test_long_chains(name, no_collector):
     a = tg.zeros(1, requires_grad=True)
@@ -242,6 +243,7 @@ def test_long_chains(name, no_collector):
     assert middle() is None and last() is None and (a._accumulator is None or a._accumulator() is None)
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_a_recorded_pass(no_collector):
     a = tg.full((1,), 0.5, dtype=tg.float64, requires_grad=True)
     y = a
@@ -256,6 +258,7 @@ def test_a_long_chain_of_a_recorded_pass(no_collector):
     assert node() is None
 
 
+@pytest.mark.slow
 def test_long_chains_are_not_copied_and_say_so():
     y = tg.ones(1, requires_grad=True)
     for _ in range(CHAIN):
@@ -271,6 +274,7 @@ def test_long_chains_are_not_copied_and_say_so():
     assert copy.copy(y).is_leaf and repr(y) and repr(y.grad_fn)
 
 
+@pytest.mark.slow
 def test_a_chain_that_dies_in_the_middle_of_a_pass():
     a = tg.zeros(1, requires_grad=True)
     chains = []

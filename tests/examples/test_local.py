@@ -61,6 +61,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_leave_nothing_behind_without_the_garbage_collector(name):
     model, loss = MODELS[name]()

@@ -173,6 +173,7 @@ def test_a_call_s_context_variables_are_its_own(workers):
 # -- nesting
 
 
+@pytest.mark.slow
 def test_a_thousand_nested_calls_with_two_threads(cluster):
     options = GrpcRpcBackendOptions(num_worker_threads=2, rpc_timeout=100)
     with cluster("a", "b", options=options) as (a, _), a.use():

@@ -104,6 +104,7 @@ def test_a_message_larger_than_the_window_passes(narrow):
         np.testing.assert_array_equal(rpc.rpc_sync("b", wait_at_gate, (array,)), array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [{"window_messages": 1}, {"window_bytes": 1}], ids=["messages", "bytes"])
 def test_nested_calls_of_any_depth_need_no_room(cluster, window):
     with cluster("a", "b", options=options(**window)) as (a, _), a.use():

@@ -354,7 +354,8 @@ def run_schedule(seed):
     return company
 
 
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_all_survivors_finish_in_every_schedule(count):
     chosen = seeds(count)
     lost = 0

@@ -4,6 +4,7 @@ import heapq
 import itertools
 import random
 
+import pytest
 from telegrad.rpc.reports import Evidence, Finding
 from telegrad.rpc.verdict import Failed, Lose, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import replayable, seeds
@@ -223,6 +224,7 @@ def check(world):
 SCHEDULES = 500
 
 
+@pytest.mark.slow
 def test_all_who_stay_agree_in_every_schedule():
     chosen = seeds(SCHEDULES)
     stayed = lost = 0

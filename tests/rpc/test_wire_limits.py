@@ -101,6 +101,7 @@ def test_a_type_that_the_receiver_does_not_know_fails_its_call_and_not_the_conne
     assert rpc.rpc_sync("b", same, (np.ones(2),)).tolist() == [1, 1]
 
 
+@pytest.mark.slow
 def test_more_tensors_than_16_bits_count(workers):
     number = 70_000
     one, other = tg.tensor(1), [tg.ones(1) for _ in range(number)]

@@ -309,7 +309,8 @@ def run_schedule(seed):
     return world
 
 
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_the_guarantees_hold_in_every_schedule(count):
     forks = failed = killed = never = 0
     chosen = seeds(count)

@@ -169,7 +169,7 @@ async def ended(reader):
         return True
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_short_run(run_python):
     """Connections break, descriptors run out, children are forked, workers are isolated and killed: all ends as it should."""
     command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "4"]

@@ -42,6 +42,7 @@ def run(seed, events=3000, **options):
     return Simulation(seed, agents=6, events=events, plan=HOSTILE, **options).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_guarantee_holds_under_every_kind_of_fault(seed):
     result = run(seed)
@@ -73,6 +74,7 @@ def test_long_splits_lose_the_minority():
     assert any(lost) and all(len(names) <= 4 for names in lost)
 
 
+@pytest.mark.slow
 def test_every_kind_of_fault_happens():
     happened = {kind for seed in SEEDS for kind, count in run(seed, events=1500).faults.items() if count}
     assert happened == set(KINDS)
@@ -224,6 +226,7 @@ def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
     assert any(run(seed, events=2000).violations for seed in SEEDS)
 
 
+@pytest.mark.slow
 def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
     def direct(self, start):
         return {rank: rank for rank in self if rank != start and self.linked(start, rank)}
