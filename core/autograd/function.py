@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import AutogradError
 from ..interception import NOT_TAKEN, offer
 from ..interception import active as interceptors
+from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
 from ..types import DType
 from .edges import gradient_edge
@@ -233,8 +234,6 @@ def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: A
             raise AutogradError(
                 f"{name}.backward returned a gradient of shape {result.shape} for argument {place}, of shape {shape}"
             )
-    from ..ops.table.rows import TENSORS
-
     return TENSORS.fit(result, shape, dtype)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dtypes import is_inexact
 from ..errors import AutogradError
+from ..ops.table.in_place_history import check_writable, set_history
 from ..tensors import Tensor
 from .hooks import Hook, RemovableHandle
 from .node import Node
@@ -100,8 +101,6 @@ class FunctionContext:
         edge = (node, slot)
         if _among(output, self._dirty):
             # forward changed its memory, and counted that; here it only gets its history.
-            from ..ops.table.in_place_history import check_writable, set_history
-
             check_writable(output)
             set_history(output, edge)
             return output

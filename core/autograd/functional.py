@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutogradError
+from ..ops.shape.joining import stack
 from ..tensors import Tensor
 from .grad_mode import enable_grad
 from .gradients import grad
@@ -207,8 +208,6 @@ def _rows(
     output: Tensor, given: tuple[Tensor, ...], create_graph: bool, strict: bool, number: int
 ) -> tuple[Tensor, ...]:
     """Return the derivatives of one output by each input."""
-    from ..ops.shape.joining import stack
-
     found: list[list[Tensor]] = [[] for _ in given]
     for place in range(output.numel()):
         start = np.zeros(output.shape, output.dtype)

@@ -80,7 +80,7 @@ def after_leaf(node: AccumulateGrad) -> None:
     """Call the hooks that run once a leaf's gradient has been delivered."""
     if node._hooks is not None:
         for hook in node._hooks.after.calls():
-            hook((), (node.variable._grad,))
+            hook((), (node.variable.grad,))
     if node.variable._hooks is not None:
         for hook in node.variable._hooks.after.calls():
             hook(node.variable)

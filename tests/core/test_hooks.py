@@ -6,6 +6,7 @@ import pytest
 import telegrad.core as tg
 from telegrad.core.autograd import grad
 from telegrad.core.errors import AutogradError
+from telegrad.core.extend import gradient_edge
 
 
 def leaf():
@@ -183,3 +184,11 @@ def test_what_a_hook_returns_stays_its_own():
     a.sum().backward()
     mine.zero_()
     assert a.grad.tolist() == [4, 4]
+
+
+def test_hooks_behind_a_leaf_get_its_gradient_as_a_tensor():
+    a = tg.ones(2, requires_grad=True)
+    node, seen = gradient_edge(a)[0], []
+    node.register_hook(lambda inputs, outputs: seen.append((inputs, outputs[0].tolist())))
+    (a * 3).sum().backward()
+    assert seen == [((), [3, 3])]
