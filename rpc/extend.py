@@ -16,8 +16,9 @@ from .current import current_agent
 from .expulsion import record as record_expulsion
 from .gathering import Gathering
 from .intervals import IntervalSet
-from .lanes.base import Connection, Host, Lane, Ticket, make_lane, register_lane
+from .lanes.base import Connection, Host, Lane, Ticket
 from .lanes.inproc import InProcessLane, InProcessNetwork
+from .lanes.registry import make_lane, register_lane
 from .messages import Flag, Incoming, Interceptor, Kind, Outgoing
 from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo

@@ -7,7 +7,6 @@ two connections to break and no order to keep between lanes. A lane never looks 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future
@@ -124,23 +123,3 @@ class Lane(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop listening and free every resource; the agent has closed the connections."""
-
-
-LaneFactory = Callable[[], Lane]
-_factories: dict[str, LaneFactory] = {}
-
-
-def register_lane(scheme: str, factory: LaneFactory) -> None:
-    """Make a lane known under its scheme; ``GrpcRpcBackendOptions(lanes=[scheme])`` then uses it."""
-    _factories[scheme] = factory
-
-
-def make_lane(scheme: str) -> Lane:
-    """A new lane of that scheme.
-
-    Raises:
-        ValueError: none is registered.
-    """
-    if scheme not in _factories:
-        raise ValueError(f"lanes= names {scheme!r}, which is not a lane; choose from {sorted(_factories)}")
-    return _factories[scheme]()

@@ -24,7 +24,7 @@ from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
-from .base import Connection, Host, Lane, Ticket, register_lane
+from .base import Connection, Host, Lane, Ticket
 from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
@@ -378,6 +378,3 @@ def shortage() -> OSError | None:
 
 async def _wait(future: asyncio.Future[None]) -> None:
     await asyncio.wait([future])
-
-
-register_lane("grpc", GrpcLane)

@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
-from .base import Connection, Host, Lane, Ticket, register_lane
+from .base import Connection, Host, Lane, Ticket
 
 Deliver = Callable[[Callable[[], None]], None]
 
@@ -155,7 +155,3 @@ class InProcessLane(Lane):
         theirs.open(mine)
         mine.host.connected(mine)
         mine.open(theirs)
-
-
-_default_network = InProcessNetwork()
-register_lane("inproc", lambda: InProcessLane(_default_network))
