@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import telegrad as tg
 
-PATIENCE_S = 10.0
+WAIT_SECONDS = 10.0
 
 
 def show_tidy(quiet: bool = False) -> None:
@@ -18,7 +18,7 @@ def show_tidy(quiet: bool = False) -> None:
     Raises:
         RuntimeError: they are not zero within ten seconds.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_SECONDS
     while any(counts().values()) and time.monotonic() < deadline:
         time.sleep(0.01)
     found = counts()

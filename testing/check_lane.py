@@ -1,7 +1,7 @@
 """Checks that every lane must pass: ``check_lane(make_lane)`` (in the manner of trio's ``check_two_way_stream``).
 
 Each check gets two new hosts on new lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
-than ``PATIENCE_S`` is a failure.
+than ``TIMEOUT_SECONDS`` is a failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Connection, Host, Lane
 from ..rpc.security import AcceptorHandshake, DialerHandshake
 
-PATIENCE_S = 20.0
+TIMEOUT_SECONDS = 20.0
 SECRET = b"what the workers of this job know"
 LaneMaker = Callable[[], Lane]
 
@@ -76,7 +76,9 @@ class RecordingHost(Host):
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until a record fulfils a condition."""
         with self._changed:
-            assert self._changed.wait_for(condition, PATIENCE_S), f"{self.record.name} was not told in {PATIENCE_S} s"
+            assert self._changed.wait_for(condition, TIMEOUT_SECONDS), (
+                f"{self.record.name} was not told in {TIMEOUT_SECONDS} s"
+            )
 
 
 class Pair:
@@ -158,7 +160,7 @@ def check_frames_are_captured_when_send_returns(make_lane: LaneMaker) -> None:
         assert all(set(frame) == {ord("x")} for _, frame, _ in both.acceptor.frames)
 
 
-def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
+def check_a_port_without_a_listener_refuses_the_connection(make_lane: LaneMaker) -> None:
     """Check that a dial to a port without a listener fails with ``ConnectionRefusedError``: verdicts depend on it."""
     with pair(make_lane) as both:
         both.far.close()
@@ -169,7 +171,7 @@ def check_nobody_there_is_a_refused_connection(make_lane: LaneMaker) -> None:
         assert not both.connection.send([b"late"])
 
 
-def check_a_stranger_is_not_heard(make_lane: LaneMaker) -> None:
+def check_a_peer_without_the_secret_is_refused(make_lane: LaneMaker) -> None:
     """Check that without the secret no frame arrives, and that the dialer is told why."""
     with pair(make_lane, dialer_secret=b"another secret of the same kind") as both:
         both.connection.send([b"attack"])
@@ -191,16 +193,16 @@ def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> Non
         assert not both.acceptor.frames and not both.acceptor.accepted
 
 
-def check_a_refusal_is_told(make_lane: LaneMaker) -> None:
+def check_a_refusal_reaches_the_dialer(make_lane: LaneMaker) -> None:
     """Check that an acceptor can refuse a joiner that it knows."""
-    with pair(make_lane, refuse="not in this life") as both:
+    with pair(make_lane, refuse="refused by the check") as both:
         both.connection.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
         error = both.dialer.ended[0][1]
-        assert isinstance(error, ConnectionAbortedError) and "not in this life" in str(error), error
+        assert isinstance(error, ConnectionAbortedError) and "refused by the check" in str(error), error
 
 
-def check_closing_delivers_the_last_frame_and_is_told_once(make_lane: LaneMaker) -> None:
+def check_closing_delivers_the_last_frame_and_tells_each_host_once(make_lane: LaneMaker) -> None:
     """Check that the last frame of a closing end arrives, and that both hosts are told exactly once."""
     for closes_far in (False, True):
         with pair(make_lane) as both:

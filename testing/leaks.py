@@ -21,7 +21,7 @@ from typing import Any
 from ..rpc.extend import Agent, open_agents
 from ..rref import RRef
 
-PATIENCE_SECONDS = 5.0
+WAIT_SECONDS = 5.0
 HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # Python's own, one for the process
 GRPC_POLLER = "_poll_wrapper"  # gRPC's own thread, which it keeps
 PACKAGE = str(Path(__file__).parents[1])
@@ -44,11 +44,11 @@ class Watch:
         self._processes = set(_children())
         self._files = set(_files())
 
-    def leaks(self, patience: float = PATIENCE_SECONDS) -> list[str]:
-        """Return what is still new after ``patience`` seconds, in words, and end the watch."""
+    def leaks(self, seconds: float = WAIT_SECONDS) -> list[str]:
+        """Return what is still new after at most ``seconds``, in words, and end the watch."""
         for undo in self._undo:
             undo()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + seconds
         while found := self._found():
             if time.monotonic() > deadline:
                 break

@@ -50,7 +50,7 @@ class Pace:
 
 
 class Scene(Protocol):
-    """Target of a fault."""
+    """Job as its faults see it."""
 
     pace: Pace
     random: random.Random
@@ -74,15 +74,15 @@ class Scene(Protocol):
 
 
 @dataclass(frozen=True)
-class Blow:
-    """Use of a fault: its victim, one other worker, and all others that run."""
+class Target:
+    """Workers that a fault hits: its victim, one other worker, and all others that run."""
 
     victim: int
     other: int
     others: tuple[int, ...]
 
 
-Action = Callable[[Scene, Blow], Awaitable[Any]]
+Action = Callable[[Scene, Target], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -128,50 +128,50 @@ async def _during(relays: Sequence[Relay], start: Callable[[Relay], None], secon
 
 
 @fault(Fate.STAYS)
-async def reset(scene: Scene, blow: Blow) -> None:
+async def reset(scene: Scene, target: Target) -> None:
     """Break every connection of a worker; the links work."""
-    for relay in scene.between(blow.victim, blow.others):
+    for relay in scene.between(target.victim, target.others):
         relay.reset()
 
 
 @fault(Fate.STAYS)
-async def delay(scene: Scene, blow: Blow) -> None:
+async def delay(scene: Scene, target: Target) -> None:
     """Delay the links of a worker by up to 100 ms in each direction."""
 
     def slow(relay: Relay) -> None:
         relay.delay = scene.random.uniform(0, LONGEST_DELAY)
 
-    await _during(scene.between(blow.victim, blow.others), slow, scene.pace.lasting)
+    await _during(scene.between(target.victim, target.others), slow, scene.pace.lasting)
 
 
 @fault(Fate.STAYS)
-async def cut(scene: Scene, blow: Blow) -> None:
+async def cut(scene: Scene, target: Target) -> None:
     """Cut the link between two workers for long."""
-    await _during(scene.between(blow.victim, [blow.other]), Relay.cut, scene.pace.lasting)
+    await _during(scene.between(target.victim, [target.other]), Relay.cut, scene.pace.lasting)
 
 
 @fault(Fate.STAYS)
-async def blackhole(scene: Scene, blow: Blow) -> None:
+async def blackhole(scene: Scene, target: Target) -> None:
     """Drop everything between two workers for long."""
-    await _during(scene.between(blow.victim, [blow.other]), Relay.silence, scene.pace.lasting)
+    await _during(scene.between(target.victim, [target.other]), Relay.silence, scene.pace.lasting)
 
 
 @fault(Fate.STAYS)
-async def one_way(scene: Scene, blow: Blow) -> None:
+async def one_way(scene: Scene, target: Target) -> None:
     """Drop everything on connections that one worker dials to another, not the reverse."""
-    await _during(scene.on([(blow.victim, blow.other)]), Relay.silence, scene.pace.lasting)
+    await _during(scene.on([(target.victim, target.other)]), Relay.silence, scene.pace.lasting)
 
 
 @fault(Fate.LOST)
-async def isolate(scene: Scene, blow: Blow) -> None:
+async def isolate(scene: Scene, target: Target) -> None:
     """Drop everything between a worker and all others for long."""
-    await _during(scene.between(blow.victim, blow.others), Relay.silence, scene.pace.lasting)
+    await _during(scene.between(target.victim, target.others), Relay.silence, scene.pace.lasting)
 
 
 @fault(Fate.LOST)
-async def disconnect(scene: Scene, blow: Blow) -> None:
+async def disconnect(scene: Scene, target: Target) -> None:
     """Cut a worker off from all others for long."""
-    await _during(scene.between(blow.victim, blow.others), Relay.cut, scene.pace.lasting)
+    await _during(scene.between(target.victim, target.others), Relay.cut, scene.pace.lasting)
 
 
 # -- processes
@@ -186,52 +186,52 @@ async def _stop(scene: Scene, victim: int, seconds: float) -> None:
 
 
 @fault(Fate.STAYS, freezes=True)
-async def pause(scene: Scene, blow: Blow) -> None:
+async def pause(scene: Scene, target: Target) -> None:
     """Stop a worker briefly (SIGSTOP, SIGCONT)."""
-    await _stop(scene, blow.victim, scene.pace.brief)
+    await _stop(scene, target.victim, scene.pace.brief)
 
 
 @fault(Fate.LOST, freezes=True)
-async def stop(scene: Scene, blow: Blow) -> None:
+async def stop(scene: Scene, target: Target) -> None:
     """Stop a worker for long (SIGSTOP, SIGCONT)."""
-    await _stop(scene, blow.victim, scene.pace.lasting)
+    await _stop(scene, target.victim, scene.pace.lasting)
 
 
 @fault(Fate.LOST)
-async def kill(scene: Scene, blow: Blow) -> None:
+async def kill(scene: Scene, target: Target) -> None:
     """Kill a worker (SIGKILL)."""
-    scene.workers[blow.victim].signal(signal.SIGKILL)
+    scene.workers[target.victim].signal(signal.SIGKILL)
 
 
 @fault(Fate.LOST)
-async def kill_parent(scene: Scene, blow: Blow) -> None:
+async def kill_parent(scene: Scene, target: Target) -> None:
     """Kill a worker that has a forked child."""
-    await scene.trouble(blow.victim, "leave_orphan", 0.0)
-    scene.workers[blow.victim].signal(signal.SIGKILL)
+    await scene.trouble(target.victim, "leave_orphan", 0.0)
+    scene.workers[target.victim].signal(signal.SIGKILL)
 
 
 @fault(Fate.STAYS)
-async def fork(scene: Scene, blow: Blow) -> None:
+async def fork(scene: Scene, target: Target) -> None:
     """Fork children that do nothing."""
-    await scene.trouble(blow.victim, "fork_children", scene.pace.brief)
+    await scene.trouble(target.victim, "fork_children", scene.pace.brief)
 
 
 @fault(Fate.STAYS, freezes=True)
-async def gil(scene: Scene, blow: Blow) -> None:
+async def gil(scene: Scene, target: Target) -> None:
     """Hold a worker's GIL for long."""
-    await scene.trouble(blow.victim, "hold_gil", scene.pace.lasting)
+    await scene.trouble(target.victim, "hold_gil", scene.pace.lasting)
 
 
 @fault(Fate.STAYS, starves=True)
-async def descriptors(scene: Scene, blow: Blow) -> None:
+async def descriptors(scene: Scene, target: Target) -> None:
     """Take a worker's descriptors while its links break."""
-    trouble = asyncio.ensure_future(scene.trouble(blow.victim, "exhaust_descriptors", scene.pace.brief))
+    trouble = asyncio.ensure_future(scene.trouble(target.victim, "exhaust_descriptors", scene.pace.brief))
     await asyncio.sleep(scene.pace.brief / 3)
-    await reset(scene, blow)
+    await reset(scene, target)
     await trouble
 
 
 @fault(Fate.EITHER, freezes=True, starves=True)
-async def memory(scene: Scene, blow: Blow) -> None:
+async def memory(scene: Scene, target: Target) -> None:
     """Let a worker have no more memory for a while."""
-    await scene.trouble(blow.victim, "exhaust_memory", scene.pace.brief)
+    await scene.trouble(target.victim, "exhaust_memory", scene.pace.brief)

@@ -17,7 +17,7 @@ from typing import Any
 from ...launcher.engines import job_processes
 from ...launcher.environment import helpful_defaults, job_environment, reserve_port
 from .checks import Excuses, Violation, check_calls, check_growth, check_remains
-from .faults import Blow, Fate, Fault, Pace
+from .faults import Fate, Fault, Pace, Target
 from .journal import read_journals
 from .processes import WorkerProcess
 from .relay import Link, Relay, Relays
@@ -196,7 +196,7 @@ class Round:
             self._excuses.gone.add(victim)
         began = asyncio.get_running_loop().time()
         acting = asyncio.ensure_future(
-            fault.action(self, Blow(victim, other, tuple(rank for rank in live if rank != victim)))
+            fault.action(self, Target(victim, other, tuple(rank for rank in live if rank != victim)))
         )
         if fault.fate is Fate.LOST:
             await self._agree(self._lost | {victim})
@@ -238,8 +238,8 @@ class Round:
             return all(view is not None and set(map(int, view["lost"])) == expected for view in views.values())
 
         if not await self._comes_true(agreed):
-            told = "; ".join(f"w{rank}: {self._describe(rank, view)}" for rank, view in views.items())
-            raise BrokenJobError(f"exactly {_names(expected) or 'nobody'} should be lost, but {told}")
+            views_text = "; ".join(f"w{rank}: {self._describe(rank, view)}" for rank, view in views.items())
+            raise BrokenJobError(f"exactly {_names(expected) or 'none'} should be lost, but {views_text}")
 
     def _describe(self, rank: int, view: dict[str, Any] | None) -> str:
         if view is None:
