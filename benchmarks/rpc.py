@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.allocator import ENVIRONMENT
 from .cases import CASES
 from .command import parser, run, torch_python
 from .report import Heading
@@ -42,9 +43,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def list_contenders(options: argparse.Namespace) -> list[Contender]:
     """Return the contenders: Telegrad, then PyTorch, if there is one, over TCP and with its default transports."""
     script = str(FOLDER / "peer_telegrad.py")
-    contenders = [Contender(OURS, [sys.executable, script])]
+    # Workers of `telegrad run` have this setting of the allocator.
+    contenders = [Contender(OURS, [sys.executable, script], ENVIRONMENT)]
     lanes = options.lane or []
-    contenders += [Contender(f"{OURS} ({lane})", [sys.executable, script, "--transport", lane]) for lane in lanes]
+    contenders += [
+        Contender(f"{OURS} ({lane})", [sys.executable, script, "--transport", lane], ENVIRONMENT) for lane in lanes
+    ]
     if python := torch_python(options):
         script = str(FOLDER / "peer_torch.py")
         contenders += [
