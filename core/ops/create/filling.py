@@ -24,7 +24,13 @@ from .from_data import as_tensor
 
 @published(function=False, method=True)
 def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
-    """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded."""
+    """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded.
+
+    Args:
+        input: the tensor to fill.
+        src: a tensor, broadcast, or a number.
+        non_blocking: has no effect.
+    """
     src = as_tensor(src)
     return _copy(input, repeating.broadcast_to(conversion.to(src, input.dtype), input.shape))
 
@@ -52,25 +58,51 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
 @published(function=False, method=True)
 def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers uniform in [``from_``, ``to``)."""
+    """Fill with numbers uniform in [``from_``, ``to``).
+
+    Args:
+        input: the tensor to fill.
+        from_: smallest value.
+        to: bound above all values.
+        generator: source of random numbers; the default one if ``None``.
+    """
     return _refill(input, floats("random", input.shape, generator, input.dtype) * (to - from_) + from_)
 
 
 @published(function=False, method=True)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers of that mean and standard deviation."""
+    """Fill with normal numbers of that mean and standard deviation.
+
+    Args:
+        input: the tensor to fill.
+        mean: the mean.
+        std: the standard deviation.
+        generator: source of random numbers; the default one if ``None``.
+    """
     return _refill(input, floats("standard_normal", input.shape, generator, input.dtype) * std + mean)
 
 
 @published(function=False, method=True)
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers whose logarithms are normal, of that mean and standard deviation."""
+    """Fill with numbers whose logarithms are normal, of that mean and standard deviation.
+
+    Args:
+        input: the tensor to fill.
+        mean: mean of the logarithms.
+        std: standard deviation of the logarithms.
+        generator: source of random numbers; the default one if ``None``.
+    """
     return _refill(input, np.exp(floats("standard_normal", input.shape, generator, np.float64) * std + mean))
 
 
 @published(function=False, method=True)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``.
+
+    Args:
+        input: the tensor to fill.
+        lambd: the rate, above 0.
+        generator: source of random numbers; the default one if ``None``.
 
     Raises:
         ValueError: the rate is not positive.
@@ -82,7 +114,14 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
 
 @published(function=False, method=True)
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of a Cauchy distribution of that median and half-width."""
+    """Fill with numbers of a Cauchy distribution of that median and half-width.
+
+    Args:
+        input: the tensor to fill.
+        median: the median.
+        sigma: the half-width.
+        generator: source of random numbers; the default one if ``None``.
+    """
     drawn = (generator or default_generator).draw("standard_cauchy", input.shape)
     return _refill(input, np.asarray(drawn) * sigma + median)
 
@@ -90,6 +129,11 @@ def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator
 @published(function=False, method=True)
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the numbers of trials up to the first success, which has probability ``p``.
+
+    Args:
+        input: the tensor to fill.
+        p: probability of success, above 0 and up to 1.
+        generator: source of random numbers; the default one if ``None``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.
@@ -102,6 +146,11 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
 @published(function=False, method=True)
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability ``p`` (a number, or a tensor that is broadcast), else 0.
+
+    Args:
+        input: the tensor to fill.
+        p: the probability: a number, or a tensor that is broadcast.
+        generator: source of random numbers; the default one if ``None``.
 
     Raises:
         ValueError: a probability is not within 0 and 1.
@@ -119,6 +168,12 @@ def random_(
     """Fill with integers from ``from_`` to below ``to``; ``random_(to)`` starts at 0.
 
     Without bounds, up to the largest that the type holds, or that it holds exactly if it is of floating point.
+
+    Args:
+        input: the tensor to fill.
+        from_: smallest value; 0 if ``None``.
+        to: bound above all values.
+        generator: source of random numbers; the default one if ``None``.
 
     Raises:
         ValueError: the bounds leave nothing.
@@ -157,13 +212,18 @@ _copy = inplace(copy, keeps="overwrite")
 
 @published(function=True)
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A copy filled with ``value``, a number or a 0-d tensor."""
+    """Return a copy filled with ``value``, a number or a 0-d tensor."""
     return fill_(input.clone(), value)
 
 
 @published(function=False, method=True)
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Fill the diagonal, of all dimensions at once; with ``wrap``, of a tall matrix again and again, a row left out between.
+
+    Args:
+        input: a matrix, or dimensions of one length.
+        fill_value: the value.
+        wrap: whether the diagonal of a tall matrix begins again, after a row is left out.
 
     Raises:
         ValueError: fewer than two dimensions, or more than two of different lengths.
@@ -193,6 +253,11 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 @published(function=False, method=True)
 def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Put each element, and that of ``tensor`` at the same place, through a Python function; slow, and not recorded.
+
+    Args:
+        input: the tensor to fill.
+        tensor: its other argument, broadcast to the shape of ``input``.
+        callable: takes two Python numbers and returns one.
 
     Raises:
         TypeError: the tensor requires grad.

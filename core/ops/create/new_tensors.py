@@ -22,7 +22,15 @@ def new_tensor(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A copy of ``data``, in the dtype of ``input``."""
+    """Return a copy of ``data``, in the dtype of ``input``.
+
+    Args:
+        input: tensor whose dtype is the default.
+        data: numbers, nested sequences of them, an array or a tensor.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return from_data.tensor(data, dtype or input.dtype, device, requires_grad)
 
 
@@ -34,7 +42,14 @@ def new_zeros(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Zeros of shape ``size``, in the dtype of ``input``."""
+    """Return zeros of shape ``size``, in the dtype of ``input``.
+
+    Args:
+        input: tensor whose dtype is the default.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return filled_tensors.zeros(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -46,7 +61,14 @@ def new_ones(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones of shape ``size``, in the dtype of ``input``."""
+    """Return ones of shape ``size``, in the dtype of ``input``.
+
+    Args:
+        input: tensor whose dtype is the default.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return filled_tensors.ones(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -58,7 +80,14 @@ def new_empty(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uninitialised, of shape ``size`` and the dtype of ``input``."""
+    """Return a tensor of shape ``size`` and the dtype of ``input``, with arbitrary elements.
+
+    Args:
+        input: tensor whose dtype is the default.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return filled_tensors.empty(*size, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -72,5 +101,14 @@ def new_full(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``fill_value`` in shape ``size``, in the dtype of ``input``."""
+    """Return ``fill_value`` in shape ``size``, in the dtype of ``input``.
+
+    Args:
+        input: tensor whose dtype is the default.
+        size: the shape.
+        fill_value: the value.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return filled_tensors.full(size, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)

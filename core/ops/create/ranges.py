@@ -26,7 +26,16 @@ def arange(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``start``, ``start + step``, ... below ``end``; ``arange(end)`` starts at 0. ``int64`` if all are integers.
+    """Return ``start``, ``start + step``, ... below ``end``; ``arange(end)`` starts at 0. ``int64`` if all are integers.
+
+    Args:
+        start: first value.
+        end: bound that is not reached.
+        step: distance of neighbours.
+        out: where the result is written.
+        dtype: dtype of the result; ``int64`` or the default one.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``step`` is zero, or leads away from ``end``.
@@ -55,7 +64,16 @@ def linspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Args:
+        start: first value.
+        end: last value.
+        steps: number of values.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``steps`` is negative.
@@ -75,7 +93,17 @@ def logspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+    """Return ``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+
+    Args:
+        start: first exponent.
+        end: last exponent.
+        steps: number of values.
+        base: the base.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``steps`` is negative.
@@ -109,7 +137,16 @@ def eye(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out."""
+    """Return ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out.
+
+    Args:
+        n: number of rows.
+        m: number of columns; ``n`` if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     if n < 0 or (m is not None and m < 0):
         raise ValueError(f"eye() needs lengths that are not negative, and you gave {n} and {m}")
     return finish(np.eye(n, m, dtype=dtype or get_default_dtype()), requires_grad, device)
@@ -119,7 +156,15 @@ def eye(
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
-    """The rows and columns, shape ``(2, n)``, of what is on or below a diagonal of a ``row`` by ``col`` matrix."""
+    """Return the rows and columns, shape ``(2, n)``, of what is on or below a diagonal of a ``row`` by ``col`` matrix.
+
+    Args:
+        row: number of rows.
+        col: number of columns.
+        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dtype: an integer dtype; ``int64`` by default.
+        device: ``None`` or "cpu".
+    """
     return finish(np.stack(np.tril_indices(row, offset, col)).astype(dtype), False, device)
 
 
@@ -127,7 +172,15 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
-    """The rows and columns, shape ``(2, n)``, of what is on or above a diagonal of a ``row`` by ``col`` matrix."""
+    """Return the rows and columns, shape ``(2, n)``, of what is on or above a diagonal of a ``row`` by ``col`` matrix.
+
+    Args:
+        row: number of rows.
+        col: number of columns.
+        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dtype: an integer dtype; ``int64`` by default.
+        device: ``None`` or "cpu".
+    """
     return finish(np.stack(np.triu_indices(row, offset, col)).astype(dtype), False, device)
 
 

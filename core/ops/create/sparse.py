@@ -35,7 +35,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
-    """A tensor of which only some elements are stored: ``values[n]`` stands at ``indices[:, n]``, zeros elsewhere.
+    """Return a tensor of which only some elements are stored: ``values[n]`` stands at ``indices[:, n]``, zeros elsewhere.
 
     Args:
         indices: integers, (sparse dimensions, n). A place that is named twice gets both values.
@@ -102,7 +102,7 @@ def _check_places(places: Array, elements: Tensor, shape: tuple[int, ...]) -> No
 
 @operation(function=False, method=True)
 def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
-    """The elements that are not zero as a sparse tensor, through which gradients flow.
+    """Return the elements that are not zero as a sparse tensor, through which gradients flow.
 
     Args:
         input: any tensor.
@@ -126,5 +126,11 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
 
 @published(function=False, method=True)
 def to_dense(input: Tensor, dtype: npt.DTypeLike | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """This tensor, in ``dtype`` if that is given; of a sparse one, all elements, zeros too."""
+    """Return this tensor, in ``dtype`` if that is given; of a sparse one, all elements, zeros too.
+
+    Args:
+        input: a dense or sparse tensor.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        masked_grad: has no effect.
+    """
     return input if dtype is None else input.to(dtype)

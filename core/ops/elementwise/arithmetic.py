@@ -41,7 +41,7 @@ fmod = binary(
     lambda xp, g, a, b: g,
     lambda xp, g, a, b: -g * xp.trunc(a / b),
     saves=("", "ab"),
-    doc="The remainder of ``input / other``, with the sign of ``input``.",
+    doc="Return the remainder of ``input / other``, with the sign of ``input``.",
     method=True,
     in_place=True,
 )
@@ -52,22 +52,28 @@ copysign = binary(
     zero_gradient,
     saves=("ao", ""),
     floats=True,
-    doc="The absolute value of ``input`` with the sign of ``other``.",
+    doc="Return the absolute value of ``input`` with the sign of ``other``.",
     method=True,
     in_place=True,
 )
-_step = comparison("heaviside", real_only(_heaviside), "``heaviside``.")
+_step = comparison("heaviside", real_only(_heaviside), "Return ``heaviside``.")
 
 
 @operation(method=True, in_place="overwrite")
 def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
-    """0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable."""
+    """Return 0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable.
+
+    Args:
+        input: any shape.
+        values: the results where ``input`` is 0, broadcast.
+        out: where the result is written.
+    """
     return _step(input, values)
 
 
 @operation(method=True, operator="pos")
 def positive(input: Tensor) -> Tensor:
-    """``input`` itself.
+    """Return ``input`` itself.
 
     Raises:
         TypeError: it is boolean.
@@ -79,7 +85,7 @@ def positive(input: Tensor) -> Tensor:
 
 @operation(method=True, in_place=True)
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
+    """Return ``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
     result = Tensor(signs(input._array))
     if records(input):
         record(_SGN, result, (input,), (keep(input), keep_result(result)))
@@ -88,26 +94,54 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
-    """``other - alpha * input``."""
+    """Return ``other - alpha * input``.
+
+    Args:
+        input: any shape.
+        other: a tensor or number, broadcast with ``input``.
+        alpha: factor of ``input``.
+    """
     return operators.sub(other, input, alpha=alpha)
 
 
 @operation(method=True, in_place="overwrite")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """Return ``input + value * tensor1 * tensor2``.
+
+    Args:
+        input: any shape.
+        tensor1: first factor, broadcast.
+        tensor2: second factor, broadcast.
+        value: factor of the product.
+        out: where the result is written.
+    """
     product = operators.mul(tensor1, tensor2)
     return operators.add(input, product, alpha=value)
 
 
 @operation(method=True, in_place="overwrite")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
+    """Return ``input + value * tensor1 / tensor2``.
+
+    Args:
+        input: any shape.
+        tensor1: dividend, broadcast.
+        tensor2: divisor, broadcast.
+        value: factor of the quotient.
+        out: where the result is written.
+    """
     return operators.add(input, operators.div(tensor1, tensor2), alpha=value)
 
 
 @operation(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | None = None) -> Tensor:
-    """``input + weight * (end - input)``: from ``input`` at weight 0 to ``end`` at 1, exact at both.
+    """Return ``input + weight * (end - input)``: from ``input`` at weight 0 to ``end`` at 1, exact at both.
+
+    Args:
+        input: any shape.
+        end: the result at weight 1, of the dtype of ``input``.
+        weight: a number, or a tensor that is broadcast.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ.
@@ -131,7 +165,15 @@ def nan_to_num(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``input`` with nan and infinities replaced: by 0, and the largest and smallest finite number, if not said otherwise."""
+    """Return ``input`` with nan and infinities replaced: by default by 0, the largest and the smallest finite number.
+
+    Args:
+        input: any shape.
+        nan: the value in place of nan.
+        posinf: in place of inf; the largest number of the dtype if ``None``.
+        neginf: in place of -inf; the smallest number if ``None``.
+        out: where the result is written.
+    """
     x = input._array
     if not is_inexact(x.dtype):
         return Tensor(x.copy())

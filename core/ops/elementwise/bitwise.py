@@ -6,17 +6,19 @@ import numpy as np
 
 from ..table.factories import comparison, test
 
-logical_and = comparison("logical_and", np.logical_and, "Where both are true (not zero).", method=True, in_place=True)
+logical_and = comparison(
+    "logical_and", np.logical_and, "Return where both are true (not zero).", method=True, in_place=True
+)
 logical_or = comparison(
-    "logical_or", np.logical_or, "Where at least one is true (not zero).", method=True, in_place=True
+    "logical_or", np.logical_or, "Return where at least one is true (not zero).", method=True, in_place=True
 )
 logical_xor = comparison(
-    "logical_xor", np.logical_xor, "Where exactly one is true (not zero).", method=True, in_place=True
+    "logical_xor", np.logical_xor, "Return where exactly one is true (not zero).", method=True, in_place=True
 )
 bitwise_and = comparison(
     "bitwise_and",
     np.bitwise_and,
-    "``input & other``, of integers or booleans.",
+    "Return ``input & other``, of integers or booleans.",
     operator="and",
     method=True,
     in_place=True,
@@ -24,7 +26,7 @@ bitwise_and = comparison(
 bitwise_or = comparison(
     "bitwise_or",
     np.bitwise_or,
-    "``input | other``, of integers or booleans.",
+    "Return ``input | other``, of integers or booleans.",
     operator="or",
     method=True,
     in_place=True,
@@ -32,7 +34,7 @@ bitwise_or = comparison(
 bitwise_xor = comparison(
     "bitwise_xor",
     np.bitwise_xor,
-    "``input ^ other``, of integers or booleans.",
+    "Return ``input ^ other``, of integers or booleans.",
     operator="xor",
     method=True,
     in_place=True,
@@ -40,7 +42,7 @@ bitwise_xor = comparison(
 bitwise_left_shift = comparison(
     "bitwise_left_shift",
     np.left_shift,
-    "``input << other``, of integers.",
+    "Return ``input << other``, of integers.",
     operator="lshift",
     method=True,
     in_place=True,
@@ -48,7 +50,7 @@ bitwise_left_shift = comparison(
 bitwise_right_shift = comparison(
     "bitwise_right_shift",
     np.right_shift,
-    "``input >> other``, of integers.",
+    "Return ``input >> other``, of integers.",
     operator="rshift",
     method=True,
     in_place=True,
@@ -56,7 +58,7 @@ bitwise_right_shift = comparison(
 bitwise_not = test(
     "bitwise_not",
     np.invert,
-    "``~input``: not, for booleans; bitwise, for integers.",
+    "Return ``~input``: not, for booleans; bitwise, for integers.",
     method=True,
     in_place=True,
     operator="invert",

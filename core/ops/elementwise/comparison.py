@@ -26,7 +26,7 @@ maximum = binary(
     _larger,
     _smaller,
     saves=("ab", "ab"),
-    doc="The larger of the two, nan if either is; equal ones share the gradient.",
+    doc="Return the larger of the two, nan if either is; equal ones share the gradient.",
     method=True,
 )
 minimum = binary(
@@ -35,17 +35,17 @@ minimum = binary(
     _smaller,
     _larger,
     saves=("ab", "ab"),
-    doc="The smaller of the two, nan if either is; equal ones share the gradient.",
+    doc="Return the smaller of the two, nan if either is; equal ones share the gradient.",
     method=True,
 )
 
 eq = comparison(
-    "eq", np.equal, "Where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
+    "eq", np.equal, "Return where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
 )
 ne = comparison(
     "ne",
     np.not_equal,
-    "Where ``input != other``, as a boolean tensor.",
+    "Return where ``input != other``, as a boolean tensor.",
     operator="ne",
     method=True,
     in_place=True,
@@ -54,7 +54,7 @@ ne = comparison(
 lt = comparison(
     "lt",
     np.less,
-    "Where ``input < other``, as a boolean tensor.",
+    "Return where ``input < other``, as a boolean tensor.",
     ordered=True,
     operator="lt",
     method=True,
@@ -64,7 +64,7 @@ lt = comparison(
 le = comparison(
     "le",
     np.less_equal,
-    "Where ``input <= other``, as a boolean tensor.",
+    "Return where ``input <= other``, as a boolean tensor.",
     ordered=True,
     operator="le",
     method=True,
@@ -74,7 +74,7 @@ le = comparison(
 gt = comparison(
     "gt",
     np.greater,
-    "Where ``input > other``, as a boolean tensor.",
+    "Return where ``input > other``, as a boolean tensor.",
     ordered=True,
     operator="gt",
     method=True,
@@ -84,16 +84,16 @@ gt = comparison(
 ge = comparison(
     "ge",
     np.greater_equal,
-    "Where ``input >= other``, as a boolean tensor.",
+    "Return where ``input >= other``, as a boolean tensor.",
     ordered=True,
     operator="ge",
     method=True,
     in_place=True,
     synonyms=("greater_equal",),
 )
-logical_not = test("logical_not", np.logical_not, "Where ``input`` is false (zero).", method=True, in_place=True)
-isnan = test("isnan", np.isnan, "Where ``input`` is nan.", method=True)
-isfinite = test("isfinite", np.isfinite, "Where ``input`` is neither infinite nor nan.", method=True)
+logical_not = test("logical_not", np.logical_not, "Return where ``input`` is false (zero).", method=True, in_place=True)
+isnan = test("isnan", np.isnan, "Return where ``input`` is nan.", method=True)
+isfinite = test("isfinite", np.isfinite, "Return where ``input`` is neither infinite nor nan.", method=True)
 
 
 def _is(value: float) -> Any:
@@ -104,16 +104,23 @@ def _signbit(x: Array) -> Any:
     return np.signbit(x) if x.dtype.kind in "fV" else x < 0
 
 
-isinf = test("isinf", np.isinf, "Where ``input`` is infinite, of either sign.", method=True)
-isposinf = test("isposinf", _is(np.inf), "Where ``input`` is inf.", method=True)
-isneginf = test("isneginf", _is(-np.inf), "Where ``input`` is -inf.", method=True)
-isreal = test("isreal", np.isreal, "Where ``input`` has no imaginary part.", method=True)
-signbit = test("signbit", _signbit, "Where the sign is negative, of -0.0 too.", method=True)
+isinf = test("isinf", np.isinf, "Return where ``input`` is infinite, of either sign.", method=True)
+isposinf = test("isposinf", _is(np.inf), "Return where ``input`` is inf.", method=True)
+isneginf = test("isneginf", _is(-np.inf), "Return where ``input`` is -inf.", method=True)
+isreal = test("isreal", np.isreal, "Return where ``input`` has no imaginary part.", method=True)
+signbit = test("signbit", _signbit, "Return where the sign is negative, of -0.0 too.", method=True)
 
 
 @operation(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Where ``input`` differs from ``other`` by at most ``atol + rtol * abs(other)``; equal infinities are close.
+    """Return where ``input`` differs from ``other`` by at most ``atol + rtol * abs(other)``; equal infinities are close.
+
+    Args:
+        input: any shape.
+        other: of the dtype of ``input``, broadcast.
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        equal_nan: whether nan equals nan.
 
     Raises:
         TypeError: the dtypes differ.
@@ -130,13 +137,21 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 @operation(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether ``isclose`` holds everywhere."""
+    """Return whether ``isclose`` holds everywhere.
+
+    Args:
+        input: any shape.
+        other: of the dtype of ``input``, broadcast.
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        equal_nan: whether nan equals nan.
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
 @operation(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and the same elements; nan equals nothing."""
+    """Return whether both have the same shape and the same elements; nan equals nothing."""
     return input.shape == other.shape and bool(np.all(input._array == other._array))
 
 
@@ -146,7 +161,7 @@ fmax = binary(
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
-    doc="The larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    doc="Return the larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
     method=True,
 )
 fmin = binary(
@@ -155,6 +170,6 @@ fmin = binary(
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
-    doc="The smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    doc="Return the smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
     method=True,
 )

@@ -57,13 +57,13 @@ _POLAR = Row(
 
 @published(function=True)
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers."""
+    """Return whether the elements are complex numbers."""
     return input._array.dtype.kind == "c"
 
 
 @operation(method=True)
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
+    """Return the complex conjugate; a real tensor itself."""
     if input._array.dtype.kind != "c":
         return input
     result = Tensor(np.conj(input._array))
@@ -72,25 +72,25 @@ def conj(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugate; conjugates are always computed here, so it is ``conj``."""
+    """Return the complex conjugate; conjugates are always computed here, so it is ``conj``."""
     return conj(input)
 
 
 @operation(method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are never left for later here."""
+    """Return the tensor itself: conjugates are never left for later here."""
     return input
 
 
 @operation(function=True, property="real")
 def real(input: Tensor) -> Tensor:
-    """The real part, a view; a real tensor itself."""
+    """Return the real part, a view; a real tensor itself."""
     return input if input._array.dtype.kind != "c" else view_of(input, input._array.real, _REAL, ())
 
 
 @operation(function=True, property="imag")
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view.
+    """Return the imaginary part, a view.
 
     Raises:
         TypeError: the tensor is real.
@@ -102,7 +102,7 @@ def imag(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
+    """Return the angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
     x = to_float(input._array)
     real_angle = x.dtype.kind != "c"
     result = Tensor(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype) if real_angle else np.angle(x))
@@ -113,7 +113,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def view_as_real(input: Tensor) -> Tensor:
-    """The same memory as real numbers, with a last dimension of (real, imaginary).
+    """Return the same memory as real numbers, with a last dimension of (real, imaginary).
 
     Raises:
         TypeError: the tensor is real.
@@ -125,7 +125,7 @@ def view_as_real(input: Tensor) -> Tensor:
 
 @operation(function=True)
 def view_as_complex(input: Tensor) -> Tensor:
-    """The same memory as complex numbers; the last dimension holds (real, imaginary).
+    """Return the same memory as complex numbers; the last dimension holds (real, imaginary).
 
     Raises:
         ValueError: the last dimension is not two neighbours in memory.
@@ -141,7 +141,12 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 @operation(function=True)
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers of these parts, broadcast.
+    """Return complex numbers of these parts, broadcast.
+
+    Args:
+        real: the real parts, floating-point.
+        imag: the imaginary parts, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: the parts are not floating-point numbers of one dtype.
@@ -158,7 +163,12 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``abs * exp(i * angle)``, broadcast.
+    """Return ``abs * exp(i * angle)``, broadcast.
+
+    Args:
+        abs: the absolute values, floating-point.
+        angle: the angles in radians, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: not floating-point numbers of one dtype.
@@ -177,5 +187,5 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @published(method=True)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are never left for later here."""
+    """Return the tensor itself: negations are never left for later here."""
     return input

@@ -36,7 +36,7 @@ _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
 
 @operation(method=True)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
+    """Return a copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
     result = Tensor(np.array(input._array, order="C"))
     return record(_CLONE, result, (input,), ()) if records(input) else result
 
@@ -51,7 +51,15 @@ def to(
     copy: builtins.bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+    """Return ``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+
+    Args:
+        input: any shape and dtype.
+        dtype: the dtype.
+        device: ``None`` or "cpu".
+        non_blocking: has no effect.
+        copy: whether to copy even if nothing changes.
+        memory_format: has no effect: every copy is in row-major order.
 
     Raises:
         ValueError: a device other than the CPU.
@@ -76,7 +84,12 @@ def to(
 
 @published(function=False, method=True)
 def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
-    """Not possible here.
+    """Raise an error: there is no device but the CPU.
+
+    Args:
+        input: any shape and dtype.
+        device: any.
+        non_blocking: has no effect.
 
     Raises:
         ValueError: always.
@@ -87,7 +100,7 @@ def cuda(input: Tensor, device: Any = None, non_blocking: builtins.bool = False)
 
 @operation(function=False, method=True)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """``input`` in the dtype of ``other``."""
+    """Return ``input`` in the dtype of ``other``."""
     return to(input, other.dtype)
 
 
@@ -115,7 +128,7 @@ long = _converter("long", int64)
 
 @published(function=False, method=True)
 def bfloat16(input: Tensor) -> Tensor:
-    """``to(bfloat16)``.
+    """Return ``to(bfloat16)``.
 
     Raises:
         TypeError: the type is not there: ``ml_dtypes`` is not installed.
@@ -127,23 +140,23 @@ def bfloat16(input: Tensor) -> Tensor:
 
 @published(function=False, method=True)
 def type(input: Tensor, dtype: npt.DTypeLike | None = None) -> Any:
-    """This tensor in ``dtype``; without that, the name of its own, as in ``"torch.FloatTensor"``: ``"float32"``."""
+    """Return this tensor in ``dtype``; without that, the name of its own, as in ``"torch.FloatTensor"``: ``"float32"``."""
     return str(input.dtype) if dtype is None else to(input, dtype)
 
 
 @published(function=False, method=True)
 def cpu(input: Tensor) -> Tensor:
-    """The tensor itself, which lives there."""
+    """Return the tensor itself: every tensor is on the CPU."""
     return input
 
 
 @published(function=False, method=True)
 def pin_memory(input: Tensor) -> Tensor:
-    """The tensor itself: there is no device that copies from pinned memory."""
+    """Return the tensor itself: there is no device that copies from pinned memory."""
     return input
 
 
 @published(function=True)
 def detach(input: Tensor) -> Tensor:
-    """The same memory, outside the graph: ``input.detach()``."""
+    """Return the same memory, outside the graph: ``input.detach()``."""
     return input.detach()

@@ -22,17 +22,27 @@ from . import operators
 from .comparison import eq, isnan
 from .conversion import to
 
-exp = unary("exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="``e ** input``.", method=True, in_place=True)
-log = unary("log", np.log, lambda xp, g, a: g / a, saves="a", doc="The natural logarithm.", method=True, in_place=True)
+exp = unary(
+    "exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="Return ``e ** input``.", method=True, in_place=True
+)
+log = unary(
+    "log", np.log, lambda xp, g, a: g / a, saves="a", doc="Return the natural logarithm.", method=True, in_place=True
+)
 sqrt = unary(
-    "sqrt", np.sqrt, lambda xp, g, out: g / (2 * out), saves="o", doc="The square root.", method=True, in_place=True
+    "sqrt",
+    np.sqrt,
+    lambda xp, g, out: g / (2 * out),
+    saves="o",
+    doc="Return the square root.",
+    method=True,
+    in_place=True,
 )
 sigmoid = unary(
     "sigmoid",
     logistic,
     lambda xp, g, out: g * (out * (1 - out)),
     saves="o",
-    doc="``1 / (1 + exp(-input))``.",
+    doc="Return ``1 / (1 + exp(-input))``.",
     method=True,
     in_place=True,
     synonyms=("special.expit",),
@@ -58,7 +68,7 @@ exp2 = unary(
     np.exp2,
     lambda xp, g, out: g * out * math.log(2),
     saves="o",
-    doc="``2 ** input``.",
+    doc="Return ``2 ** input``.",
     method=True,
     in_place=True,
     synonyms=("special.exp2",),
@@ -68,7 +78,7 @@ expm1 = unary(
     np.expm1,
     lambda xp, g, out: g * (out + 1),
     saves="o",
-    doc="``exp(input) - 1``, precise near 0.",
+    doc="Return ``exp(input) - 1``, precise near 0.",
     method=True,
     in_place=True,
     synonyms=("special.expm1",),
@@ -78,7 +88,7 @@ log1p = unary(
     np.log1p,
     lambda xp, g, a: g / (a + 1),
     saves="a",
-    doc="``log(1 + input)``, precise near 0.",
+    doc="Return ``log(1 + input)``, precise near 0.",
     method=True,
     in_place=True,
     synonyms=("special.log1p",),
@@ -88,7 +98,7 @@ log2 = unary(
     np.log2,
     lambda xp, g, a: g / (a * math.log(2)),
     saves="a",
-    doc="The logarithm to base 2.",
+    doc="Return the logarithm to base 2.",
     method=True,
     in_place=True,
 )
@@ -97,7 +107,7 @@ log10 = unary(
     np.log10,
     lambda xp, g, a: g / (a * math.log(10)),
     saves="a",
-    doc="The logarithm to base 10.",
+    doc="Return the logarithm to base 10.",
     method=True,
     in_place=True,
 )
@@ -106,7 +116,7 @@ rsqrt = unary(
     lambda x: 1 / np.sqrt(x),
     lambda xp, g, out: -0.5 * g * (out * out * out),
     saves="o",
-    doc="``1 / sqrt(input)``.",
+    doc="Return ``1 / sqrt(input)``.",
     method=True,
     in_place=True,
 )
@@ -115,12 +125,12 @@ reciprocal = unary(
     lambda x: 1 / x,
     lambda xp, g, out: -g * (out * out),
     saves="o",
-    doc="``1 / input``.",
+    doc="Return ``1 / input``.",
     method=True,
     in_place=True,
 )
 square = exact(
-    "square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="``input ** 2``.", method=True, in_place=True
+    "square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="Return ``input ** 2``.", method=True, in_place=True
 )
 hypot = binary(
     "hypot",
@@ -129,7 +139,7 @@ hypot = binary(
     lambda xp, g, a, b, out: g * (b / out),
     saves=("ao", "bo"),
     floats=True,
-    doc="``sqrt(input**2 + other**2)``, without overflow.",
+    doc="Return ``sqrt(input**2 + other**2)``, without overflow.",
     method=True,
     in_place=True,
 )
@@ -140,7 +150,7 @@ logaddexp = binary(
     lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
     saves=("ab", "ab"),
     floats=True,
-    doc="``log(exp(input) + exp(other))``, without overflow.",
+    doc="Return ``log(exp(input) + exp(other))``, without overflow.",
     method=True,
 )
 logaddexp2 = binary(
@@ -150,7 +160,7 @@ logaddexp2 = binary(
     lambda xp, g, a, b: g / (1 + 2.0 ** (a - b)),
     saves=("ab", "ab"),
     floats=True,
-    doc="``log2(2**input + 2**other)``, without overflow.",
+    doc="Return ``log2(2**input + 2**other)``, without overflow.",
     method=True,
 )
 xlogy = binary(
@@ -160,7 +170,7 @@ xlogy = binary(
     lambda xp, g, a, b: g * (a / b),
     saves=("ab", "ab"),
     floats=True,
-    doc="``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
+    doc="Return ``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
     method=True,
     in_place=True,
     synonyms=("special.xlogy",),
@@ -169,7 +179,13 @@ xlogy = binary(
 
 @operation(method=True, in_place=True)
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent`` computed in float64 (complex128 for complex numbers)."""
+    """Return ``input ** exponent`` computed in float64 (complex128 for complex numbers).
+
+    Args:
+        input: any shape.
+        exponent: a tensor or number, broadcast.
+        out: where the result is written.
+    """
     wide = [to(each, _widest(each)) if isinstance(each, Tensor) else each for each in (input, exponent)]
     return operators.pow(*wide)
 
@@ -180,7 +196,12 @@ def _widest(tensor: Tensor) -> Any:
 
 @operation(method=True, in_place=True, synonyms=("special.logit",))
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``; with ``eps``, of ``input`` clamped to [``eps``, ``1 - eps``], else nan outside [0, 1].
+    """Return ``log(input / (1 - input))``; with ``eps``, of ``input`` kept that far from 0 and 1; else nan beyond them.
+
+    Args:
+        input: any shape.
+        eps: distance to 0 and 1 to keep; none if ``None``.
+        out: where the result is written.
 
     Raises:
         TypeError: ``input`` is complex.
@@ -205,13 +226,19 @@ _LOGIT = Row("logit", _logit_rule)
 
 @operation(function="special.entr")
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input * log(input)``: 0 at 0, and -inf below."""
+    """Return ``-input * log(input)``: 0 at 0, and -inf below."""
     return where(input < 0, -math.inf, -xlogy(input, input))
 
 
 @operation(function="special.xlog1py")
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan."""
+    """Return ``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan.
+
+    Args:
+        input: a tensor or a number.
+        other: a tensor or number, broadcast with ``input``.
+        out: where the result is written.
+    """
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
     silent = eq(as_tensor(input), 0) & ~isnan(other)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Scaled(Protocol):
-    """What ``add`` and ``sub`` are: with ``alpha``."""
+    """Signature of ``add`` and ``sub``, which take ``alpha``."""
 
     __name__: str
 
@@ -95,12 +95,14 @@ def _scaled(plain: Binary, doc: str, **declaration: Unpack[Declaration]) -> Scal
     return declared(scaled, name, doc, {**declaration, "operator_function": plain})
 
 
-plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="``input + other``.")
-minus = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="``input - other``.")
-add = _scaled(plus, "``input + alpha * other``.", method=True, in_place="overwrite", ufunc=np.add, operator="add")
+plus = binary("add", np.add, lambda xp, g: g, lambda xp, g: g, saves=("", ""), doc="Return ``input + other``.")
+minus = binary("sub", np.subtract, lambda xp, g: g, lambda xp, g: -g, saves=("", ""), doc="Return ``input - other``.")
+add = _scaled(
+    plus, "Return ``input + alpha * other``.", method=True, in_place="overwrite", ufunc=np.add, operator="add"
+)
 sub = _scaled(
     minus,
-    "``input - alpha * other``.",
+    "Return ``input - alpha * other``.",
     method=True,
     in_place="overwrite",
     ufunc=np.subtract,
@@ -113,7 +115,7 @@ mul = binary(
     lambda xp, g, a, b: g * b,
     lambda xp, g, a, b: g * a,
     saves=("b", "a"),
-    doc="``input * other``.",
+    doc="Return ``input * other``.",
     method=True,
     in_place=True,
     ufunc=np.multiply,
@@ -127,14 +129,20 @@ quotient = binary(
     lambda xp, g, b, out: -g * out / b,
     saves=("b", "bo"),
     floats=True,
-    doc="``input / other``, in floating point.",
+    doc="Return ``input / other``, in floating point.",
 )
-power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="``input ** other``.")
+power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="Return ``input ** other``.")
 
 
 @operation(method=True, in_place=True, operator="pow", operator_function=power)
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``."""
+    """Return ``input ** exponent``.
+
+    Args:
+        input: a tensor of any shape, or a number.
+        exponent: a tensor or number, broadcast.
+        out: where the result is written.
+    """
     return power(input, exponent)
 
 
@@ -144,7 +152,7 @@ floor_divide = binary(
     zero_gradient,
     zero_gradient,
     saves=("", ""),
-    doc="``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
+    doc="Return ``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
     operator="floordiv",
     method=True,
     in_place=True,
@@ -155,7 +163,7 @@ _divided_to_zero = binary(
     zero_gradient,
     zero_gradient,
     saves=("", ""),
-    doc="``input / other``, rounded towards 0.",
+    doc="Return ``input / other``, rounded towards 0.",
 )
 remainder = binary(
     "remainder",
@@ -163,7 +171,7 @@ remainder = binary(
     lambda xp, g, a, b: g,
     lambda xp, g, a, b: -g * xp.floor(a / b),
     saves=("", "ab"),
-    doc="``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
+    doc="Return ``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
     operator="mod",
     method=True,
     in_place=True,
@@ -186,7 +194,7 @@ neg = exact(
     "neg",
     _negative,
     lambda xp, g: -g,
-    doc="``-input``; booleans raise ``TypeError``.",
+    doc="Return ``-input``; booleans raise ``TypeError``.",
     operator="neg",
     method=True,
     in_place=True,
@@ -197,19 +205,19 @@ abs = exact(
     np.absolute,
     lambda xp, g, a: g * xp.sign(a),
     saves="a",
-    doc="The absolute value, real also for complex numbers; its gradient at 0 is 0.",
+    doc="Return the absolute value, real also for complex numbers; its gradient at 0 is 0.",
     operator="abs",
     method=True,
     in_place=True,
     synonyms=("absolute",),
 )
-sign = exact("sign", _real_sign, None, doc="-1, 0 or 1; its gradient is 0.", method=True, in_place=True)
+sign = exact("sign", _real_sign, None, doc="Return -1, 0 or 1; its gradient is 0.", method=True, in_place=True)
 relu = exact(
     "relu",
     real_only(lambda x: np.maximum(x, 0)),
     lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch
     saves="o",
-    doc="``max(input, 0)``; its gradient at 0 is 0.",
+    doc="Return ``max(input, 0)``; its gradient at 0 is 0.",
     method=True,
     in_place=True,
 )
@@ -224,7 +232,13 @@ relu = exact(
     synonyms=("divide", "true_divide"),
 )
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
+    """Return ``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
+
+    Args:
+        input: a tensor of any shape, or a number.
+        other: a tensor or number, broadcast with ``input``.
+        rounding_mode: ``None``, "floor" or "trunc".
+        out: where the result is written.
 
     Raises:
         ValueError: another rounding mode.
@@ -240,7 +254,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
 
 
 def integers_divide(function: Any, x: Any, y: Any) -> Any:
-    """``function(x, y)``, a division.
+    """Return ``function(x, y)``, a division.
 
     Raises:
         ZeroDivisionError: integers divided by 0.

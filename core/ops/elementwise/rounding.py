@@ -27,16 +27,26 @@ def _whole(function: Any) -> Any:
 
 
 floor = exact(
-    "floor", _whole(np.floor), None, doc="The largest whole number that is not above it.", method=True, in_place=True
+    "floor",
+    _whole(np.floor),
+    None,
+    doc="Return the largest whole number that is not above ``input``.",
+    method=True,
+    in_place=True,
 )
 ceil = exact(
-    "ceil", _whole(np.ceil), None, doc="The smallest whole number that is not below it.", method=True, in_place=True
+    "ceil",
+    _whole(np.ceil),
+    None,
+    doc="Return the smallest whole number that is not below ``input``.",
+    method=True,
+    in_place=True,
 )
 trunc = exact(
     "trunc",
     _whole(np.trunc),
     None,
-    doc="It without what comes after the point.",
+    doc="Return ``input`` without its fractional part.",
     method=True,
     in_place=True,
     synonyms=("fix",),
@@ -45,7 +55,7 @@ frac = exact(
     "frac",
     lambda x: x - np.trunc(x),
     lambda xp, g: g,
-    doc="What comes after the point, with its sign.",
+    doc="Return the fractional part, with the sign of ``input``.",
     method=True,
     in_place=True,
 )
@@ -55,7 +65,13 @@ _ROUND = Row("round", zero_gradient)
 
 @operation(method=True, in_place="overwrite", synonyms=("special.round",))
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """The nearest number with that many decimals (tens, hundreds for negative ones); halves go to the even one."""
+    """Return the nearest number with that many decimals (tens, hundreds for negative ones); halves go to the even one.
+
+    Args:
+        input: any shape, real.
+        decimals: number of decimals; negative ones are tens, hundreds, ...
+        out: where the result is written.
+    """
     x = input._array
     if x.dtype.kind == "c":
         raise TypeError("complex numbers are not rounded; round .real and .imag")
@@ -69,9 +85,15 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 def clamp(
     input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
+    """Return ``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
 
     Where they contradict one another, ``max`` holds.
+
+    Args:
+        input: any shape, real.
+        min: lower bound, a number or a tensor that is broadcast; none if ``None``.
+        max: upper bound, likewise.
+        out: where the result is written.
 
     Raises:
         ValueError: both bounds are missing.
@@ -99,13 +121,25 @@ def _within_type(x: Array, bound: Any) -> Any:
 
 @operation(method=True, in_place=True)
 def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not below ``min``."""
+    """Return ``input``, but not below ``min``.
+
+    Args:
+        input: any shape, real.
+        min: lower bound, a number or a tensor that is broadcast.
+        out: where the result is written.
+    """
     return clamp(input, min)
 
 
 @operation(method=True, in_place=True)
 def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not above ``max``."""
+    """Return ``input``, but not above ``max``.
+
+    Args:
+        input: any shape, real.
+        max: upper bound, a number or a tensor that is broadcast.
+        out: where the result is written.
+    """
     return clamp(input, None, max)
 
 
@@ -140,7 +174,7 @@ _CLAMP_BETWEEN = Row("clamp", _within, _at_low, _at_high)
 
 
 class MantissaExponent(NamedTuple):
-    """What ``frexp`` returns."""
+    """Result of ``frexp``."""
 
     mantissa: Tensor
     exponent: Tensor
@@ -152,15 +186,15 @@ def _nextafter(x: Any, y: Any) -> Any:
     return np.nextafter(x, y)
 
 
-gcd = comparison("gcd", np.gcd, "The greatest common divisor of integers.", method=True, in_place=True)
-lcm = comparison("lcm", np.lcm, "The least common multiple of integers.", method=True, in_place=True)
+gcd = comparison("gcd", np.gcd, "Return the greatest common divisor of integers.", method=True, in_place=True)
+lcm = comparison("lcm", np.lcm, "Return the least common multiple of integers.", method=True, in_place=True)
 nextafter = binary(
     "nextafter",
     _nextafter,
     lambda xp, g, a, b: xp.chosen(a != b, g),
     lambda xp, g, a, b: xp.zeros_like(g),
     saves=("ab", ""),
-    doc="The next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
+    doc="Return the next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
     method=True,
     in_place=True,
 )
@@ -169,7 +203,7 @@ _FREXP = Row("frexp", lambda xp, g, scale: g * scale)
 
 @operation(method=True)
 def frexp(input: Tensor) -> MantissaExponent:
-    """``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to below 1 in size, and an ``int32`` exponent.
+    """Return ``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to below 1 in size, and an ``int32`` exponent.
 
     Raises:
         TypeError: not of floating point.
@@ -185,5 +219,11 @@ def frexp(input: Tensor) -> MantissaExponent:
 
 @operation(method=True, in_place=True)
 def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * 2 ** other``."""
+    """Return ``input * 2 ** other``.
+
+    Args:
+        input: any shape, real.
+        other: the exponents, broadcast.
+        out: where the result is written.
+    """
     return operators.mul(input, operators.pow(2.0, other))

@@ -14,7 +14,7 @@ sin = unary(
     np.sin,
     lambda xp, g, a: g * xp.cos(a),
     saves="a",
-    doc="The sine of an angle in radians.",
+    doc="Return the sine of an angle in radians.",
     method=True,
     in_place=True,
 )
@@ -23,7 +23,7 @@ cos = unary(
     np.cos,
     lambda xp, g, a: -g * xp.sin(a),
     saves="a",
-    doc="The cosine of an angle in radians.",
+    doc="Return the cosine of an angle in radians.",
     method=True,
     in_place=True,
 )
@@ -32,7 +32,7 @@ tanh = unary(
     np.tanh,
     lambda xp, g, out: g - g * out * out,
     saves="o",
-    doc="The hyperbolic tangent.",
+    doc="Return the hyperbolic tangent.",
     method=True,
     in_place=True,
 )
@@ -62,14 +62,20 @@ def _sinc_rule(xp: Any, g: Any, a: Any) -> Any:
 
 
 tan = unary(
-    "tan", np.tan, lambda xp, g, out: g * (1 + out * out), saves="o", doc="The tangent.", method=True, in_place=True
+    "tan",
+    np.tan,
+    lambda xp, g, out: g * (1 + out * out),
+    saves="o",
+    doc="Return the tangent.",
+    method=True,
+    in_place=True,
 )
 asin = unary(
     "asin",
     np.arcsin,
     lambda xp, g, a: g / xp.sqrt(1 - a * a),
     saves="a",
-    doc="The angle whose sine it is.",
+    doc="Return the angle whose sine is ``input``.",
     method=True,
     in_place=True,
     synonyms=("arcsin",),
@@ -79,7 +85,7 @@ acos = unary(
     np.arccos,
     lambda xp, g, a: -g / xp.sqrt(1 - a * a),
     saves="a",
-    doc="The angle whose cosine it is.",
+    doc="Return the angle whose cosine is ``input``.",
     method=True,
     in_place=True,
     synonyms=("arccos",),
@@ -89,7 +95,7 @@ atan = unary(
     np.arctan,
     lambda xp, g, a: g / (1 + a * a),
     saves="a",
-    doc="The angle whose tangent it is.",
+    doc="Return the angle whose tangent is ``input``.",
     method=True,
     in_place=True,
     synonyms=("arctan",),
@@ -101,20 +107,26 @@ atan2 = binary(
     lambda xp, g, a, b: _towards(xp, -g, a, b) * a,
     saves=("ab", "ab"),
     floats=True,
-    doc="The angle of the point with ordinate ``input`` and abscissa ``other``, from -pi to pi.",
+    doc="Return the angle of the point with ordinate ``input`` and abscissa ``other``, from -pi to pi.",
     method=True,
     in_place=True,
     synonyms=("arctan2",),
 )
 sinh = unary(
-    "sinh", np.sinh, lambda xp, g, a: g * xp.cosh(a), saves="a", doc="The hyperbolic sine.", method=True, in_place=True
+    "sinh",
+    np.sinh,
+    lambda xp, g, a: g * xp.cosh(a),
+    saves="a",
+    doc="Return the hyperbolic sine.",
+    method=True,
+    in_place=True,
 )
 cosh = unary(
     "cosh",
     np.cosh,
     lambda xp, g, a: g * xp.sinh(a),
     saves="a",
-    doc="The hyperbolic cosine.",
+    doc="Return the hyperbolic cosine.",
     method=True,
     in_place=True,
 )
@@ -123,7 +135,7 @@ asinh = unary(
     np.arcsinh,
     lambda xp, g, a: g / xp.sqrt(a * a + 1),
     saves="a",
-    doc="The inverse of ``sinh``.",
+    doc="Return the inverse of ``sinh``.",
     method=True,
     in_place=True,
     synonyms=("arcsinh",),
@@ -133,7 +145,7 @@ acosh = unary(
     np.arccosh,
     _acosh_rule,
     saves="a",
-    doc="The inverse of ``cosh``.",
+    doc="Return the inverse of ``cosh``.",
     method=True,
     in_place=True,
     synonyms=("arccosh",),
@@ -143,7 +155,7 @@ atanh = unary(
     np.arctanh,
     lambda xp, g, a: g / (1 - a * a),
     saves="a",
-    doc="The inverse of ``tanh``.",
+    doc="Return the inverse of ``tanh``.",
     method=True,
     in_place=True,
     synonyms=("arctanh",),
@@ -153,7 +165,7 @@ sinc = unary(
     _sinc,
     _sinc_rule,
     saves="a",
-    doc="``sin(pi * input) / (pi * input)``, and 1 at 0.",
+    doc="Return ``sin(pi * input) / (pi * input)``, and 1 at 0.",
     method=True,
     in_place=True,
     synonyms=("special.sinc",),

@@ -25,7 +25,7 @@ class Flat:
 
 
 def read_at(x: Array, where: Any) -> Array:
-    """A copy of the elements at ``where``, in row-major order."""
+    """Return a copy of the elements at ``where``, in row-major order."""
     if type(where) is Flat:
         return np.asarray(x.take(where.places))
     if type(where) is tuple and where:
@@ -50,7 +50,7 @@ def write_at(x: Array, where: Any, values: Any) -> None:
 
 
 def without(x: Array, where: Any) -> Array:
-    """A copy with zeros at ``where``."""
+    """Return a copy with zeros at ``where``."""
     result: Array = np.array(x, order="C")
     write_at(result, where, 0)
     return result
@@ -65,7 +65,7 @@ def add_at(target: Array, where: Any, values: Any) -> Array:
 
 
 def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
-    """``ufunc.at(target, where, values)``; ``target`` is C-contiguous.
+    """Run ``ufunc.at(target, where, values)``; ``target`` is C-contiguous.
 
     On one dimension that is fast, on several it is not, and sorting equal places together is in between: so places are
     counted through first.
@@ -79,7 +79,7 @@ def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
 
 
 def linear_places(shape: tuple[int, ...], where: Any) -> Array:
-    """The places in row-major order, counted from 0."""
+    """Return the places in row-major order, counted from 0."""
     if type(where) is Flat:
         return where.places
     if type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu":
@@ -100,7 +100,7 @@ def _names_twice(where: Any) -> bool:
 
 
 def along(places: Array, shape: tuple[int, ...], dim: int) -> Flat:
-    """Where ``gather`` reads in an array of ``shape``: at ``places`` along ``dim``, at its own position in the others."""
+    """Return where ``gather`` reads in an array of ``shape``: at ``places`` along ``dim``, at its own position in others."""
     step = 1
     result: Any = 0
     for axis in reversed(range(len(shape))):

@@ -53,12 +53,12 @@ _ADD = Row(
 
 
 def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
-    """``input`` (itself, or a copy) with ``value``, broadcast, at ``where``."""
+    """Return ``input`` (itself, or a copy) with ``value``, broadcast, at ``where``."""
     return _write(_SET, _assign, input, where, value, 1, in_place)
 
 
 def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: float = 1) -> Tensor:
-    """``input`` (itself, or a copy) with ``scale * value``, broadcast, added at ``where``."""
+    """Return ``input`` (itself, or a copy) with ``scale * value``, broadcast, added at ``where``."""
     return _write(_ADD, _increase, input, where, value, scale, in_place)
 
 

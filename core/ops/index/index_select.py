@@ -20,7 +20,12 @@ from .subscripts import integers, within
 
 @operation(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """A view of the slice number ``index`` along ``dim``, without that dimension.
+    """Return a view of the slice number ``index`` along ``dim``, without that dimension.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: which slice.
 
     Raises:
         IndexError: ``dim`` or ``index`` is out of range.
@@ -32,7 +37,13 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @operation(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the slices along ``dim`` that the integers ``index``, a vector, name.
+    """Return a copy of the slices along ``dim`` that the integers ``index``, a vector, name.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        out: where the result is written.
 
     Raises:
         IndexError: ``dim`` or an index is out of range.
@@ -47,7 +58,14 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 
 @operation(method=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """A copy with ``alpha`` times the slices of ``source`` added to those along ``dim`` that ``index`` names.
+    """Return a copy with ``alpha`` times the slices of ``source`` added to those along ``dim`` that ``index`` names.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        source: as many slices as ``index`` names, of the dtype of ``input``.
+        alpha: factor of ``source``.
 
     Raises:
         IndexError: ``dim`` or an index is out of range.
@@ -59,25 +77,53 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @operation(function=False, method=True)
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """``index_add`` in place."""
+    """``index_add`` in place.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        source: as many slices as ``index`` names, of the dtype of ``input``.
+        alpha: factor of ``source``.
+    """
     return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
 
 
 @operation(method=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy with the slices of ``source`` in place of those along ``dim`` that ``index`` names. Errors: ``index_add``'s."""
+    """Return a copy with the slices of ``source`` for those along ``dim`` that ``index`` names. Errors as of ``index_add``.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        source: as many slices as ``index`` names, of the dtype of ``input``.
+    """
     return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
 
 
 @operation(function=False, method=True)
 def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """``index_copy`` in place."""
+    """``index_copy`` in place.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        source: as many slices as ``index`` names, of the dtype of ``input``.
+    """
     return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
 
 
 @operation(method=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """A copy with ``value``, a number or 0-d tensor, in the slices along ``dim`` that ``index`` names.
+    """Return a copy with ``value``, a number or 0-d tensor, in the slices along ``dim`` that ``index`` names.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        value: a number or a 0-d tensor.
 
     Raises:
         IndexError: ``dim`` or an index is out of range.
@@ -89,13 +135,20 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
 
 @operation(function=False, method=True)
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """``index_fill`` in place."""
+    """``index_fill`` in place.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension that ``index`` counts along.
+        index: a vector of integers: the slices.
+        value: a number or a 0-d tensor.
+    """
     return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)
 
 
 @operation(function=True)
 def embedding(weight: Tensor, rows: Tensor) -> Tensor:
-    """The rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
+    """Return the rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
 
     Raises:
         IndexError: a row is out of range.
@@ -120,7 +173,7 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
 
 
 def _of_scalar(name: str, dim: int, index: Tensor) -> tuple[Any, ...]:
-    """A 0-d tensor counts as a vector of one element."""
+    """Return the index into a 0-d tensor, which counts as a vector of one element."""
     one_dim(dim, 0)
     places = integers(name, index)
     within(name, places, 0, 1)
@@ -156,7 +209,13 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
 
 @operation(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy of ``input`` with ``src`` at ``index`` along ``dim``.
+    """Return a copy of ``input`` with ``src`` at ``index`` along ``dim``.
+
+    Args:
+        input: at least 1-d, any dtype.
+        src: what is written, of the shape of the slices.
+        dim: the dimension that ``index`` counts along.
+        index: which slice.
 
     Raises:
         IndexError: there is no such dimension or index.
@@ -173,7 +232,16 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy of ``input`` with ``src`` at ``start:end:step`` along ``dim``. Errors: those of ``select_scatter``."""
+    """Return a copy of ``input`` with ``src`` at ``start:end:step`` along ``dim``. Errors: those of ``select_scatter``.
+
+    Args:
+        input: at least 1-d, any dtype.
+        src: what is written, of the shape of the slices.
+        dim: the dimension that ``index`` counts along.
+        start: the first slice; ``None`` for 0.
+        end: the slice before which to end; ``None`` for the length.
+        step: distance of the slices.
+    """
     return _replaced("slice_scatter", input, src, (FULL,) * one_dim(dim, input.ndim) + (slice(start, end, step),))
 
 
@@ -188,7 +256,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, where: tuple[Any, ...]) -> 
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Slices of ``source`` along ``dim`` reduced into those of ``input`` that ``index`` names.
+    """Return slices of ``source`` along ``dim`` reduced into those of ``input`` that ``index`` names.
 
     Args:
         input: what the result begins with.

@@ -25,7 +25,7 @@ _PART = PART.row
 
 @operation
 def getitem(input: Tensor, index: Any) -> Tensor:
-    """``input[index]`` with PyTorch's meaning: a view for integers and slices, a copy for tensors, lists and masks.
+    """Return ``input[index]`` with PyTorch's meaning: a view for integers and slices, a copy for tensors, lists and masks.
 
     Raises:
         IndexError: the index is out of range, or of a kind that cannot index.
@@ -44,7 +44,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
 
 @published(operator="getitem")
 def subscript(input: Tensor, index: Any) -> Tensor:
-    """``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
+    """Return ``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
     if type(index) is int and not active:
         x = input._array
         if x.ndim and -len(x) <= index < len(x):
@@ -54,7 +54,7 @@ def subscript(input: Tensor, index: Any) -> Tensor:
 
 
 def part(input: Tensor, index: Any) -> Tensor:
-    """The view that integers, slices, ``None`` and ``...`` name."""
+    """Return the view that integers, slices, ``None`` and ``...`` name."""
     x = input._array
     try:
         out = x[index]
@@ -69,7 +69,12 @@ def part(input: Tensor, index: Any) -> Tensor:
 
 @operation(operator="setitem")
 def setitem(input: Tensor, index: Any, value: Operand) -> None:
-    """``input[index] = value``, recorded.
+    """Return ``input[index] = value``, recorded.
+
+    Args:
+        input: any shape and dtype.
+        index: what may stand in ``input[...]``.
+        value: a tensor or number, broadcast.
 
     Raises:
         AutogradError: ``input`` is a leaf that requires grad.
@@ -121,7 +126,13 @@ def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
 
 @operation(method=True)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
+    """Return a copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
+
+    Args:
+        input: any shape and dtype.
+        indices: one tensor of integers or booleans for each dimension; ``None`` for all of it.
+        values: broadcast to ``input[indices]``, of the dtype of ``input``.
+        accumulate: whether values are added to what is there.
 
     Raises:
         IndexError: an index is out of range.
@@ -133,7 +144,14 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 
 @operation(function=False, method=True)
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """``index_put`` in place."""
+    """``index_put`` in place.
+
+    Args:
+        input: any shape and dtype.
+        indices: one tensor of integers or booleans for each dimension; ``None`` for all of it.
+        values: broadcast to ``input[indices]``, of the dtype of ``input``.
+        accumulate: whether values are added to what is there.
+    """
     return _index_put("index_put_", input, indices, values, accumulate, True)
 
 
@@ -151,7 +169,12 @@ def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulat
 
 @operation(method=True)
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of the flattened tensor at the places ``index``, in its shape.
+    """Return the elements of the flattened tensor at the places ``index``, in its shape.
+
+    Args:
+        input: any shape and dtype.
+        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        out: where the result is written.
 
     Raises:
         IndexError: a place is out of range.
@@ -162,7 +185,13 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
+    """Return a copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
+
+    Args:
+        input: any shape and dtype.
+        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        source: as many values as ``index`` has elements.
+        accumulate: whether values are added to what is there.
 
     Raises:
         IndexError: a place is out of range.
@@ -173,7 +202,14 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 @operation(function=False, method=True)
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """``put`` in place."""
+    """``put`` in place.
+
+    Args:
+        input: any shape and dtype.
+        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        source: as many values as ``index`` has elements.
+        accumulate: whether values are added to what is there.
+    """
     return _put("put_", input, index, source, accumulate, True)
 
 

@@ -30,7 +30,12 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @operation(function=True)
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
-    """``input`` where ``condition`` is true and ``other`` elsewhere, broadcast; with ``condition`` alone, its true indices.
+    """Return ``input`` where ``condition`` is true and ``other`` elsewhere, broadcast; of ``condition`` alone, its true indices
+
+    Args:
+        condition: booleans, broadcast with the others.
+        input: any shape and dtype.
+        other: a tensor or number.
 
     Raises:
         TypeError: ``condition`` is not boolean.
@@ -51,7 +56,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 
 
 def _common(a: Any, b: Any) -> Any:
-    """The dtype of both; the usual cases without the whole of promotion."""
+    """Return the dtype of both; the usual cases without the whole of promotion."""
     one, other = (getattr(each, "_array", each) for each in (a, b))
     if type(one) is np.ndarray and (type(other) is float if one.dtype.kind == "f" else False):
         return one.dtype
@@ -66,7 +71,12 @@ def _operand(value: Any, dtype: Any) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """A copy with ``value``, a number or 0-d tensor, where ``mask`` is true; both are broadcast together.
+    """Return a copy with ``value``, a number or 0-d tensor, where ``mask`` is true; both are broadcast together.
+
+    Args:
+        input: any shape and dtype.
+        mask: booleans, broadcast with ``input``.
+        value: a number or a 0-d tensor.
 
     Raises:
         TypeError: ``mask`` is not boolean.
@@ -90,7 +100,12 @@ _FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g
 
 @operation(method=True)
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
+    """Return the elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
+
+    Args:
+        input: any shape and dtype.
+        mask: booleans, broadcast with ``input``.
+        out: where the result is written.
 
     Raises:
         TypeError: ``mask`` is not boolean.
@@ -105,7 +120,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 @operation(method=True, in_place="overwrite")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy with the first elements of ``source``, one after the other, where ``mask`` is true.
+    """Return a copy with the first elements of ``source``, one after the other, where ``mask`` is true.
+
+    Args:
+        input: any shape and dtype.
+        mask: booleans, broadcast with ``input``.
+        source: at least as many elements as ``mask`` has true ones.
 
     Raises:
         TypeError: ``mask`` is not boolean, or ``source`` is of another dtype.
@@ -129,7 +149,7 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @operation(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Where ``input`` is not zero: ``int64`` of shape (count, dimensions), or a vector for each dimension."""
+    """Return where ``input`` is not zero: ``int64`` of shape (count, dimensions), or a vector for each dimension."""
     x = input._array if isinstance(input, Tensor) else np.asarray(input)
     if as_tuple:
         return tuple(Tensor(places) for places in np.nonzero(np.atleast_1d(x)))
@@ -138,7 +158,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @operation(method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """Where ``input`` is not zero, as ``int64`` of shape (count, dimensions)."""
+    """Return where ``input`` is not zero, as ``int64`` of shape (count, dimensions)."""
     return nonzero(input)
 
 
@@ -151,5 +171,11 @@ def _mask(name: str, mask: Tensor) -> Array:
 
 @published(function=False, method="where")
 def where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
-    """This tensor where ``condition`` is true, and ``other`` elsewhere: ``tg.where(condition, input, other)``."""
+    """Return this tensor where ``condition`` is true, and ``other`` elsewhere: ``tg.where(condition, input, other)``.
+
+    Args:
+        input: any shape and dtype.
+        condition: booleans, broadcast with the others.
+        other: a tensor or number.
+    """
     return where(condition, input, other)

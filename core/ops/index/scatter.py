@@ -23,13 +23,14 @@ from .subscripts import integers, within
 
 @operation(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
-    """``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
+    """Return ``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
 
     Args:
         input: what is read.
         dim: the dimension along which ``index`` chooses.
         index: integers from 0; beside ``dim`` no longer than ``input``.
         sparse_grad: accepted; the gradient is dense.
+        out: where the result is written.
 
     Raises:
         IndexError: an index is out of range.
@@ -41,7 +42,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
 
 @operation(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """``gather`` with ``input`` and ``indices`` broadcast together beside ``dim``; without ``dim``, ``take``.
+    """Return ``gather`` with ``input`` and ``indices`` broadcast together beside ``dim``; without ``dim``, ``take``.
+
+    Args:
+        input: any shape and dtype.
+        indices: integers, broadcast with ``input`` beside ``dim``.
+        dim: the dimension; ``None`` for the flattened tensor.
 
     Raises:
         IndexError: an index is out of range.
@@ -72,7 +78,7 @@ def scatter(
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
-    """A copy with ``out[index[i, j], j] = src[i, j]`` for ``dim`` 0, and so on.
+    """Return a copy with ``out[index[i, j], j] = src[i, j]`` for ``dim`` 0, and so on.
 
     Args:
         input: what is copied.
@@ -100,19 +106,42 @@ def scatter_(
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
-    """``scatter`` in place."""
+    """``scatter`` in place.
+
+    Args:
+        input: any shape and dtype.
+        dim: the dimension that ``index`` counts along.
+        index: integers, with as many dimensions as ``input``.
+        src: values, at least of the shape of ``index``, or a number.
+        value: a number instead of ``src``.
+        reduce: "add" or "multiply": combine with what is there.
+    """
     return _scatter("scatter_", input, dim, index, value if src is None else src, reduce, True)
 
 
 @operation(method=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy with ``out[index[i, j], j] += src[i, j]`` for ``dim`` 0, and so on. Errors: those of ``scatter``."""
+    """Return a copy with ``out[index[i, j], j] += src[i, j]`` for ``dim`` 0, and so on. Errors: those of ``scatter``.
+
+    Args:
+        input: any shape and dtype.
+        dim: the dimension that ``index`` counts along.
+        index: integers, with as many dimensions as ``input``.
+        src: values, at least of the shape of ``index``.
+    """
     return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False)
 
 
 @operation(function=False, method=True)
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """``scatter_add`` in place."""
+    """``scatter_add`` in place.
+
+    Args:
+        input: any shape and dtype.
+        dim: the dimension that ``index`` counts along.
+        index: integers, with as many dimensions as ``input``.
+        src: values, at least of the shape of ``index``.
+    """
     return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True)
 
 
@@ -126,7 +155,7 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    """A copy in which the elements of ``src`` that ``index`` sends to one place are reduced.
+    """Return a copy in which the elements of ``src`` that ``index`` sends to one place are reduced.
 
     Args:
         input: what is copied.

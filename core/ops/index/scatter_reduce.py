@@ -17,7 +17,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 def reduced(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """``input`` with the elements of ``source`` that ``where`` sends to one place reduced there.
+    """Return ``input`` with the elements of ``source`` that ``where`` sends to one place reduced there.
 
     Raises:
         ValueError: another ``reduce``.
@@ -51,7 +51,7 @@ def _with_ones(input: Tensor, where: Flat) -> Tensor:
 
 
 def scatter_product(input: Tensor, where: Flat, source: Tensor) -> Tensor:
-    """``input`` times all elements of ``source`` that ``where`` sends to the place."""
+    """Return ``input`` times all elements of ``source`` that ``where`` sends to the place."""
     result = Tensor(_product(input._array, where, source._array))
     if records(input, source):
         saved = (keep(input), keep(source), keep_result(result))
@@ -106,7 +106,7 @@ def _extreme(input: Tensor, where: Flat, source: Tensor, reduce: str, include_se
 
 
 def _bounds(dtype: Any) -> tuple[Any, Any]:
-    """The least and the greatest number of a dtype."""
+    """Return the least and the greatest number of a dtype."""
     if dtype.kind == "b":
         return False, True
     return (-np.inf, np.inf) if dtype.kind in "fV" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

@@ -22,7 +22,7 @@ _BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
 def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
-    """The index as a basic part (or ``None`` where it takes everything) and a part with arrays (or ``None``).
+    """Return the index as a basic part (or ``None`` where it takes everything) and a part with arrays (or ``None``).
 
     Raises:
         IndexError: something in it cannot index.
@@ -162,7 +162,7 @@ def _too_many(x: Array) -> str:
 
 
 def integers(name: str, index: Tensor) -> Array:
-    """The array of an index of integers.
+    """Return the array of an index of integers.
 
     Raises:
         TypeError: it is of another dtype.

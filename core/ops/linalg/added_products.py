@@ -33,7 +33,15 @@ _ADDMM = Row(
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` of matrices; ``input`` is broadcast. With ``beta`` 0 it is ignored.
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` of matrices; ``input`` is broadcast. With ``beta`` 0 it is ignored.
+
+    Args:
+        input: what is added to, broadcast to the shape of the product.
+        mat1: shape ``(n, k)``.
+        mat2: shape ``(k, m)``.
+        beta: factor of ``input``; 0 ignores it, nan too.
+        alpha: factor of the product.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -46,7 +54,16 @@ def addmm(
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """``addmm`` for batches: ``(n, i, k)`` and ``(n, k, j)``. Errors: those of ``addmm``."""
+    """Return ``addmm`` for batches: ``(n, i, k)`` and ``(n, k, j)``. Errors: those of ``addmm``.
+
+    Args:
+        input: what is added to, broadcast to the shape of the product.
+        batch1: shape ``(b, n, k)``.
+        batch2: shape ``(b, k, m)``.
+        beta: factor of ``input``; 0 ignores it, nan too.
+        alpha: factor of the product.
+        out: where the result is written.
+    """
     return _added("baddbmm", 3, input, batch1, batch2, beta, alpha)
 
 
@@ -54,7 +71,16 @@ def baddbmm(
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """``beta * input + alpha`` times the sum of the products of two batches of matrices. Errors: those of ``addmm``."""
+    """Return ``beta * input + alpha`` times the sum of the products of two batches of matrices. Errors: those of ``addmm``.
+
+    Args:
+        input: what is added to, broadcast to the shape of the product.
+        batch1: shape ``(b, n, k)``.
+        batch2: shape ``(b, k, m)``.
+        beta: factor of ``input``; 0 ignores it, nan too.
+        alpha: factor of the product.
+        out: where the result is written.
+    """
     _check("addbmm", 3, batch1, batch2)
     n, rows, inner = batch1.shape
     # The sum over the batch is one longer product.
@@ -66,7 +92,16 @@ def addbmm(
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``. Errors: those of ``addmm``."""
+    """Return ``beta * input + alpha * (mat @ vec)``. Errors: those of ``addmm``.
+
+    Args:
+        input: what is added to, broadcast to the shape of the product.
+        mat: shape ``(n, k)``.
+        vec: shape ``(k,)``.
+        beta: factor of ``input``; 0 ignores it, nan too.
+        alpha: factor of the product.
+        out: where the result is written.
+    """
     return _sum("addmv", input, mv(mat, vec), beta, alpha)
 
 
@@ -74,7 +109,16 @@ def addmv(
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``. Errors: those of ``outer``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``. Errors: those of ``outer``.
+
+    Args:
+        input: what is added to, broadcast to the shape of the product.
+        vec1: shape ``(n,)``.
+        vec2: shape ``(m,)``.
+        beta: factor of ``input``; 0 ignores it, nan too.
+        alpha: factor of the product.
+        out: where the result is written.
+    """
     return _sum("addr", input, outer(vec1, vec2), beta, alpha)
 
 

@@ -19,7 +19,7 @@ class LinAlgError(TelegradError, RuntimeError):
 
 
 def matrices(name: str, input: Tensor) -> Array:
-    """The array of a floating-point tensor of at least 2 dimensions.
+    """Return the array of a floating-point tensor of at least 2 dimensions.
 
     Raises:
         TypeError: another dtype.
@@ -35,7 +35,7 @@ def matrices(name: str, input: Tensor) -> Array:
 
 
 def floating(name: str, x: Array) -> Array:
-    """``x``, if it is of a type that LAPACK computes in.
+    """Return ``x``, if it is of a type that LAPACK computes in.
 
     Raises:
         TypeError: another dtype.
@@ -46,7 +46,7 @@ def floating(name: str, x: Array) -> Array:
 
 
 def square(name: str, input: Tensor) -> Array:
-    """``matrices``, square ones.
+    """Return ``matrices``, square ones.
 
     Raises:
         TypeError: another dtype.
@@ -59,7 +59,7 @@ def square(name: str, input: Tensor) -> Array:
 
 
 def attempt(name: str, what: str, function: Callable[..., Any], x: Array, *more: Any) -> Any:
-    """``function(x, *more)``, whose ``LinAlgError`` of NumPy becomes ours and says which matrix of the batch it was.
+    """Return ``function(x, *more)``, whose ``LinAlgError`` of NumPy becomes ours and says which matrix of the batch it was.
 
     Raises:
         LinAlgError: the matrix is ``what``.

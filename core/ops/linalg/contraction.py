@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def plan(a: Labels, b: Labels, out: Labels) -> Plan:
-    """The plan for labels that occur once in each of ``a``, ``b`` and ``out``, and in at least two of them."""
+    """Return the plan for labels that occur once in each of ``a``, ``b`` and ``out``, and in at least two of them."""
     batch = [label for label in out if label in a and label in b]
     rows = [label for label in out if label not in b]
     columns = [label for label in out if label not in a]
@@ -53,7 +53,7 @@ def plan(a: Labels, b: Labels, out: Labels) -> Plan:
 
 
 def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Array:
-    """``contract`` on arrays."""
+    """Return ``contract`` on arrays."""
     way = plan(a, b, out)
     x, y = x.transpose(way.order_a), y.transpose(way.order_b)
     batch, rows = x.shape[: way.batch], x.shape[way.batch : way.batch + way.rows]
@@ -70,7 +70,7 @@ def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Ar
 
 
 def contract(x: Tensor, y: Tensor, a: Labels, b: Labels, out: Labels) -> Tensor:
-    """The sum of products over the labels that ``out`` lacks; ``a`` and ``b`` name the dimensions of ``x`` and ``y``.
+    """Return the sum of products over the labels that ``out`` lacks; ``a`` and ``b`` name the dimensions of ``x`` and ``y``.
 
     Each label occurs once in a tuple and in at least two of the three.
 
@@ -105,7 +105,7 @@ Subscripts = tuple[Any, ...]  # labels (integers), and Ellipsis at most once
 
 @lru_cache(maxsize=1024)
 def parse(equation: str) -> tuple[tuple[Subscripts, ...], Subscripts | None]:
-    """The subscripts of the operands, and those of the result if ``->`` gives them.
+    """Return the subscripts of the operands, and those of the result if ``->`` gives them.
 
     Raises:
         ValueError: something else than letters, ``...``, commas and one ``->``.
@@ -128,7 +128,7 @@ def _subscripts(text: str, equation: str) -> Subscripts:
 
 
 def from_lists(args: tuple[Any, ...]) -> tuple[list[Any], tuple[Subscripts, ...], Subscripts | None]:
-    """Operands and subscripts of ``einsum(op1, [0, 1], op2, [1, 2], [0, 2])``.
+    """Return operands and subscripts of ``einsum(op1, [0, 1], op2, [1, 2], [0, 2])``.
 
     Raises:
         ValueError: a label is not between 0 and 51.
@@ -149,7 +149,7 @@ def _listed(labels: Any) -> Subscripts:
 def resolve(
     inputs: tuple[Subscripts, ...], out: Subscripts | None, ndims: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Labels for every dimension: those that ``...`` stands for are negative, -1 the last of them.
+    """Return labels for every dimension: those that ``...`` stands for are negative, -1 the last of them.
 
     Raises:
         ValueError: an operand has another number of dimensions, or the result names what no operand has, or twice.

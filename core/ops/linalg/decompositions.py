@@ -26,14 +26,14 @@ from .triangular import triangle_solved
 
 
 class QR(NamedTuple):
-    """What ``linalg.qr`` returns."""
+    """Result of ``linalg.qr``."""
 
     Q: Tensor
     R: Tensor
 
 
 def identity(x: Any) -> Any:
-    """The identity in the size and dtype of square matrices."""
+    """Return the identity in the size and dtype of square matrices."""
     return np.eye(x.shape[-1], dtype=x.dtype)
 
 
@@ -68,7 +68,7 @@ _INDEFINITE = "is not positive definite, so it has no Cholesky factor"
 
 @operation(method=True, synonyms=("linalg.cholesky",))
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The lower triangular ``L`` with ``L @ L.mH = input`` (``upper``: its adjoint) of Hermitian matrices ``(..., n, n)``.
+    """Return the lower triangular ``L`` with ``L @ L.mH = input`` (``upper``: its adjoint) of Hermitian ``(..., n, n)``.
 
     Only the lower triangle is read.
 
@@ -85,7 +85,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 class CholeskyInfo(NamedTuple):
-    """What ``linalg.cholesky_ex`` returns."""
+    """Result of ``linalg.cholesky_ex``."""
 
     L: Tensor
     info: Tensor
@@ -93,7 +93,12 @@ class CholeskyInfo(NamedTuple):
 
 @operation(function="linalg.cholesky_ex")
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
-    """``cholesky`` without an error: where a matrix is not positive definite ``info`` is 1, else 0, and ``L`` is nan.
+    """Return ``cholesky`` without an error: where a matrix is not positive definite ``info`` is 1, else 0, and ``L`` is nan.
+
+    Args:
+        input: symmetric or Hermitian matrices ``(..., n, n)``.
+        upper: whether triangles are upper ones.
+        check_errors: whether to raise the error all the same.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is not positive definite.
@@ -105,7 +110,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 
 @operation(function="linalg.qr")
 def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
-    """``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
+    """Return ``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
@@ -131,7 +136,7 @@ def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") 
 
 @operation(method=True)
 def qr(input: Tensor, some: bool = True) -> QR:
-    """``linalg.qr``: reduced if ``some``, else complete. Errors: those of ``linalg.qr``."""
+    """Return ``linalg.qr``: reduced if ``some``, else complete. Errors: those of ``linalg.qr``."""
     return linalg_qr(input, "reduced" if some else "complete")
 
 
@@ -162,7 +167,7 @@ def _no_gradient(*args: Any) -> NoReturn:
 
 @operation(method=True)
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Reflections:
-    """The QR factors of matrices ``(..., m, n)`` as LAPACK has them: ``R``, with the reflections below its diagonal.
+    """Return the QR factors of matrices ``(..., m, n)`` as LAPACK has them: ``R``, with the reflections below its diagonal.
 
     Returns:
         ``a`` ``(..., m, n)`` and ``tau`` ``(..., min(m, n))``; ``Q`` is ``linalg.householder_product(a, tau)``.
@@ -193,7 +198,7 @@ def _check(name: str, input: Tensor, tau: Tensor) -> None:
 
 
 def _vectors_and_weights(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """``V`` and ``T``."""
+    """Return ``V`` and ``T``."""
     rows, count = input.shape[-2], tau.shape[-1]
     v = tril(input[..., :count], -1) + Tensor(np.eye(rows, count, dtype=input.dtype))
     above = tau[..., :, None] * triu(matmul(v.mH, v), 1)
@@ -202,7 +207,7 @@ def _vectors_and_weights(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
 
 @operation(function="linalg.householder_product")
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of the product of the reflections that ``geqrf`` returns.
+    """Return the first n columns of the product of the reflections that ``geqrf`` returns.
 
     Args:
         A: ``(..., m, n)`` with ``m >= n``; only what is below the diagonal is read.
@@ -221,7 +226,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 
 @operation(method=True)
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.householder_product``."""
+    """Return ``linalg.householder_product``.
+
+    Args:
+        input: as ``A`` of ``linalg.householder_product``.
+        tau: as there.
+        out: where the result is written.
+    """
     return householder_product(input, tau)
 
 
@@ -229,7 +240,7 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The product of ``other`` with the whole Q, ``(..., m, m)``, of which ``geqrf`` returned the reflections.
+    """Return the product of ``other`` with the whole Q, ``(..., m, m)``, of which ``geqrf`` returned the reflections.
 
     Args:
         input: ``(..., m, n)``; only what is below the diagonal is read.

@@ -18,14 +18,14 @@ _UNCONVERGED = "could not be decomposed: it has nan or infinite elements, or the
 
 
 class Eigen(NamedTuple):
-    """What ``linalg.eigh`` and ``linalg.eig`` return."""
+    """Result of ``linalg.eigh`` and ``linalg.eig``."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class SVD(NamedTuple):
-    """What ``linalg.svd`` returns."""
+    """Result of ``linalg.svd``."""
 
     U: Tensor
     S: Tensor
@@ -53,7 +53,7 @@ def _column(xp: Any, x: Any) -> Any:
 
 
 def _reciprocals(xp: Any, x: Any) -> Any:
-    """``1 / x`` beside the diagonal, and 0 on it."""
+    """Return ``1 / x`` beside the diagonal, and 0 on it."""
     diagonal = identity(x)
     return (1 - diagonal) / (x + diagonal)
 
@@ -107,7 +107,7 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
 
 @operation(function="linalg.eigh")
 def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
-    """Eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
+    """Return eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
 
     Only the triangle ``UPLO`` is read. The gradient of eigenvectors is not finite where eigenvalues are equal.
 
@@ -125,7 +125,7 @@ def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
 
 @operation(function="linalg.eigvalsh")
 def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
-    """The eigenvalues of ``eigh``. Errors: those of ``eigh``."""
+    """Return the eigenvalues of ``eigh``. Errors: those of ``eigh``."""
     if records(A):
         return eigh(A, UPLO).eigenvalues
     x = square("linalg.eigvalsh", A)
@@ -134,7 +134,7 @@ def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
 
 @operation(function="linalg.eig")
 def eig(A: Tensor) -> Eigen:
-    """Eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
+    """Return eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
 
     The gradient of eigenvectors supposes a loss that does not depend on their phase.
 
@@ -154,7 +154,7 @@ def eig(A: Tensor) -> Eigen:
 
 @operation(function="linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
+    """Return the eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
     if records(A):
         return eig(A).eigenvalues
     x = square("linalg.eigvals", A)
@@ -164,7 +164,7 @@ def eigvals(A: Tensor) -> Tensor:
 
 @operation(function="linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
-    """``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
+    """Return ``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
@@ -194,7 +194,7 @@ def _with(vectors: Tensor, others: Any, dim: int) -> Tensor:
 
 @operation(function="linalg.svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values, descending. Errors: those of ``linalg.svd``."""
+    """Return the singular values, descending. Errors: those of ``linalg.svd``."""
     if records(A):
         return linalg_svd(A, False).S
     return Tensor(attempt("linalg.svdvals", _UNCONVERGED, _singular_values, matrices("linalg.svdvals", A)))
@@ -205,7 +205,7 @@ def _singular_values(x: Any) -> Any:
 
 
 class OldSVD(NamedTuple):
-    """What ``svd`` returns."""
+    """Result of ``svd``."""
 
     U: Tensor
     S: Tensor
@@ -214,7 +214,13 @@ class OldSVD(NamedTuple):
 
 @operation(method=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
-    """The older form of ``linalg.svd``: reduced if ``some``, and ``V`` instead of its adjoint."""
+    """Return the older form of ``linalg.svd``: reduced if ``some``, and ``V`` instead of its adjoint.
+
+    Args:
+        input: matrices ``(..., m, n)``.
+        some: whether to leave out the vectors that belong to no singular value.
+        compute_uv: whether to compute vectors; else they are zeros.
+    """
     u, s, vh = linalg_svd(input, not some)
     if not compute_uv:
         u, vh = Tensor(np.zeros_like(u._array)), Tensor(np.zeros_like(vh._array))

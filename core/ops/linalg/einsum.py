@@ -26,7 +26,7 @@ Labelled = tuple[Tensor, tuple[int, ...]]
 
 @operation(function=True)
 def einsum(*args: Any) -> Tensor:
-    """Products of tensors' elements, summed over the dimensions that the result does not name.
+    """Return products of tensors' elements, summed over the dimensions that the result does not name.
 
     ``einsum("bij,bjk->bik", x, y)``, or with lists of labels: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``. ``...`` stands
     for further dimensions, which are broadcast. A label twice in an operand means its diagonal. Without ``->`` the
@@ -59,7 +59,7 @@ def einsum(*args: Any) -> Tensor:
 
 @lru_cache(maxsize=1024)
 def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether there is nothing to simplify: each label once in an operand, in two of the three, and of one length."""
+    """Return whether there is nothing to simplify: each label once in an operand, in two of the three, and of one length."""
     if len({*a}) != len(a) or len({*b}) != len(b):
         return False
     twice = {*a} & {*b} | {*a} & {*out} | {*b} & {*out}
@@ -67,7 +67,7 @@ def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], o
 
 
 def _simplified(operands: Sequence[Tensor], labels: Sequence[tuple[int, ...]]) -> list[Labelled]:
-    """Each label once in each operand, and none of length 1 where it is longer elsewhere."""
+    """Return each label once in each operand, and none of length 1 where it is longer elsewhere."""
     parts = [_unrepeated(operand, names) for operand, names in zip(operands, labels)]
     sizes: dict[int, int] = {}
     for operand, names in parts:
@@ -118,7 +118,7 @@ def _path(parts: Sequence[Labelled], result: tuple[int, ...]) -> list[tuple[int,
 
 
 def _multiplied(chosen: list[Labelled], others: list[tuple[int, ...]], result: tuple[int, ...]) -> Labelled:
-    """The product of operands, summed over what neither another operand nor the result needs."""
+    """Return the product of operands, summed over what neither another operand nor the result needs."""
     while len(chosen) > 1:
         (x, a), (y, b), *rest = chosen
         needed = set(result).union(*others, *(names for _, names in rest))
@@ -145,7 +145,7 @@ def _ordered(x: Tensor, names: tuple[int, ...], result: tuple[int, ...]) -> Tens
 def tensordot(
     a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, *, out: Tensor | None = None
 ) -> Tensor:
-    """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over listed ones.
+    """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over listed ones.
 
     Args:
         a: a tensor.
@@ -172,7 +172,13 @@ def tensordot(
 
 @operation(method=True)
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product: each element of ``input`` replaced by its product with all of ``other``."""
+    """Return the Kronecker product: each element of ``input`` replaced by its product with all of ``other``.
+
+    Args:
+        input: any shape.
+        other: of the dtype of ``input``, any shape.
+        out: where the result is written.
+    """
     ndim = max(input.ndim, other.ndim)
     first, second = ((1,) * (ndim - x.ndim) + x.shape for x in (input, other))
     dtype = promote_types(input.dtype, other.dtype)  # a 0-d factor counts as much

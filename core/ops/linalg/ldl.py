@@ -92,7 +92,7 @@ def _eliminate(a: Array, k: int, step: int, hermitian: bool) -> None:
 
 
 def _block(lower: Array, hermitian: bool) -> Array:
-    """A whole symmetric block, from its lower triangle."""
+    """Return a whole symmetric block, from its lower triangle."""
     below = np.tril(lower, -1)
     diagonal = np.diag(np.diag(lower).real if hermitian else np.diag(lower))
     return np.asarray(below + (below.conj().T if hermitian else below.T) + diagonal)
@@ -108,7 +108,13 @@ def _no_gradient(*args: Any) -> NoReturn:
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LDLFactorInfo:
-    """``ldl_factor`` without an error: ``info`` is i where column i of a matrix, counted from 1, left nothing, else 0.
+    """Return ``ldl_factor`` without an error: ``info`` is i where column i of a matrix, counted from 1, left nothing, else 0.
+
+    Args:
+        A: symmetric matrices ``(..., n, n)``.
+        hermitian: whether complex matrices are Hermitian.
+        check_errors: whether to raise the error all the same.
+        out: where the results are written.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
@@ -132,7 +138,7 @@ def ldl_factor_ex(
 
 @operation(function="linalg.ldl_factor")
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | None = None) -> LDLFactor:
-    """``A = P @ L @ D @ L.mT @ P.mT`` in LAPACK's packed form, for ``ldl_solve``; there is no gradient.
+    """Return ``A = P @ L @ D @ L.mT @ P.mT`` in LAPACK's packed form, for ``ldl_solve``; there is no gradient.
 
     Args:
         A: symmetric matrices ``(..., n, n)``, of which only the lower triangle is read.
@@ -154,7 +160,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | 
 
 
 def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array, Array]:
-    """The order of rows, L and D of one matrix; swaps reach the columns of L before them."""
+    """Return the order of rows, L and D of one matrix; swaps reach the columns of L before them."""
     n = len(packed)
     order, lower, blocks = np.arange(n), np.tril(packed, -1), np.zeros_like(packed)
     k = 0
@@ -171,7 +177,7 @@ def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array
 
 @operation(function="linalg.ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
-    """``X`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``; differentiable to ``B``.
+    """Return ``X`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``; differentiable to ``B``.
 
     Args:
         LD: ``(..., n, n)``.

@@ -17,7 +17,7 @@ from .matrix_products import matmul
 
 
 def _basis(a: Tensor, q: int, niter: int) -> Tensor:
-    """Orthonormal columns that span about what the ``q`` largest singular vectors do."""
+    """Return orthonormal columns that span about what the ``q`` largest singular vectors do."""
     q_columns = linalg_qr(matmul(a, randn(*a.shape[:-2], a.shape[-1], q, dtype=a.dtype))).Q
     for _ in range(niter):
         q_columns = linalg_qr(matmul(adjoint(a), q_columns)).Q
@@ -27,7 +27,7 @@ def _basis(a: Tensor, q: int, niter: int) -> Tensor:
 
 @operation(function=True)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> OldSVD:
-    """About the ``q`` largest singular values of matrices and their vectors, ``A - M = U @ diag(S) @ V.mH``, by chance.
+    """Return about the ``q`` largest singular values and vectors, ``A - M = U @ diag(S) @ V.mH``, from random projections.
 
     Args:
         A: ``(..., m, n)``.
@@ -58,7 +58,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
 @operation(function=True)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> OldSVD:
-    """About the ``q`` largest principal components of samples (rows), by chance: ``svd_lowrank`` of what is left of the mean.
+    """Return about the ``q`` largest principal components of samples (rows): ``svd_lowrank`` without the mean.
 
     Args:
         A: ``(..., m, n)``.

@@ -70,7 +70,7 @@ def _rows(input: Tensor, permutation: Array) -> Tensor:
 
 
 def _recorded(a: Tensor, packed: Tensor) -> Tensor:
-    """The factors of ``a``, whose rows are in order; the square at the top has a rule, and the rest follows from it."""
+    """Return the factors of ``a``, whose rows are in order; the square at the top has a rule, and the rest follows from it."""
     rows, columns = a.shape[-2:]
     k = min(rows, columns)
     top = Tensor(np.array(packed._array[..., :k, :k]))
@@ -87,7 +87,13 @@ def _recorded(a: Tensor, packed: Tensor) -> Tensor:
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LUFactorInfo:
-    """``lu_factor`` without an error: ``info`` is i where ``U[i - 1, i - 1]`` is the first zero of a diagonal, else 0.
+    """Return ``lu_factor`` without an error: ``info`` is i where ``U[i - 1, i - 1]`` is the first zero of a diagonal, else 0.
+
+    Args:
+        A: matrices ``(..., m, n)``.
+        pivot: whether to swap rows.
+        check_errors: whether to raise the error all the same.
+        out: where the results are written.
 
     Raises:
         LinAlgError: ``check_errors``, and a diagonal has a zero.
@@ -111,7 +117,7 @@ def _check(name: str, info: Array) -> None:
 
 @operation(function="linalg.lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LUFactor:
-    """``A = P @ L @ U`` in packed form, for ``lu_solve``.
+    """Return ``A = P @ L @ U`` in packed form, for ``lu_solve``.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
@@ -134,7 +140,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None =
 
 @operation(function="linalg.lu")
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None = None) -> LU:
-    """``A = P @ L @ U``: a permutation, a lower triangle with ones on its diagonal, and an upper triangle.
+    """Return ``A = P @ L @ U``: a permutation, a lower triangle with ones on its diagonal, and an upper triangle.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
@@ -174,7 +180,7 @@ def lu_unpack(
     *,
     out: tuple[Tensor, ...] | None = None,
 ) -> LU:
-    """``P``, ``L`` and ``U`` as ``linalg.lu`` gives them, from the results of ``linalg.lu_factor``.
+    """Return ``P``, ``L`` and ``U`` as ``linalg.lu`` gives them, from the results of ``linalg.lu_factor``.
 
     Args:
         LU_data: ``(..., m, n)``.
@@ -207,7 +213,7 @@ def _check_pivots(name: str, x: Array, pivots: Tensor) -> None:
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """``X`` with ``A @ X = B``, from the results of ``linalg.lu_factor(A)``.
+    """Return ``X`` with ``A @ X = B``, from the results of ``linalg.lu_factor(A)``.
 
     Args:
         LU: ``(..., n, n)``.
@@ -243,12 +249,25 @@ def _solved(packed: Tensor, p: Tensor, b: Tensor, conjugated: bool) -> Tensor:
 
 @operation(method=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The older form of ``linalg.lu_solve``: the right side comes first. Errors as there."""
+    """Return the older form of ``linalg.lu_solve``: the right side comes first. Errors as there.
+
+    Args:
+        b: right sides ``(..., n, k)``.
+        LU_data: factors ``(..., n, n)`` of ``lu``.
+        LU_pivots: pivots of ``lu``.
+        out: where the result is written.
+    """
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
 @operation(method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorInfo:
-    """The older form of ``linalg.lu_factor``: no error for singular matrices; with ``get_infos``, ``info`` as well."""
+    """Return the older form of ``linalg.lu_factor``: no error for singular matrices; with ``get_infos``, ``info`` as well.
+
+    Args:
+        A: matrices ``(..., m, n)``.
+        pivot: whether to swap rows.
+        get_infos: whether to return ``info`` too.
+    """
     result = _factor("lu", A, pivot)
     return result if get_infos else LUFactor(result.LU, result.pivots)

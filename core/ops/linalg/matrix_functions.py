@@ -25,7 +25,12 @@ from .solving import inv
 
 @operation(method=True, synonyms=("linalg.matrix_power",))
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """The ``n``-th power of square matrices ``(..., m, m)``; a negative one of their inverses.
+    """Return the ``n``-th power of square matrices ``(..., m, m)``; a negative one of their inverses.
+
+    Args:
+        input: matrices ``(..., m, m)``.
+        n: the power, an integer.
+        out: where the result is written.
 
     Raises:
         LinAlgError: ``n`` is negative and a matrix singular.
@@ -74,7 +79,7 @@ _PADE_BOUND = 5.371920351148152
 
 @operation(method=True, synonyms=("linalg.matrix_exp",))
 def matrix_exp(input: Tensor) -> Tensor:
-    """The exponential of square matrices ``(..., n, n)``.
+    """Return the exponential of square matrices ``(..., n, n)``.
 
     By scaling, a Padé approximation of degree 13 and squaring: Higham, "The scaling and squaring method for the matrix
     exponential revisited" (2005).
@@ -88,7 +93,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 def exponentials(x: Array) -> Array:
-    """``matrix_exp`` on arrays."""
+    """Return ``matrix_exp`` on arrays."""
     if not x.size:
         return np.array(x)
     norms = np.abs(x).sum(-2).max(-1)
@@ -115,7 +120,7 @@ ARRAYS.matrix_exp, TENSORS.matrix_exp = exponentials, matrix_exp
 
 @operation(function="linalg.multi_dot")
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The product of matrices in the order of least work; the first may be a row, the last a column vector.
+    """Return the product of matrices in the order of least work; the first may be a row, the last a column vector.
 
     Raises:
         TypeError: the dtypes differ.
@@ -137,7 +142,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 
 def _best_cuts(lengths: list[int]) -> dict[tuple[int, int], int]:
-    """Where to cut each part of the chain; matrix ``i`` is ``lengths[i]`` by ``lengths[i + 1]``.
+    """Return where to cut each part of the chain; matrix ``i`` is ``lengths[i]`` by ``lengths[i + 1]``.
 
     Cormen et al., "Introduction to Algorithms", 15.2.
     """
@@ -162,12 +167,12 @@ def _chain(parts: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int
 
 @operation(function=True)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """``linalg.multi_dot`` of matrices given one by one; a single one is returned itself."""
+    """Return ``linalg.multi_dot`` of matrices given one by one; a single one is returned itself."""
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
 class SignLogabsdet(NamedTuple):
-    """What ``slogdet`` returns."""
+    """Result of ``slogdet``."""
 
     sign: Tensor
     logabsdet: Tensor
@@ -199,7 +204,7 @@ _SLOGDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
 
 @operation(method=True, synonyms=("linalg.det",))
 def det(input: Tensor) -> Tensor:
-    """The determinants of square matrices ``(..., n, n)``.
+    """Return the determinants of square matrices ``(..., n, n)``.
 
     Raises:
         TypeError: not of floating point.
@@ -213,7 +218,7 @@ def det(input: Tensor) -> Tensor:
 
 @operation(method=True, synonyms=("linalg.slogdet",))
 def slogdet(input: Tensor) -> SignLogabsdet:
-    """The determinants' signs (of complex matrices, directions) and the logarithms of their sizes.
+    """Return the determinants' signs (of complex matrices, directions) and the logarithms of their sizes.
 
     A singular matrix gives 0 and -inf, and has no gradient.
 
@@ -232,7 +237,7 @@ def slogdet(input: Tensor) -> SignLogabsdet:
 
 
 def _logarithm(input: Tensor, sign: Array, logabsdet: Array) -> Tensor:
-    """The logarithm of a complex determinant, of which the sign too has a gradient."""
+    """Return the logarithm of a complex determinant, of which the sign too has a gradient."""
     return _recorded(input, logabsdet + np.angle(sign) * sign.dtype.type(1j))
 
 
@@ -243,7 +248,7 @@ def _recorded(input: Tensor, logarithm: Any) -> Tensor:
 
 @operation(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
+    """Return the logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
     if input.dtype.kind == "c":
         return _logarithm(input, *np.linalg.slogdet(square("linalg.logdet", input)))
     sign, result = slogdet(input)

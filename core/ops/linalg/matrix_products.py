@@ -71,7 +71,12 @@ _LINEAR = Row(
 
 @operation(method=True, synonyms=("linalg.matmul",), operator="matmul")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product ``input @ other``: vectors are rows and columns, leading dimensions are broadcast.
+    """Return the matrix product ``input @ other``: vectors are rows and columns, leading dimensions are broadcast.
+
+    Args:
+        input: at least 1-d.
+        other: the second factor, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -104,7 +109,12 @@ def _row_for(x: Array, y: Array) -> tuple[Row, tuple[Any, ...]]:
 
 @operation(method=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices.
+    """Return the product of two matrices.
+
+    Args:
+        input: shape ``(n, k)``.
+        mat2: shape ``(k, m)``, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -115,7 +125,12 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
+    """Return the products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
+
+    Args:
+        input: shape ``(b, n, k)``.
+        mat2: shape ``(b, k, m)``, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -128,25 +143,48 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix and a vector. Errors: those of ``mm``."""
+    """Return the product of a matrix and a vector. Errors: those of ``mm``.
+
+    Args:
+        input: shape ``(n, m)``.
+        vec: shape ``(m,)``.
+        out: where the result is written.
+    """
     return _of_dims("mv", (2, 1), input, vec)
 
 
 @operation(method=True)
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of the products of two vectors' elements. Errors: those of ``mm``."""
+    """Return the sum of the products of two vectors' elements. Errors: those of ``mm``.
+
+    Args:
+        input: a vector.
+        tensor: a vector of the same length and dtype.
+        out: where the result is written.
+    """
     return _of_dims("dot", (1, 1), input, tensor)
 
 
 @operation(method=True)
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``dot`` with the complex conjugate of the first. Errors: those of ``mm``."""
+    """Return ``dot`` with the complex conjugate of the first. Errors: those of ``mm``.
+
+    Args:
+        input: a vector.
+        other: the second factor, of the same dtype.
+        out: where the result is written.
+    """
     return _of_dims("vdot", (1, 1), conj(input), other)
 
 
 @operation(method=True)
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sums of products along the last dimension of both; with a 0-d tensor, the product.
+    """Return the sums of products along the last dimension of both; with a 0-d tensor, the product.
+
+    Args:
+        input: any shape.
+        other: the second factor, of the same dtype.
+        out: where the result is written.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -168,7 +206,12 @@ def _as_matrix(x: Tensor) -> Tensor:
 
 @operation(method=True)
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix of the products of each element of one vector with each of another.
+    """Return the matrix of the products of each element of one vector with each of another.
+
+    Args:
+        input: shape ``(n,)``.
+        vec2: shape ``(m,)``.
+        out: where the result is written.
 
     Raises:
         ValueError: an operand is not 1-d.
@@ -180,13 +223,24 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``outer`` under BLAS's name."""
+    """Return ``outer`` under BLAS's name.
+
+    Args:
+        input: shape ``(n,)``.
+        vec2: shape ``(m,)``.
+        out: where the result is written.
+    """
     return outer(input, vec2)
 
 
 @operation(function=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
+    """Return ``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
+
+    Args:
+        input: shape ``(..., in)``.
+        weight: shape ``(out, in)``.
+        bias: shape ``(out,)``, added if given.
 
     Raises:
         TypeError: the dtypes differ.
@@ -239,7 +293,7 @@ def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
 
 
 def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:
-    """The arrays of two factors of one dtype.
+    """Return the arrays of two factors of one dtype.
 
     Raises:
         TypeError: the dtypes differ or are bool, or an operand is no tensor.
@@ -259,5 +313,5 @@ def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:
 
 
 def misfit(name: str, x: Array, y: Array) -> ValueError:
-    """The error of shapes that cannot be multiplied."""
+    """Return the error of shapes that cannot be multiplied."""
     return ValueError(f"{name}() cannot multiply shapes {x.shape} and {y.shape}; the inner lengths must be equal")

@@ -58,7 +58,7 @@ def vector_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The norm of vectors: ``(|x| ** ord).sum() ** (1 / ord)``; the largest or smallest size for plus or minus infinity.
+    """Return the norm of vectors: ``(|x| ** ord).sum() ** (1 / ord)``; the largest or smallest size for plus or minus infinity.
 
     Args:
         x: of floating point.
@@ -119,7 +119,7 @@ def matrix_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The norm of matrices.
+    """Return the norm of matrices.
 
     Args:
         A: of floating point, at least 2-d.
@@ -176,10 +176,18 @@ def linalg_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``vector_norm`` or ``matrix_norm``, whichever fits.
+    """Return ``vector_norm`` or ``matrix_norm``, whichever fits.
 
     Without ``ord``, the 2-norm of everything (over ``dim``). With it, of matrices if ``dim`` names two dimensions or
     the tensor has two, else of vectors. Errors: those of the two.
+
+    Args:
+        A: any shape, floating-point or complex.
+        ord: order of the norm, as of the two.
+        dim: the dimensions of the vectors or matrices.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
     """
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
@@ -200,11 +208,16 @@ def norm(
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """The norm of vectors over ``dim`` (all dimensions if ``None``), ``linalg.vector_norm``.
+    """Return the norm of vectors over ``dim`` (all dimensions if ``None``), ``linalg.vector_norm``.
 
     Args:
         p: a number; ``inf`` and ``-inf`` give the largest and smallest absolute value, 0 the number of elements that
             are not zero. ``"fro"`` is 2; ``"nuc"`` is the sum of the singular values of matrices.
+        input: any shape, floating-point or complex.
+        dim: the dimensions of the vectors or matrices; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
+        dtype: dtype to convert to before.
 
     Raises:
         TypeError: integers or booleans.
@@ -221,13 +234,25 @@ def norm(
 
 @operation(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The norm of order ``p`` of ``input - other``, broadcast."""
+    """Return the norm of order ``p`` of ``input - other``, broadcast.
+
+    Args:
+        input: any shape, floating-point or complex.
+        other: broadcast with ``input``.
+        p: order of the norm.
+    """
     return norm(operators.sub(input, other), p)
 
 
 @operation(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
+    """Return ``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
+
+    Args:
+        input: any shape, floating-point or complex.
+        p: order of the norm.
+        dim: the dimension that counts the slices.
+        maxnorm: largest norm to leave.
 
     Raises:
         IndexError: there is no such dimension.
@@ -240,7 +265,12 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 @operation(function="linalg.cond")
 def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
+    """Return the condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
+
+    Args:
+        A: matrices ``(..., m, n)``.
+        p: order of the norm; 2 if ``None``.
+        out: where the result is written.
 
     Raises:
         TypeError: not of floating point.
@@ -265,7 +295,14 @@ def matrix_rank(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """How many singular values are above ``max(atol, rtol * largest)``, as ``int64``; see ``pinv``.
+    """Return how many singular values are above ``max(atol, rtol * largest)``, as ``int64``; see ``pinv``.
+
+    Args:
+        A: matrices ``(..., m, n)``.
+        atol: absolute tolerance.
+        rtol: relative tolerance.
+        hermitian: whether the matrices are Hermitian; then their eigenvalues count.
+        out: where the result is written.
 
     Raises:
         TypeError: not of floating point.

@@ -42,7 +42,7 @@ _INV = Row("linalg_inv", _inv_rule, holomorphic=False)
 
 @operation(function="linalg.solve")
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
-    """``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
+    """Return ``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
 
     Args:
         A: square matrices, ``(..., n, n)``.
@@ -67,7 +67,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 def solved(a: Tensor, b: Tensor) -> Tensor:
-    """``solve`` for matrices on the right."""
+    """Return ``solve`` for matrices on the right."""
     x, y = factors("linalg.solve", a, b)
     if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise ValueError(f"linalg.solve() cannot solve a system of shape {x.shape} for {y.shape}")
@@ -78,13 +78,13 @@ def solved(a: Tensor, b: Tensor) -> Tensor:
 
 
 def solve_arrays(x: Array, y: Array) -> Array:
-    """``solved`` on arrays."""
+    """Return ``solved`` on arrays."""
     return attempt("linalg.solve", SINGULAR, np.linalg.solve, x, y)
 
 
 @operation(function="linalg.inv")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of square matrices ``(..., n, n)``.
+    """Return the inverses of square matrices ``(..., n, n)``.
 
     Raises:
         LinAlgError: a matrix is singular.
@@ -98,7 +98,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def inverse_arrays(x: Array) -> Array:
-    """``inv`` on arrays."""
+    """Return ``inv`` on arrays."""
     return attempt("linalg.inv", SINGULAR, np.linalg.inv, x)
 
 
@@ -107,14 +107,14 @@ ARRAYS.inv, TENSORS.inv = inverse_arrays, inv
 
 
 class InverseInfo(NamedTuple):
-    """What ``linalg.inv_ex`` returns."""
+    """Result of ``linalg.inv_ex``."""
 
     inverse: Tensor
     info: Tensor
 
 
 class SolveInfo(NamedTuple):
-    """What ``linalg.solve_ex`` returns."""
+    """Result of ``linalg.solve_ex``."""
 
     result: Tensor
     info: Tensor
@@ -122,7 +122,7 @@ class SolveInfo(NamedTuple):
 
 @operation(function="linalg.inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
-    """``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
+    """Return ``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
@@ -134,7 +134,13 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
 
 @operation(function="linalg.solve_ex")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
-    """``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
+    """Return ``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
+
+    Args:
+        A: square matrices ``(..., n, n)``.
+        B: right sides, ``(..., n, k)`` or ``(..., n)``.
+        left: whether it solves ``A @ X = B``; else ``X @ A = B``.
+        check_errors: whether to raise the error all the same.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
@@ -147,13 +153,18 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 @operation(method=True)
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.inv``."""
+    """Return ``linalg.inv``."""
     return inv(input)
 
 
 @operation(method=True)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
+    """Return ``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
+
+    Args:
+        B: right sides ``(..., n, k)``.
+        L: triangular matrices ``(..., n, n)``.
+        upper: whether ``L`` is upper triangular.
 
     Raises:
         TypeError: the dtypes differ, or are not of floating point.
@@ -165,7 +176,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @operation(method=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
+    """Return the inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
     x = square("cholesky_inverse", L)
     return cholesky_solve(Tensor(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)), L, upper)
 
@@ -192,7 +203,7 @@ def pinv(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The pseudoinverses of matrices ``(..., m, n)``; differentiable where the rank does not change.
+    """Return the pseudoinverses of matrices ``(..., m, n)``; differentiable where the rank does not change.
 
     Args:
         A: the matrices.
@@ -222,7 +233,7 @@ def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian:
 
 
 def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
-    """Which singular values of ``x`` (``s``, the largest first) count as 0: those up to this."""
+    """Return which singular values of ``x`` (``s``, the largest first) count as 0: those up to this."""
     if rtol is None:
         rtol = 0.0 if atol else max(x.shape[-2:]) * np.finfo(s.dtype).eps
     largest = s[..., 0] if s.shape[-1] else np.zeros(s.shape[:-1], s.dtype)
@@ -232,12 +243,12 @@ def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
 
 @operation(method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """``linalg.pinv`` with the share of the largest singular value that counts as 0."""
+    """Return ``linalg.pinv`` with the share of the largest singular value that counts as 0."""
     return pinv(input, rtol=rcond)
 
 
 class LeastSquares(NamedTuple):
-    """What ``linalg.lstsq`` returns."""
+    """Result of ``linalg.lstsq``."""
 
     solution: Tensor
     residuals: Tensor
@@ -250,7 +261,7 @@ _DRIVERS = "gels", "gelsy", "gelsd", "gelss"
 
 @operation(function="linalg.lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
+    """Return ``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
 
     Args:
         A: matrices ``(..., m, n)``.

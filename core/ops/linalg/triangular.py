@@ -53,7 +53,7 @@ def solve_triangular(
     unitriangular: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``X`` with ``A @ X = B`` for triangular ``A``, of which the other triangle is not read.
+    """Return ``X`` with ``A @ X = B`` for triangular ``A``, of which the other triangle is not read.
 
     Args:
         A: square matrices ``(..., n, n)``.
@@ -86,13 +86,21 @@ def triangular_solve(
     transpose: bool = False,
     unitriangular: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The older form of ``linalg.solve_triangular``: the solution of ``A @ X = b``, and ``A``."""
+    """Return the older form of ``linalg.solve_triangular``: the solution of ``A @ X = b``, and ``A``.
+
+    Args:
+        b: right sides ``(..., n, k)``.
+        A: triangular matrices ``(..., n, n)``.
+        upper: whether triangles are upper ones.
+        transpose: whether it solves with ``A.mT``.
+        unitriangular: whether the diagonal counts as ones.
+    """
     matrix, side = (A.mT, not upper) if transpose else (A, upper)
     return triangle_solved(matrix, b, side, unitriangular), A
 
 
 def triangle_solved(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
-    """``solve_triangular`` with the matrix on the left."""
+    """Return ``solve_triangular`` with the matrix on the left."""
     x, y = factors("linalg.solve_triangular", a, b)
     if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise ValueError(f"linalg.solve_triangular() cannot solve a system of shape {x.shape} for {y.shape}")
@@ -103,7 +111,7 @@ def triangle_solved(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
 
 
 def solve_triangle(x: Array, y: Array, upper: bool, unit: bool) -> Array:
-    """``triangle_solved`` on arrays."""
+    """Return ``triangle_solved`` on arrays."""
     if not unit and (np.diagonal(x, 0, -2, -1) == 0).any():
         raise LinAlgError("linalg.solve_triangular(): a diagonal has a zero, so the matrix is singular")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -163,7 +171,7 @@ def factored(x: Array, pivot: bool) -> Factors:
 
 
 def permutation_of(pivots: Array, rows: int) -> Array:
-    """The order of ``rows`` rows after the swaps that ``pivots`` ``(..., k)``, counted from 1, tell."""
+    """Return the order of ``rows`` rows after the swaps that ``pivots`` ``(..., k)``, counted from 1, tell."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.broadcast_to(np.arange(rows), (len(flat), rows)).copy()
     each = np.arange(len(flat))

@@ -26,7 +26,13 @@ from .solving import inv, solve
 
 @operation(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The cross products of vectors of length 3 along ``dim``, broadcast; by default the first dimension of length 3.
+    """Return the cross products of vectors of length 3 along ``dim``, broadcast; by default the first dimension of length 3.
+
+    Args:
+        input: any shape.
+        other: of the dtype of ``input``, broadcast.
+        dim: the dimension of the vectors; the first of length 3 if ``None``.
+        out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
@@ -42,7 +48,14 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
 @operation(function="linalg.cross")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """The cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``."""
+    """Return the cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``.
+
+    Args:
+        input: any shape.
+        other: of the dtype of ``input``, broadcast.
+        dim: the dimension of the vectors.
+        out: where the result is written.
+    """
     return _cross("linalg.cross", input, other, dim)
 
 
@@ -58,7 +71,13 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 @operation(function="linalg.vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """The inner products of vectors along ``dim``, broadcast; of complex ones with the conjugate of ``x``.
+    """Return the inner products of vectors along ``dim``, broadcast; of complex ones with the conjugate of ``x``.
+
+    Args:
+        x: any shape.
+        y: of the same dtype, broadcast.
+        dim: the dimension of the vectors.
+        out: where the result is written.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -68,7 +87,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
 
 @operation(function="linalg.vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 to ``N - 1`` of each element of ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` by default.
+    """Return the powers 0 to ``N - 1`` of each element of ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` by default.
 
     Raises:
         ValueError: a 0-d tensor, or ``N`` below 0.
@@ -86,7 +105,12 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @operation(function=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of the elements of a vector, as columns: the highest first unless ``increasing``.
+    """Return the powers of the elements of a vector, as columns: the highest first unless ``increasing``.
+
+    Args:
+        x: vectors ``(..., n)``.
+        N: number of columns; n if ``None``.
+        increasing: whether the power 0 comes first.
 
     Raises:
         ValueError: not a vector, or ``N`` below 0.
@@ -114,7 +138,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 @operation(function=True)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
-    """The distances in the ``p``-norm between each row of ``(..., n, m)`` and each of ``(..., k, m)``: ``(..., n, k)``.
+    """Return the distances in the ``p``-norm between each row of ``(..., n, m)`` and each of ``(..., k, m)``: ``(..., n, k)``.
 
     Args:
         x1: rows.
@@ -155,7 +179,7 @@ def _distances_by_product(x: Any, y: Any) -> Any:
 
 @operation(function=True)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The distances in the ``p``-norm between each two rows of ``(n, m)``, the first before the second: ``(n * (n - 1) / 2,)``.
+    """Return the distances in the ``p``-norm of each two rows of ``(n, m)``, the first before the second: ``(n (n - 1) / 2,)``.
 
     Raises:
         ValueError: not a matrix, or ``p`` is negative.
@@ -168,7 +192,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @operation(function="linalg.tensorinv")
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse for ``tensordot``: the first ``ind`` dimensions together are as long as the others.
+    """Return the inverse for ``tensordot``: the first ``ind`` dimensions together are as long as the others.
+
+    Args:
+        A: any shape.
+        ind: how many dimensions are the first ones.
+        out: where the result is written.
 
     Raises:
         LinAlgError: it is singular.
@@ -188,7 +217,13 @@ def tensorsolve(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to the end first.
+    """Return ``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to the end first.
+
+    Args:
+        A: any shape.
+        B: any shape.
+        dims: dimensions of ``A`` to move to the end; none if ``None``.
+        out: where the result is written.
 
     Raises:
         LinAlgError: ``A`` is singular.

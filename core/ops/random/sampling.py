@@ -28,7 +28,16 @@ def rand(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts."""
+    """Return uniform random numbers in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts.
+
+    Args:
+        size: the shape.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return finish(floats("random", to_shape(lengths, size), generator, dtype), requires_grad, device)
 
 
@@ -42,7 +51,16 @@ def randn(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal with mean 0 and variance 1, of shape ``lengths`` or ``size``; of complex dtypes, the parts have variance 1/2."""
+    """Return normal random numbers of mean 0 and variance 1 (in complex dtypes 1/2 a part), of shape ``lengths`` or ``size``.
+
+    Args:
+        size: the shape.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return finish(floats("standard_normal", to_shape(lengths, size), generator, dtype), requires_grad, device)
 
 
@@ -58,7 +76,17 @@ def randint(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers from ``low`` to below ``high``; ``randint(high, size)`` starts at 0. ``int64`` if not said otherwise.
+    """Return integers from ``low`` to below ``high``; ``randint(high, size)`` starts at 0. ``int64`` if not said otherwise.
+
+    Args:
+        low: smallest value; 0 if only one bound is given.
+        high: bound above all values.
+        size: the shape.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``high`` is not above ``low``.
@@ -79,7 +107,16 @@ def randint_like(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``randint`` in the shape and dtype of ``input``."""
+    """Return ``randint`` in the shape and dtype of ``input``.
+
+    Args:
+        input: tensor whose shape and dtype are the default.
+        low: smallest value.
+        high: bound above all values.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     low, high = (0, low) if high is None else (low, high)
     drawn = _integers("randint_like", low, high, input.shape, None, dtype or input.dtype)
     return finish(drawn, requires_grad, device)
@@ -101,7 +138,15 @@ def randperm(
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
 ) -> Tensor:
-    """The integers below ``n`` in random order."""
+    """Return the integers below ``n`` in random order.
+
+    Args:
+        n: how many.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+    """
     if n < 0:
         raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
     drawn = (generator or default_generator).draw("permutation", n)
@@ -112,7 +157,14 @@ def randperm(
 def rand_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``rand`` in the shape and dtype of ``input``."""
+    """Return ``rand`` in the shape and dtype of ``input``.
+
+    Args:
+        input: tensor whose shape and dtype are the default.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return rand(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -120,7 +172,14 @@ def rand_like(
 def randn_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``randn`` in the shape and dtype of ``input``."""
+    """Return ``randn`` in the shape and dtype of ``input``.
+
+    Args:
+        input: tensor whose shape and dtype are the default.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return randn(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -136,7 +195,17 @@ def normal(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of that mean and standard deviation: tensors that are broadcast, or numbers and a ``size``.
+    """Return normal numbers of that mean and standard deviation: tensors that are broadcast, or numbers and a ``size``.
+
+    Args:
+        mean: a tensor or a number.
+        std: a tensor or a number, not negative.
+        size: the shape, for two numbers.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: two numbers, and no ``size``.
@@ -159,7 +228,13 @@ def normal(
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with the probability that ``input`` holds at each place (or ``p`` everywhere), else 0; not differentiable.
+    """Return 1 with the probability that ``input`` holds at each place (or ``p`` everywhere), else 0; not differentiable.
+
+    Args:
+        input: probabilities, floating-point.
+        p: one probability instead of those of ``input``.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
 
     Raises:
         TypeError: ``input`` does not hold floating-point numbers.
@@ -176,7 +251,7 @@ def bernoulli(
 
 @operation(function=True)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
+    """Return Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
 
     Raises:
         ValueError: a rate is negative.
@@ -196,12 +271,14 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Indices drawn with the probabilities that each row of ``input`` is in proportion to.
+    """Return indices drawn with the probabilities that each row of ``input`` is in proportion to.
 
     Args:
         input: weights, shape ``(n,)`` or ``(rows, n)``.
         num_samples: how many to draw from each row.
         replacement: whether one may be drawn again.
+        generator: source of random numbers; the default one if ``None``.
+        out: where the result is written.
 
     Returns:
         ``int64``, shape ``(num_samples,)`` or ``(rows, num_samples)``.
@@ -236,7 +313,7 @@ def _with_replacement(weights: Array, shares: Array) -> Array:
 
 
 def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
-    """Random numbers that the generator's ``method`` draws, of that shape and dtype (``None``: the default)."""
+    """Return random numbers that the generator's ``method`` draws, of that shape and dtype (``None``: the default)."""
     wanted = np.dtype(dtype or get_default_dtype())
     if wanted.kind == "c":
         parts = floats(method, (*shape, 2), generator, real_type(wanted))

@@ -24,9 +24,16 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements in order, or the distinct slices along ``dim``.
+    """Return the distinct elements in order, or the distinct slices along ``dim``.
 
     With ``return_inverse``, also where each element went; with ``return_counts``, also how often each came.
+
+    Args:
+        input: any shape.
+        sorted: has no effect: the result is always in order.
+        return_inverse: whether to return where each element is in the result too.
+        return_counts: whether to return how often each occurs too.
+        dim: the dimension of the slices; ``None`` for elements.
     """
     x = ordered("unique", input)
     axis = None if dim is None else one_dim(dim, x.ndim)
@@ -40,9 +47,15 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements without those that equal their predecessor, or the slices along ``dim``.
+    """Return the elements without those that equal their predecessor, or the slices along ``dim``.
 
     With ``return_inverse``, also where each element went; with ``return_counts``, also how often each came.
+
+    Args:
+        input: any shape.
+        return_inverse: whether to return where each element is in the result too.
+        return_counts: whether to return the lengths of the runs too.
+        dim: the dimension of the slices; ``None`` for elements.
     """
     x = input._array
     axis = 0 if dim is None else one_dim(dim, x.ndim)
@@ -73,7 +86,12 @@ def _chosen(values: Array, inverse: Array, counts: Array, with_inverse: bool, wi
 
 @operation(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of the numbers 0, 1, ... occurs in a vector of integers, or the sum of their ``weights``.
+    """Return how often each of the numbers 0, 1, ... occurs in a vector of integers, or the sum of their ``weights``.
+
+    Args:
+        input: a vector of integers of 0 or more.
+        weights: a number for each element, added instead of 1.
+        minlength: smallest length of the result.
 
     Raises:
         TypeError: not integers.
@@ -94,7 +112,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @operation(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
-    """How many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (of the elements', if equal).
+    """Return how many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (of the elements', if equal).
+
+    Args:
+        input: any shape.
+        bins: number of intervals.
+        min: lower end of the first interval.
+        max: upper end of the last interval.
+        out: where the result is written.
 
     Raises:
         ValueError: ``bins`` is not positive, or a bound is not finite or above the other.
@@ -113,7 +138,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
 
 
 class Histogram(NamedTuple):
-    """What ``histogram`` returns."""
+    """Result of ``histogram``."""
 
     hist: Tensor
     bin_edges: Tensor
@@ -128,7 +153,7 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Histogram:
-    """How many elements are in each interval, and the intervals' ends.
+    """Return how many elements are in each interval, and the intervals' ends.
 
     Args:
         input: what is counted, of floating point.
@@ -154,7 +179,7 @@ def histogram(
 
 @operation(function=True)
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates, in a tensor of ``shape``, of the elements with these numbers in row-major order.
+    """Return the coordinates, in a tensor of ``shape``, of the elements with these numbers in row-major order.
 
     Raises:
         TypeError: not integers.
@@ -177,11 +202,16 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Where each element of ``input`` would go in its sorted sequence: before equal ones, or behind if ``right``.
+    """Return where each element of ``input`` would go in its sorted sequence: before equal ones, or behind if ``right``.
 
     Args:
         sorted_sequence: shape ``(n,)`` for all of ``input``, or ``(..., n)`` for its rows, of the same leading shape.
         sorter: the order of an unsorted sequence, as ``argsort`` gives it.
+        input: values of any shape; with sequences of several dimensions, of as many rows.
+        out_int32: whether the result is ``int32``.
+        right: whether it goes behind equal elements.
+        side: "left" or "right", instead of ``right``.
+        out: where the result is written.
 
     Raises:
         ValueError: the shapes do not fit, or ``side`` contradicts ``right``.
@@ -215,13 +245,28 @@ def bucketize(
     right: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The number of the interval between ``boundaries`` in which each element lies."""
+    """Return the number of the interval between ``boundaries`` in which each element lies.
+
+    Args:
+        input: any shape.
+        boundaries: a sorted vector.
+        out_int32: whether the result is ``int32``.
+        right: whether an interval has its left end.
+        out: where the result is written.
+    """
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 @operation(function=True)
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where an element is among ``test_elements``; with ``invert``, where it is not."""
+    """Return where an element is among ``test_elements``; with ``invert``, where it is not.
+
+    Args:
+        elements: a tensor or a number.
+        test_elements: a tensor or a number.
+        assume_unique: has no effect on the result.
+        invert: whether to return the opposite.
+    """
     dtype = result_type(elements, test_elements)
     among, test = (np.asarray(getattr(each, "_array", each)).astype(dtype) for each in (elements, test_elements))
     return Tensor(np.asarray(np.isin(among, test, assume_unique=assume_unique, invert=invert)))

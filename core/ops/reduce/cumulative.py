@@ -23,7 +23,7 @@ from ..table.rows import ARRAYS, TENSORS, Row
 
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
-    """``y[0] = x[0]``, ``y[i] = x[i] + factors[i] * y[i - 1]`` along ``dim``."""
+    """Return ``y[0] = x[0]``, ``y[i] = x[i] + factors[i] * y[i - 1]`` along ``dim``."""
     result = np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, factors.shape)))
     steps, scales = np.moveaxis(result, dim, 0), np.moveaxis(factors, dim, 0)
     for place in range(1, len(steps)):
@@ -32,7 +32,7 @@ def recurrence(x: Array, factors: Array, dim: int) -> Array:
 
 
 def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:
-    """``recurrence`` on tensors."""
+    """Return ``recurrence`` on tensors."""
     result = Tensor(recurrence(x._array, factors._array, dim))
     if not records(x, factors):
         return result
@@ -40,25 +40,25 @@ def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:
 
 
 def backwards(xp: Any, a: Any, dim: int) -> Any:
-    """``a`` with ``dim`` reversed."""
+    """Return ``a`` with ``dim`` reversed."""
     return xp.get(a, (slice(None),) * dim + (slice(None, None, -1),))
 
 
 def _later(xp: Any, a: Any, dim: int, fill: float) -> Any:
-    """``a`` moved on by one place along ``dim``: ``fill``, a[0], a[1], ..."""
+    """Return ``a`` moved on by one place along ``dim``: ``fill``, a[0], a[1], ..."""
     first = xp.get(a, (slice(None),) * dim + (slice(0, 1),))
     return xp.concatenate([xp.zeros_like(first) + fill, xp.get(a, (slice(None),) * dim + (slice(None, -1),))], dim)
 
 
 def _adjoint(xp: Any, g: Any, factors: Any, dim: int) -> Any:
-    """``z[i] = g[i] + factors[i + 1] * z[i + 1]``: the recurrence from behind."""
+    """Return ``z[i] = g[i] + factors[i + 1] * z[i + 1]``: the recurrence from behind."""
     return backwards(
         xp, xp.recurrence(backwards(xp, g, dim), _later(xp, backwards(xp, factors, dim), dim, 0.0), dim), dim
     )
 
 
 def product_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None) -> Any:
-    """The gradient of a product along ``dim``; ``g`` and ``out`` have length 1 there."""
+    """Return the gradient of a product along ``dim``; ``g`` and ``out`` have length 1 there."""
     if not (a == 0).any():
         return g * out / a
     if dim is None:
@@ -102,7 +102,14 @@ _CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim
 
 @operation(method=True, in_place="overwrite")
 def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
-    """The sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``."""
+    """Return the sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``.
+
+    Args:
+        input: any shape.
+        dim: the dimension; negative ones count from the end.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
         return to(clone(input), x.dtype)
@@ -114,7 +121,14 @@ def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: 
 
 @operation(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
-    """The products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``."""
+    """Return the products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``.
+
+    Args:
+        input: any shape.
+        dim: the dimension; negative ones count from the end.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
         return to(clone(input), x.dtype)
@@ -135,7 +149,13 @@ def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
 
 @operation(method=True)
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow."""
+    """Return the logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow.
+
+    Args:
+        input: any shape.
+        dim: the dimension; negative ones count from the end.
+        out: where the result is written.
+    """
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
         return to(clone(input), x.dtype)
@@ -147,13 +167,13 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
 
 @operation(method=True)
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
-    """The largest element up to each along ``dim``, and the last place where it is; nan counts as the largest."""
+    """Return the largest element up to each along ``dim``, and the last place where it is; nan counts as the largest."""
     return _running(np.maximum, input, dim)
 
 
 @operation(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
-    """The smallest element up to each along ``dim``, and the last place where it is; nan counts as the smallest."""
+    """Return the smallest element up to each along ``dim``, and the last place where it is; nan counts as the smallest."""
     return _running(np.minimum, input, dim)
 
 
@@ -175,7 +195,14 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The differences of neighbours along ``dim``, ``n`` times over; of booleans, where they differ.
+    """Return the differences of neighbours along ``dim``, ``n`` times over; of booleans, where they differ.
+
+    Args:
+        input: any shape.
+        n: how often.
+        dim: the dimension; negative ones count from the end.
+        prepend: values to put in front before, along ``dim``.
+        append: values to put behind before.
 
     Raises:
         ValueError: the tensor is 0-d, or ``n`` is negative.

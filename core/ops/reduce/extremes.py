@@ -18,7 +18,7 @@ from ..table.rows import Row
 
 
 def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
-    """The gradient of an element chosen by value: equal ones share it evenly, and so do nans."""
+    """Return the gradient of an element chosen by value: equal ones share it evenly, and so do nans."""
     found = xp.reshape(out, kept)
     won = (a == found) | ((a != a) & (found != found))
     return xp.chosen(won, xp.reshape(g, kept) / xp.sum_dims(xp.cast(won, g.dtype), dims, True))
@@ -39,7 +39,13 @@ _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, d
 
 @operation(method=True)
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The largest element over ``dim``, nan if there is one; equal ones share the gradient.
+    """Return the largest element over ``dim``, nan if there is one; equal ones share the gradient.
+
+    Args:
+        input: any shape, real.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
 
     Raises:
         ValueError: there are no elements.
@@ -49,7 +55,13 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 @operation(method=True)
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The smallest element over ``dim``, nan if there is one; equal ones share the gradient.
+    """Return the smallest element over ``dim``, nan if there is one; equal ones share the gradient.
+
+    Args:
+        input: any shape, real.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
 
     Raises:
         ValueError: there are no elements.
@@ -59,7 +71,12 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 @operation(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
-    """``amin`` and ``amax``.
+    """Return ``amin`` and ``amax``.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements.
@@ -78,7 +95,13 @@ def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 def max(input: Tensor, dim: Tensor) -> Tensor: ...
 @operation(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
-    """The largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum.
+    """Return the largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension, or a tensor to compare with.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        other: a tensor to compare with.
 
     Raises:
         ValueError: there are no elements.
@@ -99,7 +122,13 @@ def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 def min(input: Tensor, dim: Tensor) -> Tensor: ...
 @operation(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
-    """The smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum.
+    """Return the smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension, or a tensor to compare with.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        other: a tensor to compare with.
 
     Raises:
         ValueError: there are no elements.
@@ -114,7 +143,12 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 @operation(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+    """Return where the largest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension; ``None`` for the flattened tensor.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements.
@@ -124,7 +158,12 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @operation(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+    """Return where the smallest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension; ``None`` for the flattened tensor.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements.
@@ -160,7 +199,7 @@ def _arg(name: str, function: Any, input: Tensor, dim: int) -> Array:
 
 
 def pick(input: Tensor, places: Array, dim: int, keepdim: bool) -> ValuesIndices:
-    """The elements at ``places`` along ``dim``, which has length 1 there and is left out unless ``keepdim``."""
+    """Return the elements at ``places`` along ``dim``, which has length 1 there and is left out unless ``keepdim``."""
     x = input._array
     dim = one_dim(dim, x.ndim)
     values = np.take_along_axis(x, places, dim) if x.ndim else x.copy()
@@ -171,7 +210,7 @@ def pick(input: Tensor, places: Array, dim: int, keepdim: bool) -> ValuesIndices
 
 
 def picked(input: Tensor, values: Array, places: Array, dim: int) -> Tensor:
-    """``values``, read from ``input`` at ``places`` along ``dim``, recorded."""
+    """Return ``values``, read from ``input`` at ``places`` along ``dim``, recorded."""
     if not input._array.ndim:
         return clone(input)
     result = Tensor(values)
@@ -181,7 +220,7 @@ def picked(input: Tensor, values: Array, places: Array, dim: int) -> Tensor:
 
 
 def ordered(name: str, input: Tensor) -> Array:
-    """The array of ``input``, which must hold real numbers.
+    """Return the array of ``input``, which must hold real numbers.
 
     Raises:
         TypeError: complex numbers, which have no order.

@@ -21,7 +21,7 @@ from .reductions import sum as total
 
 @operation(function=True, synonyms=("trapz",))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """The integral along ``dim`` of a function that goes straight from value to value of ``y``.
+    """Return the integral along ``dim`` of a function that goes straight from value to value of ``y``.
 
     Args:
         y: the values.
@@ -38,7 +38,14 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = 
 
 @operation(function=True)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """``trapezoid`` up to each value but the first. Args and errors are those of ``trapezoid``."""
+    """Return ``trapezoid`` up to each value but the first. Args and errors are those of ``trapezoid``.
+
+    Args:
+        y: values of the function.
+        x: where they are; ``dx`` apart if ``None``.
+        dx: distance of neighbours.
+        dim: the dimension to integrate along.
+    """
     return cumsum(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
 
 
@@ -70,7 +77,7 @@ def gradient(
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
-    """The slopes of a sampled function along each of ``dim``, of second order inside.
+    """Return the slopes of a sampled function along each of ``dim``, of second order inside.
 
     Args:
         input: the values, at least ``edge_order + 1`` along each dimension.
@@ -119,12 +126,12 @@ def _slope(y: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
 
 
 def _end(near: Tensor, far: Tensor, near_gap: Tensor, far_gap: Tensor) -> Tensor:
-    """The slope of the same parabola at its end."""
+    """Return the slope of the same parabola at its end."""
     return near + (near - far) * (near_gap / (near_gap + far_gap))
 
 
 def _gaps(spacing: Any, count: int, y: Tensor, axis: int) -> Tensor:
-    """How far apart neighbours are, in a shape that is broadcast with theirs."""
+    """Return how far apart neighbours are, in a shape that is broadcast with theirs."""
     if isinstance(spacing, (Tensor, Sequence)) and np.ndim(spacing):
         places = as_tensor(spacing)
         if places.shape != (count,):

@@ -71,7 +71,12 @@ def check_reduction(reduction: str) -> None:
 
 @operation(function=True)
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The squared differences, reduced.
+    """Return the squared differences, reduced.
+
+    Args:
+        input: predictions, of any shape.
+        target: of the same shape.
+        reduction: "mean", "sum" or "none".
 
     Raises:
         ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
@@ -83,7 +88,12 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 @operation(function=True)
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The absolute differences, reduced.
+    """Return the absolute differences, reduced.
+
+    Args:
+        input: predictions, of any shape.
+        target: of the same shape.
+        reduction: "mean", "sum" or "none".
 
     Raises:
         ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
@@ -100,7 +110,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood of the classes ``target`` under the log-probabilities ``input``.
+    """Return the negative log-likelihood of the classes ``target`` under the log-probabilities ``input``.
 
     Args:
         input: shape ``(N, C)``, ``(C,)`` or ``(N, C, d1, ...)``.
@@ -131,9 +141,17 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of ``softmax(input)`` and ``target``: class indices, or probabilities of the input's shape.
+    """Return the cross entropy of ``softmax(input)`` and ``target``: class indices, or probabilities of the input's shape.
 
     Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
+
+    Args:
+        input: scores ``(C,)``, ``(N, C)`` or ``(N, C, ...)``, floating-point.
+        target: class indices ``()``, ``(N,)`` or ``(N, ...)``, or probabilities of the shape of ``input``.
+        weight: weights of the classes ``(C,)``.
+        ignore_index: class index to leave out.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: share of the target that is spread over all classes, 0 to 1.
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be within 0 and 1, and you gave {label_smoothing}")
@@ -205,7 +223,7 @@ def _uniform_cross_entropy(
 def _chosen(
     x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> tuple[Any, Array]:
-    """Where the targets' elements are in ``x``, and how much each of their losses counts."""
+    """Return where the targets' elements are in ``x``, and how much each of their losses counts."""
     check_reduction(reduction)
     if _check_classes(x, classes, axis, ignore_index) and weight is None:
         share = 1 / (classes.size or 1) if reduction == "mean" else 1
@@ -221,7 +239,7 @@ def _chosen(
 
 
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bool:
-    """Whether every target is a class, so that none is ignored; raises if one is neither."""
+    """Return whether every target is a class, so that none is ignored; raises if one is neither."""
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ValueError(
             f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"

@@ -47,7 +47,15 @@ def sum(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``."""
+    """Return the sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     if dtype is not None:
         input = to(input, dtype)
     x = input._array
@@ -66,14 +74,14 @@ def sum(
 
 
 def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
-    """The sum; halves are added up in ``float32``, integers in ``int64``, which they stay unless ``dtype`` says otherwise."""
+    """Return the sum; halves are added up in ``float32``, integers in ``int64``, their dtype unless ``dtype`` says another."""
     if x.dtype.kind in "biu":
         return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
     return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
 
 
 def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
-    """The sum of floating-point or complex numbers; of halves, in ``float32``."""
+    """Return the sum of floating-point or complex numbers; of halves, in ``float32``."""
     # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
     if x.itemsize == 2:
         return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims))
@@ -89,7 +97,14 @@ def mean(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean over ``dim`` (all dimensions if ``None``); of no elements, nan.
+    """Return the mean over ``dim`` (all dimensions if ``None``); of no elements, nan.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
 
     Raises:
         TypeError: integers or booleans; give a ``dtype``.
@@ -114,7 +129,7 @@ def mean(
 
 
 def needs_inexact(name: str, input: Tensor) -> Array:
-    """The array of ``input``, which must hold floating-point or complex numbers.
+    """Return the array of ``input``, which must hold floating-point or complex numbers.
 
     Raises:
         TypeError: it holds others.
@@ -135,7 +150,15 @@ def nansum(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum over ``dim`` of what is not nan."""
+    """Return the sum over ``dim`` of what is not nan.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     if dtype is not None:
         input = to(input, dtype)
     x = input._array
@@ -158,7 +181,15 @@ def nanmean(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean over ``dim`` of what is not nan; nan if nothing is left."""
+    """Return the mean over ``dim`` of what is not nan; nan if nothing is left.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     if dtype is not None:
         input = to(input, dtype)
     x = needs_inexact("nanmean", input)
@@ -175,7 +206,15 @@ def prod(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The product along ``dim``, or of all elements. Booleans and integers multiply as ``int64``."""
+    """Return the product along ``dim``, or of all elements. Booleans and integers multiply as ``int64``.
+
+    Args:
+        input: any shape.
+        dim: the dimension; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
+        out: where the result is written.
+    """
     if dtype is not None:
         input = to(input, dtype)
     x = input._array
@@ -193,13 +232,27 @@ def prod(
 
 @operation(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether every element is true (not zero); 1 or 0 for ``uint8``."""
+    """Return whether every element is true (not zero); 1 or 0 for ``uint8``.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
+    """
     return _truth(np.all, input, dim, keepdim)
 
 
 @operation(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether some element is true (not zero); 1 or 0 for ``uint8``."""
+    """Return whether some element is true (not zero); 1 or 0 for ``uint8``.
+
+    Args:
+        input: any shape.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
+    """
     return _truth(np.any, input, dim, keepdim)
 
 
@@ -212,13 +265,13 @@ def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 
 @operation(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not zero, over ``dim`` or in all."""
+    """Return how many elements are not zero, over ``dim`` or in all."""
     return Tensor(np.asarray(np.count_nonzero(input._array, axis=all_dims(dim, input._array.ndim))).astype(np.int64))
 
 
 @published(function=False, method=True)
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sums over the dimensions that broadcasting from ``size`` would have stretched: what undoes ``expand``.
+    """Return the sums over the dimensions that broadcasting from ``size`` would have stretched: what undoes ``expand``.
 
     Raises:
         ValueError: ``size`` cannot be broadcast to this shape.

@@ -29,7 +29,12 @@ _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 @operation(method=True, synonyms=("special.softmax",))
 def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """``exp(input)`` divided by its sum along ``dim``.
+    """Return ``exp(input)`` divided by its sum along ``dim``.
+
+    Args:
+        input: any shape, floating-point.
+        dim: the dimension; negative ones count from the end.
+        dtype: dtype to convert to before.
 
     Raises:
         TypeError: no ``dim``.
@@ -45,7 +50,12 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
 
 @operation(method=True, synonyms=("special.log_softmax",))
 def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """The logarithm of ``softmax``, precise where that is tiny.
+    """Return the logarithm of ``softmax``, precise where that is tiny.
+
+    Args:
+        input: any shape, floating-point.
+        dim: the dimension; negative ones count from the end.
+        dtype: dtype to convert to before.
 
     Raises:
         TypeError: no ``dim``.
@@ -63,7 +73,14 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
 
 @operation(method=True, synonyms=("special.logsumexp",))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``log(sum(exp(input)))`` over ``dim``, without overflow; of no elements, -inf."""
+    """Return ``log(sum(exp(input)))`` over ``dim``, without overflow; of no elements, -inf.
+
+    Args:
+        input: any shape, floating-point.
+        dim: the dimension; negative ones count from the end.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
+    """
     x = to_float(input._array)
     dims = all_dims(dim, x.ndim)
     shift = peak(x, dims)
@@ -79,6 +96,12 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
 @operation(function=True)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+
+    Args:
+        input: any shape, floating-point.
+        p: probability, 0 to 1.
+        training: whether to change anything.
+        generator: source of random numbers; the default one if ``None``.
 
     Raises:
         ValueError: ``p`` is not within 0 and 1.
@@ -111,7 +134,7 @@ def _largest(x: Array, axis: Any) -> Any:
 
 
 def peak(x: Array, axis: Any) -> Any:
-    """The largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by.
+    """Return the largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by.
 
     Of complex numbers the largest real part: shifted by an imaginary part, a logarithm would leave its branch.
     """

@@ -26,7 +26,14 @@ _CHOSEN = Row("median", share)
 
 @operation(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
-    """The elements in order along ``dim``, and where they were. Nan counts as the largest; equal ones keep their order."""
+    """Return the elements in order along ``dim``, and where they were. Nan counts as the largest; equal ones keep their order.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension to sort; the last by default.
+        descending: whether the largest comes first.
+        stable: has no effect: equal elements always keep their order.
+    """
     x = ordered("sort", input)
     axis = one_dim(dim, x.ndim)
     order = _order(x, axis, descending)
@@ -36,20 +43,34 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @operation(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The places of the elements in order along ``dim``."""
+    """Return the places of the elements in order along ``dim``.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension to sort; the last by default.
+        descending: whether the largest comes first.
+        stable: has no effect: equal elements always keep their order.
+    """
     x = ordered("argsort", input)
     return Tensor(_order(x, one_dim(dim, x.ndim), descending))
 
 
 @operation(method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements in order along the first dimension."""
+    """Return the elements in order along the first dimension."""
     return sort(input, 0).values
 
 
 @operation(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
-    """The ``k`` largest (or smallest) elements along ``dim``, in order, and where they are.
+    """Return the ``k`` largest (or smallest) elements along ``dim``, in order, and where they are.
+
+    Args:
+        input: any shape, real.
+        k: how many.
+        dim: the dimension to sort; the last by default.
+        largest: whether the largest are taken; else the smallest.
+        sorted: has no effect: the result is always in order.
 
     Raises:
         ValueError: there are not ``k``.
@@ -67,7 +88,13 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @operation(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """The ``k``-th smallest element along ``dim`` (counted from 1), and where it is.
+    """Return the ``k``-th smallest element along ``dim`` (counted from 1), and where it is.
+
+    Args:
+        input: any shape, real.
+        k: which, counted from 1.
+        dim: the dimension to sort; the last by default.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are not ``k``.
@@ -86,7 +113,12 @@ def median(input: Tensor) -> Tensor: ...
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @operation(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
-    """The middle element, the lower of two; nan if there is a nan. With ``dim``, along it, and where it is.
+    """Return the middle element, the lower of two; nan if there is a nan. With ``dim``, along it, and where it is.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension; all elements if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements along ``dim``.
@@ -100,7 +132,12 @@ def nanmedian(input: Tensor) -> Tensor: ...
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @operation(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
-    """The median of what is not nan.
+    """Return the median of what is not nan.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension; all elements if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements along ``dim``.
@@ -144,7 +181,12 @@ def _middle(x: Array, axis: int, skip: bool) -> Array:
 
 @operation(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """The most frequent element along ``dim`` (the smallest of several), and the last place where it is.
+    """Return the most frequent element along ``dim`` (the smallest of several), and the last place where it is.
+
+    Args:
+        input: any shape, real.
+        dim: the dimension to sort; the last by default.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
         ValueError: there are no elements along ``dim``.
@@ -173,11 +215,15 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The element below which the share ``q`` of the others lies, along ``dim`` or of all; nan if there is a nan.
+    """Return the element below which the share ``q`` of the others lies, along ``dim`` or of all; nan if there is a nan.
 
     Args:
         q: within 0 and 1; a vector of several makes a new first dimension.
         interpolation: "linear", "lower", "higher", "midpoint" or "nearest", where it is between two elements.
+        input: any shape, real.
+        dim: the dimension; all elements if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the result is written.
 
     Raises:
         ValueError: ``q`` is out of range, the interpolation is another, or there are no elements.
@@ -195,7 +241,16 @@ def nanquantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """``quantile`` of what is not nan."""
+    """Return ``quantile`` of what is not nan.
+
+    Args:
+        input: any shape, real.
+        q: a share from 0 to 1, or a vector of shares.
+        dim: the dimension; all elements if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        interpolation: as of ``quantile``.
+        out: where the result is written.
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
 
 
@@ -257,7 +312,7 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
 
 
 def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
-    """The places of the first ``k`` in order. Of elements that are equal to the last of them, any may be among them."""
+    """Return the places of the first ``k`` in order. Of elements that are equal to the last of them, any may be among them."""
     length = x.shape[axis]
     if not k or 4 * k > length:
         return np.take(_order(x, axis, descending), np.arange(k), axis)
@@ -270,7 +325,7 @@ def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
 
 
 def _partition(x: Array, place: int, axis: int) -> Array:
-    """The places of the elements, so that the one at ``place`` is where it would be in order, the smaller before it."""
+    """Return the places of the elements, so that the one at ``place`` is where it would be in order, the smaller before it."""
     if not x.ndim:
         return np.zeros((), np.int64)
     return np.argpartition(x.astype(np.float32) if x.dtype.kind == "V" else x, place, axis)

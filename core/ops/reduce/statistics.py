@@ -51,9 +51,17 @@ def var(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The variance over ``dim``: the squares of the deviations, divided by their number less ``correction``.
+    """Return the variance over ``dim``: the squares of the deviations, divided by their number less ``correction``.
 
     ``correction`` is 1, or 0 with ``unbiased=False``; ``var(False)`` means that too.
+
+    Args:
+        input: any shape, floating-point or complex.
+        dim: the dimensions to reduce; all if ``None``.
+        unbiased: whether ``correction`` is 1 or 0.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        correction: subtracted from the number of elements in the divisor.
+        out: where the result is written.
 
     Raises:
         TypeError: integers or booleans.
@@ -71,7 +79,15 @@ def std(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The square root of ``var``; its gradient at 0 is 0.
+    """Return the square root of ``var``; its gradient at 0 is 0.
+
+    Args:
+        input: any shape, floating-point or complex.
+        dim: the dimensions to reduce; all if ``None``.
+        unbiased: whether ``correction`` is 1 or 0.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        correction: subtracted from the number of elements in the divisor.
+        out: where the result is written.
 
     Raises:
         TypeError: integers or booleans.
@@ -88,7 +104,15 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean."""
+    """Return the variance and the mean.
+
+    Args:
+        input: any shape, floating-point or complex.
+        dim: the dimensions to reduce; all if ``None``.
+        unbiased: whether ``correction`` is 1 or 0.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        correction: subtracted from the number of elements in the divisor.
+    """
     over = None if isinstance(dim, bool) else dim
     return var(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
 
@@ -102,7 +126,15 @@ def std_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean."""
+    """Return the standard deviation and the mean.
+
+    Args:
+        input: any shape, floating-point or complex.
+        dim: the dimensions to reduce; all if ``None``.
+        unbiased: whether ``correction`` is 1 or 0.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        correction: subtracted from the number of elements in the divisor.
+    """
     over = None if isinstance(dim, bool) else dim
     return std(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
 
@@ -142,7 +174,7 @@ def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, roo
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of the rows of ``input`` (variables), whose columns are observations.
+    """Return the covariances of the rows of ``input`` (variables), whose columns are observations.
 
     Args:
         input: shape ``(variables, observations)`` or ``(observations,)``.
@@ -177,7 +209,7 @@ def cov(
 
 @operation(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlation coefficients of the rows of ``input``, shape ``(variables, observations)``.
+    """Return the correlation coefficients of the rows of ``input``, shape ``(variables, observations)``.
 
     Raises:
         ValueError: more than two dimensions.

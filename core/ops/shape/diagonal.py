@@ -41,18 +41,18 @@ def _below(rows: int, columns: int, k: int) -> Array:
 
 
 def _mask(x: Array, k: int) -> Array:
-    """Which elements are on or below diagonal ``k``; masks of moderate size are kept, as attention asks for the same."""
+    """Return which elements are on or below diagonal ``k``; masks of moderate size are kept, as attention asks for the same."""
     rows, columns = x.shape[-2:]
     return (_below if rows * columns <= 1 << 20 else _below.__wrapped__)(rows, columns, k)
 
 
 def lower(x: Array, k: int) -> Array:
-    """The lower triangles, up to diagonal ``k``."""
+    """Return the lower triangles, up to diagonal ``k``."""
     return np.where(_mask(x, k), x, x.dtype.type(0))
 
 
 def upper(x: Array, k: int) -> Array:
-    """The upper triangles, from diagonal ``k`` on."""
+    """Return the upper triangles, from diagonal ``k`` on."""
     return np.where(_mask(x, k - 1), x.dtype.type(0), x)
 
 
@@ -62,7 +62,7 @@ _TRIU = LinearMap("triu", upper, lambda g, shape, k: upper(g, k))
 
 @operation(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A view of the diagonals of two dimensions, as a new last dimension.
+    """Return a view of the diagonals of two dimensions, as a new last dimension.
 
     Args:
         input: at least 2-d.
@@ -79,13 +79,26 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @operation(function="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """``diagonal`` of the last two dimensions. Errors: those of ``diagonal``."""
+    """Return ``diagonal`` of the last two dimensions. Errors: those of ``diagonal``.
+
+    Args:
+        A: at least 2-d.
+        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: dimension of the rows.
+        dim2: dimension of the columns.
+    """
     return diagonal(A, offset, dim1, dim2)
 
 
 @operation(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices of zeros with the last dimension of ``input`` on a diagonal; they lie in ``dim1`` and ``dim2``.
+    """Return matrices of zeros with the last dimension of ``input`` on a diagonal; they lie in ``dim1`` and ``dim2``.
+
+    Args:
+        input: at least 1-d.
+        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: where the rows come in the result.
+        dim2: where the columns come in the result.
 
     Raises:
         IndexError: there is no such dimension.
@@ -103,7 +116,14 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @operation(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with ``src`` on the diagonals. Errors: those of ``diagonal``.
+    """Return a copy with ``src`` on the diagonals. Errors: those of ``diagonal``.
+
+    Args:
+        input: at least 1-d.
+        src: shape of ``diagonal(input, offset, dim1, dim2)``.
+        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: dimension of the rows.
+        dim2: dimension of the columns.
 
     Raises:
         ValueError: ``src`` is not of the diagonal's shape.
@@ -119,7 +139,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 @operation(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A matrix with a vector on its diagonal; of a matrix, a copy of its diagonal.
+    """Return a matrix with a vector on its diagonal; of a matrix, a copy of its diagonal.
 
     Raises:
         ValueError: neither vector nor matrix.
@@ -133,13 +153,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @operation(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with the flattened tensor on its diagonal."""
+    """Return a matrix with the flattened tensor on its diagonal."""
     return diag_embed(input.reshape(-1), offset)
 
 
 @operation(method=True)
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal.
+    """Return the sum of a matrix's diagonal.
 
     Raises:
         ValueError: not a matrix.
@@ -151,7 +171,7 @@ def trace(input: Tensor) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The last two dimensions' lower triangles, up to that diagonal, and zeros elsewhere.
+    """Return the last two dimensions' lower triangles, up to that diagonal, and zeros elsewhere.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -161,7 +181,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The last two dimensions' upper triangles, from that diagonal on, and zeros elsewhere.
+    """Return the last two dimensions' upper triangles, from that diagonal on, and zeros elsewhere.
 
     Raises:
         ValueError: fewer than two dimensions.

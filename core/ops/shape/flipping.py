@@ -37,7 +37,7 @@ _ROLL = LinearMap("roll", _rolled, lambda g, shape, shifts, dims: _rolled(g, tup
 
 @operation(method=True)
 def flip(input: Tensor, *dims: Any) -> Tensor:
-    """A copy with the order of the elements reversed along ``dims``; along none if they are empty.
+    """Return a copy with the order of the elements reversed along ``dims``; along none if they are empty.
 
     Raises:
         IndexError: there is no such dimension.
@@ -49,7 +49,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 @operation(method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """``flip`` along dimension 1.
+    """Return ``flip`` along dimension 1.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -61,7 +61,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def flipud(input: Tensor) -> Tensor:
-    """``flip`` along dimension 0.
+    """Return ``flip`` along dimension 0.
 
     Raises:
         ValueError: no dimensions.
@@ -73,9 +73,14 @@ def flipud(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """A copy with elements moved by ``shifts`` along ``dims``, those that leave coming in at the other end.
+    """Return a copy with elements moved by ``shifts`` along ``dims``, those that leave coming in at the other end.
 
     Without ``dims``, the flattened tensor is shifted.
+
+    Args:
+        input: any shape and dtype.
+        shifts: by how many elements; one number for each dimension.
+        dims: the dimensions; ``None`` for the flattened tensor.
 
     Raises:
         IndexError: there is no such dimension.
@@ -94,7 +99,12 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
 @operation(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy turned by ``k`` right angles in the plane of two dimensions, from the first towards the second.
+    """Return a copy turned by ``k`` right angles in the plane of two dimensions, from the first towards the second.
+
+    Args:
+        input: any shape and dtype.
+        k: how many right angles.
+        dims: two dimensions.
 
     Raises:
         IndexError: there is no such dimension.

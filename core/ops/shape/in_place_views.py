@@ -20,6 +20,11 @@ from .transposing import SWAP
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor.
 
+    Args:
+        input: the tensor to change.
+        dim0: one dimension.
+        dim1: the other dimension.
+
     Raises:
         AutogradError: it is a leaf that requires grad.
         IndexError: there is no such dimension.
@@ -43,13 +48,25 @@ def t_(input: Tensor) -> Tensor:
 
 @operation(function=False, method=True)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """``transpose_`` under NumPy's name."""
+    """Return ``transpose_`` under NumPy's name.
+
+    Args:
+        input: the tensor to change.
+        axis0: one dimension.
+        axis1: the other dimension.
+    """
     return transpose_(input, axis0, axis1)
 
 
 @operation(function=False, method=True)
 def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """``transpose_`` under another name."""
+    """Return ``transpose_`` under another name.
+
+    Args:
+        input: the tensor to change.
+        dim0: one dimension.
+        dim1: the other dimension.
+    """
     return transpose_(input, dim0, dim1)
 
 

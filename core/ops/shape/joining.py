@@ -53,7 +53,12 @@ _BLOCKS = Row("block_diag", pull=_cut_blocks, holomorphic=False)
 
 @operation(function=True)
 def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along ``dim``; vectors of no elements are left out.
+    """Return the tensors one after the other along ``dim``; vectors of no elements are left out.
+
+    Args:
+        tensors: a sequence of tensors, converted to one dtype.
+        dim: the dimension to join along.
+        out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
@@ -80,19 +85,36 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def concat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """``cat`` under another name."""
+    """Return ``cat`` under another name.
+
+    Args:
+        tensors: a sequence of tensors, converted to one dtype.
+        dim: the dimension to join along.
+        out: where the result is written.
+    """
     return cat(tensors, dim)
 
 
 @operation(function=True)
 def concatenate(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """``cat`` under NumPy's name."""
+    """Return ``cat`` under NumPy's name.
+
+    Args:
+        tensors: a sequence of tensors, converted to one dtype.
+        dim: the dimension to join along.
+        out: where the result is written.
+    """
     return cat(tensors, dim)
 
 
 @operation(function=True)
 def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors, of one shape, side by side along a new dimension ``dim``.
+    """Return the tensors, of one shape, side by side along a new dimension ``dim``.
+
+    Args:
+        tensors: a sequence of tensors of one shape, converted to one dtype.
+        dim: where the new dimension is.
+        out: where the result is written.
 
     Raises:
         IndexError: there is no such place.
@@ -119,7 +141,7 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
 
 
 def _converted(parts: Tensors, result: Tensor) -> list[DType] | None:
-    """The dtypes of the parts, if one differs from the result's."""
+    """Return the dtypes of the parts, if one differs from the result's."""
     dtype = result._array.dtype
     dtypes = [part._array.dtype for part in parts]
     return dtypes if [each for each in dtypes if each is not dtype] else None
@@ -141,38 +163,38 @@ def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
 
 @operation(function=True)
 def hstack(tensors: Tensors) -> Tensor:
-    """Side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
+    """Return the tensors side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
     parts = [atleast_1d(tensor) for tensor in tensors]
     return cat(parts, 0 if not parts or parts[0].ndim == 1 else 1)
 
 
 @operation(function=True)
 def vstack(tensors: Tensors) -> Tensor:
-    """One below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
+    """Return the tensors one below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
     return cat([atleast_2d(tensor) for tensor in tensors], 0)
 
 
 @operation(function=True)
 def row_stack(tensors: Tensors) -> Tensor:
-    """``vstack`` under another name."""
+    """Return ``vstack`` under another name."""
     return vstack(tensors)
 
 
 @operation(function=True)
 def dstack(tensors: Tensors) -> Tensor:
-    """One behind the other along dimension 2. Errors: those of ``cat``."""
+    """Return the tensors one behind the other along dimension 2. Errors: those of ``cat``."""
     return cat([atleast_3d(tensor) for tensor in tensors], 2)
 
 
 @operation(function=True)
 def column_stack(tensors: Tensors) -> Tensor:
-    """Side by side along dimension 1, vectors as columns. Errors: those of ``cat``."""
+    """Return the tensors side by side along dimension 1, vectors as columns. Errors: those of ``cat``."""
     return cat([tensor if tensor.ndim >= 2 else reshape(tensor, (-1, 1)) for tensor in tensors], 1)
 
 
 @published(function=True)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the matrices along its diagonal and zeros elsewhere; vectors are rows.
+    """Return a matrix with the matrices along its diagonal and zeros elsewhere; vectors are rows.
 
     Raises:
         ValueError: a tensor has more than two dimensions.

@@ -21,7 +21,7 @@ from .reshaping import reshape
 
 
 def stretched(x: Array, shape: tuple[int, ...]) -> Array:
-    """``x`` broadcast to ``shape``: writable if nothing is repeated."""
+    """Return ``x`` broadcast to ``shape``: writable if nothing is repeated."""
     if x.shape == shape:
         return x[...]
     if not x.flags.c_contiguous:
@@ -45,7 +45,7 @@ _EXPAND = Row("expand", lambda xp, g, shape: xp.fit(g, shape, g.dtype), view=str
 
 @operation(function=False, method=True)
 def expand(input: Tensor, *size: Any) -> Tensor:
-    """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length.
+    """Return a view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length.
 
     Raises:
         ValueError: a dimension of another length would have to be repeated.
@@ -61,13 +61,13 @@ def expand(input: Tensor, *size: Any) -> Tensor:
 
 @operation(function=False, method=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """``expand`` to the shape of ``other``."""
+    """Return ``expand`` to the shape of ``other``."""
     return _expanded(input, other._array.shape)
 
 
 @operation(method=True)
 def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
-    """A view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length. Errors: ``expand``'s."""
+    """Return a view of shape ``size`` in which dimensions of length 1 are repeated; -1 keeps a length. Errors: ``expand``'s."""
     return expand(input, tuple(size)) if -1 in size else _expanded(input, tuple(size))
 
 
@@ -82,7 +82,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @published(function=True)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of the tensors, all of the shape that they have together.
+    """Return views of the tensors, all of the shape that they have together.
 
     Raises:
         ValueError: the shapes do not fit one another.
@@ -94,7 +94,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @published(function=True)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape of an element-wise operation on tensors of these shapes (or lengths).
+    """Return the shape of an element-wise operation on tensors of these shapes (or lengths).
 
     Raises:
         ValueError: they do not fit one another.
@@ -116,7 +116,7 @@ _REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _sum
 
 @operation(function=False, method=True)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Copies of ``input`` side by side, ``repeats[i]`` of them along dimension ``i``; further ones come in front.
+    """Return copies of ``input`` side by side, ``repeats[i]`` of them along dimension ``i``; further ones come in front.
 
     Raises:
         ValueError: fewer numbers than dimensions, or a negative one.
@@ -131,7 +131,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 @operation(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
+    """Return ``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
     times = listed(dims)
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
@@ -140,7 +140,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element (slice along ``dim``) repeated in its place; without ``dim``, of the flattened tensor.
+    """Return each element (slice along ``dim``) repeated in its place; without ``dim``, of the flattened tensor.
 
     Args:
         input: what is repeated; alone, it holds the numbers, and the result is which index comes how often.
@@ -174,7 +174,7 @@ def _counts(counts: Array) -> Array:
 
 @published(function=True)
 def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tensor, ...]:
-    """Views of vectors that together run over a grid; with "xy" the first two dimensions are exchanged.
+    """Return views of vectors that together run over a grid; with "xy" the first two dimensions are exchanged.
 
     Raises:
         ValueError: a tensor is no vector, or another ``indexing``.
@@ -198,7 +198,7 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
 
 @published(function=True)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of an element of each vector, as rows of a matrix; of one vector, itself.
+    """Return all combinations of an element of each vector, as rows of a matrix; of one vector, itself.
 
     Raises:
         ValueError: a tensor is no vector.
@@ -212,7 +212,12 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @operation(function=True)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements of a vector, as rows of a matrix, in the order of ``itertools.combinations``.
+    """Return all choices of ``r`` elements of a vector, as rows of a matrix, in the order of ``itertools.combinations``.
+
+    Args:
+        input: a vector.
+        r: how many elements each choice has.
+        with_replacement: whether an element may be chosen more than once.
 
     Raises:
         ValueError: not a vector, or a negative ``r``.

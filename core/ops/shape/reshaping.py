@@ -24,7 +24,7 @@ RESHAPE = Row(
 
 @operation(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The elements of ``input`` in row-major order in another shape, of which one length may be -1: a view if possible.
+    """Return the elements of ``input`` in row-major order in another shape, of which one length may be -1: a view if possible.
 
     Raises:
         TypeError: a length is not an integer.
@@ -54,7 +54,7 @@ def _unfit(x: Array, wanted: Any) -> Exception:
 
 
 def reshaped(input: Tensor, out: Array) -> Tensor:
-    """``out``, which NumPy's ``reshape`` made of the array of ``input``, as a tensor: a view if NumPy made one."""
+    """Return ``out``, which NumPy's ``reshape`` made of the array of ``input``, as a tensor: a view if NumPy made one."""
     x = input._array
     # NumPy collapses chains of views, so a view's base is the array itself or what the array is a view of.
     if out.base is x or (x.base is not None and out.base is x.base):
@@ -65,7 +65,7 @@ def reshaped(input: Tensor, out: Array) -> Tensor:
 
 @operation(function=False, method=True)
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """Like ``reshape``, but never a copy. ``view(dtype)`` reads the same memory as another dtype, without gradient.
+    """Return ``reshape(input, *shape)``, never a copy. ``view(dtype)`` reads the memory as another dtype, without gradient.
 
     Raises:
         ValueError: the number of elements differs, or the elements do not lie so in memory.
@@ -99,19 +99,19 @@ def _retyped(input: Tensor, dtype: Any) -> Tensor:
 
 @operation(function=False, method=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """``view`` in the shape of ``other``."""
+    """Return ``view`` in the shape of ``other``."""
     return view(input, other.shape)
 
 
 @operation(function=False, method=True)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """``reshape`` to the shape of ``other``."""
+    """Return ``reshape`` to the shape of ``other``."""
     return reshape(input, other.shape)
 
 
 @operation(method=True)
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view without the dimensions of length 1, or without those of ``dim`` that have length 1.
+    """Return a view without the dimensions of length 1, or without those of ``dim`` that have length 1.
 
     Raises:
         IndexError: there is no such dimension.
@@ -122,7 +122,7 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
-    """The shape that ``squeeze`` gives."""
+    """Return the shape that ``squeeze`` gives."""
     if dim is None:
         return tuple(length for length in x.shape if length != 1)
     dims = (one_dim(dim, x.ndim),) if isinstance(dim, int) else [one_dim(each, x.ndim) for each in dim]
@@ -131,7 +131,7 @@ def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
 
 @operation(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A view with a new dimension of length 1 in front of dimension ``dim``.
+    """Return a view with a new dimension of length 1 in front of dimension ``dim``.
 
     Raises:
         IndexError: there is no such place.
@@ -142,14 +142,19 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def unsqueezed_shape(x: Array, dim: int) -> tuple[int, ...]:
-    """The shape that ``unsqueeze`` gives."""
+    """Return the shape that ``unsqueeze`` gives."""
     place = one_dim(dim, x.ndim + 1)
     return (*x.shape[:place], 1, *x.shape[place:])
 
 
 @operation(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector.
+    """Return the dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector.
+
+    Args:
+        input: any shape and dtype.
+        start_dim: the first dimension.
+        end_dim: the last dimension.
 
     Raises:
         IndexError: there is no such dimension.
@@ -167,13 +172,18 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @operation(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """The elements in row-major order as a vector: a view if possible."""
+    """Return the elements in row-major order as a vector: a view if possible."""
     return reshaped(input, np.ascontiguousarray(input._array).reshape(-1))
 
 
 @operation(method=True)
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
-    """A view with dimension ``dim`` taken apart into several of lengths ``sizes``, of which one may be -1.
+    """Return a view with dimension ``dim`` taken apart into several of lengths ``sizes``, of which one may be -1.
+
+    Args:
+        input: any shape and dtype.
+        dim: the dimension to take apart.
+        sizes: the lengths; one may be -1.
 
     Raises:
         IndexError: there is no such dimension.
@@ -190,19 +200,19 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
 
 @published(function=True)
 def atleast_1d(*tensors: Any) -> Any:
-    """Each tensor, those of no dimensions as vectors of one element; several come back as a tuple."""
+    """Return each tensor, those of no dimensions as vectors of one element; several come back as a tuple."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim else reshape(tensor, 1))
 
 
 @published(function=True)
 def atleast_2d(*tensors: Any) -> Any:
-    """Each tensor with dimensions of length 1 in front until there are 2; several come back as a tuple."""
+    """Return each tensor with dimensions of length 1 in front until there are 2; several come back as a tuple."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim >= 2 else reshape(tensor, (1, -1)))
 
 
 @published(function=True)
 def atleast_3d(*tensors: Any) -> Any:
-    """Each tensor with dimensions of length 1 until there are 3: ``(n,)`` becomes ``(1, n, 1)``, ``(n, m)`` ``(n, m, 1)``."""
+    """Return each tensor with 3 dimensions or more: ``(n,)`` becomes ``(1, n, 1)``, ``(n, m)`` ``(n, m, 1)``."""
     return _each(tensors, _three_dims)
 
 
@@ -220,5 +230,5 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 @operation(function=False, method=True)
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
+    """Return ``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
     return input if input._array.flags.c_contiguous else clone(input)

@@ -65,7 +65,12 @@ def _parts(kind: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts along ``dim``: of that size each (the last may be smaller), or of those sizes.
+    """Return views of consecutive parts along ``dim``: of that size each (the last may be smaller), or of those sizes.
+
+    Args:
+        input: at least 1-d, any dtype.
+        split_size_or_sections: the size of all parts, or a list of sizes.
+        dim: the dimension to split.
 
     Raises:
         IndexError: there is no such dimension.
@@ -82,7 +87,13 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int =
 
 @operation(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts of the given sizes along ``dim``. Errors: those of ``split``."""
+    """Return views of consecutive parts of the given sizes along ``dim``. Errors: those of ``split``.
+
+    Args:
+        input: at least 1-d, any dtype.
+        split_sizes: the sizes.
+        dim: the dimension to split.
+    """
     return _sections("split_with_sizes", input, split_sizes, dim)
 
 
@@ -98,7 +109,12 @@ def _sections(name: str, input: Tensor, sizes: Sequence[int], dim: int) -> tuple
 
 @operation(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
+    """Return at most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
+
+    Args:
+        input: at least 1-d, any dtype.
+        chunks: largest number of parts.
+        dim: the dimension to split.
 
     Raises:
         IndexError: there is no such dimension.
@@ -114,7 +130,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
+    """Return views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
+
+    Args:
+        input: at least 1-d, any dtype.
+        indices_or_sections: the number of parts, or the indices where parts begin.
+        dim: the dimension to split.
 
     Raises:
         IndexError: there is no such dimension.
@@ -136,7 +157,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
 
 @operation(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """``tensor_split`` along dimension 1, or 0 for vectors, in equal parts.
+    """Return ``tensor_split`` along dimension 1, or 0 for vectors, in equal parts.
 
     Raises:
         ValueError: no dimensions, or the length is no multiple of the number of parts.
@@ -146,13 +167,13 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 @operation(method=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """``tensor_split`` along dimension 0 of at least 2, in equal parts. Errors: those of ``hsplit``."""
+    """Return ``tensor_split`` along dimension 0 of at least 2, in equal parts. Errors: those of ``hsplit``."""
     return _equally("vsplit", input, indices_or_sections, 0, 2)
 
 
 @operation(method=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """``tensor_split`` along dimension 2, in equal parts. Errors: those of ``hsplit``."""
+    """Return ``tensor_split`` along dimension 2, in equal parts. Errors: those of ``hsplit``."""
     return _equally("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -166,7 +187,7 @@ def _equally(name: str, input: Tensor, sections: Any, dim: int, least: int) -> t
 
 @operation(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of the slices along ``dim``, which they lack.
+    """Return views of the slices along ``dim``, which they lack.
 
     Raises:
         IndexError: there is no such dimension.
@@ -180,7 +201,13 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
-    """A view of ``length`` slices along ``dim``, from number ``start`` on.
+    """Return a view of ``length`` slices along ``dim``, from number ``start`` on.
+
+    Args:
+        input: at least 1-d, any dtype.
+        dim: the dimension.
+        start: the first slice.
+        length: how many slices.
 
     Raises:
         IndexError: there is no such dimension, or ``start`` is out of range.

@@ -41,7 +41,13 @@ _UNFOLD = LinearMap("unfold", _windows, _overlaid, view=True)
 
 @operation(function=False, method=True)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """A view of the windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last dimension.
+    """Return a view of the windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last dimension.
+
+    Args:
+        input: at least 1-d.
+        dimension: the dimension.
+        size: length of a window.
+        step: distance of windows.
 
     Raises:
         IndexError: there is no such dimension.
@@ -86,7 +92,7 @@ _AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
 
 @operation(method=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A view of the memory of ``input`` with any shape and strides, in elements.
+    """Return a view of the memory of ``input`` with any shape and strides, in elements.
 
     Args:
         input: whose memory is seen; if it is recorded, it must be contiguous and all of its memory.

@@ -38,7 +38,12 @@ _PERMUTE = Row(
 
 @operation(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A view with two dimensions exchanged.
+    """Return a view with two dimensions exchanged.
+
+    Args:
+        input: any shape and dtype.
+        dim0: one dimension.
+        dim1: the other dimension.
 
     Raises:
         IndexError: there is no such dimension.
@@ -65,19 +70,31 @@ def _no_such_dim(dim0: int, dim1: int, ndim: int) -> Exception:
 
 @operation(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """``transpose`` under NumPy's name."""
+    """Return ``transpose`` under NumPy's name.
+
+    Args:
+        input: any shape and dtype.
+        axis0: one dimension.
+        axis1: the other dimension.
+    """
     return transpose(input, axis0, axis1)
 
 
 @operation(method=True)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """``transpose`` under another name."""
+    """Return ``transpose`` under another name.
+
+    Args:
+        input: any shape and dtype.
+        dim0: one dimension.
+        dim1: the other dimension.
+    """
     return transpose(input, dim0, dim1)
 
 
 @operation(method=True)
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    """A view with the dimensions in the order ``dims``.
+    """Return a view with the dimensions in the order ``dims``.
 
     Raises:
         IndexError: there is no such dimension.
@@ -96,7 +113,12 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @operation(method=True)
 def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
-    """A view with the dimensions ``source`` moved to the places ``destination``; the others keep their order.
+    """Return a view with the dimensions ``source`` moved to the positions ``destination``; the others keep their order.
+
+    Args:
+        input: any shape and dtype.
+        source: one dimension, or several.
+        destination: their new positions.
 
     Raises:
         IndexError: there is no such dimension.
@@ -117,13 +139,19 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
 
 @operation(method=True)
 def moveaxis(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
-    """``movedim`` under NumPy's name."""
+    """Return ``movedim`` under NumPy's name.
+
+    Args:
+        input: any shape and dtype.
+        source: one dimension, or several.
+        destination: their new positions.
+    """
     return movedim(input, source, destination)
 
 
 @operation(method=True)
 def t(input: Tensor) -> Tensor:
-    """A view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
+    """Return a view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
 
     Raises:
         ValueError: more than two dimensions.
@@ -139,13 +167,13 @@ def _reversed(input: Tensor) -> Tensor:
 
 @operation(property="T")
 def reversed_dims(input: Tensor) -> Tensor:
-    """``.T``: a view with all dimensions in reverse order."""
+    """Return ``.T``: a view with all dimensions in reverse order."""
     return _reversed(input)
 
 
 @operation(property="mT")
 def matrix_transpose(input: Tensor) -> Tensor:
-    """``.mT``: a view with the last two dimensions exchanged.
+    """Return ``.mT``: a view with the last two dimensions exchanged.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -157,7 +185,7 @@ def matrix_transpose(input: Tensor) -> Tensor:
 
 @operation(method=True, property="mH")
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transposed matrices: the last two dimensions exchanged; a view of what is real.
+    """Return the conjugate transposed matrices: the last two dimensions exchanged; a view of what is real.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -167,7 +195,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 @operation(property="H")
 def hermitian(input: Tensor) -> Tensor:
-    """``.H``: the conjugate transpose of a matrix.
+    """Return ``.H``: the conjugate transpose of a matrix.
 
     Raises:
         ValueError: not two dimensions.

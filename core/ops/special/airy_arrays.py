@@ -28,7 +28,7 @@ def airy_ai(x: Array) -> Array:
 
 
 def airy_ai_prime(x: Array) -> Array:
-    """The derivative of ``airy_ai``."""
+    """Return the derivative of ``airy_ai``."""
     return in_double(lambda wide: _airy(wide, True), x)
 
 
@@ -49,7 +49,7 @@ def _series(x: Array, slope: bool) -> Array:
 
 
 def _integral(z: Array, slope: bool, turn: complex) -> Array:
-    """The integral at ``x * turn``, over the whole line and scaled to be sqrt(pi) at infinity."""
+    """Return the integral at ``x * turn``, over the whole line and scaled to be sqrt(pi) at infinity."""
     step = 0.05
     v = step * np.arange(-150, 151)
     z = z[:, None]
@@ -88,7 +88,7 @@ def _right(x: Array, slope: bool) -> Array:
 
 
 def _left(x: Array, slope: bool) -> Array:
-    """The function at ``-x``: twice the real part of ``exp(i pi/3)`` times that at ``x exp(i pi/3)``."""
+    """Return the function at ``-x``: twice the real part of ``exp(i pi/3)`` times that at ``x exp(i pi/3)``."""
     z = 2 / 3 * x * np.sqrt(x)
     quarter = np.sqrt(np.sqrt(x))
     integral = _LEFT_REAL[slope](1 / z) + 1j * _LEFT_IMAGINARY[slope](1 / z)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _half(xp: Any, first: Any, order_0: Any, a: Any) -> Any:
-    """``first / a``, a function of order 1 by its argument: at 0 half of that of order 0, which has the same slope there."""
+    """Return ``first / a``, a function of order 1 by its argument: at 0 half of that of order 0, which has its slope."""
     return xp.where(a == 0, order_0 * 0.5, first / xp.where(a == 0, 1.0, a))
 
 
@@ -57,31 +57,31 @@ def _special(name: str, forward: Any, rule: Rule, doc: str, **declaration: Unpac
 
 _B = bessel_arrays
 bessel_j0 = _special(
-    "bessel_j0", _B.j0, lambda xp, g, a: -g * xp.bessel_j1(a), "The Bessel function of the first kind, J0."
+    "bessel_j0", _B.j0, lambda xp, g, a: -g * xp.bessel_j1(a), "Return the Bessel function of the first kind, J0."
 )
 bessel_j1 = _special(
     "bessel_j1",
     _B.j1,
     lambda xp, g, a: g * (xp.bessel_j0(a) - _half(xp, xp.bessel_j1(a), xp.bessel_j0(a), a)),
-    "The Bessel function of the first kind of order 1, J1.",
+    "Return the Bessel function of the first kind of order 1, J1.",
 )
 bessel_y0 = _special(
     "bessel_y0",
     _B.y0,
     lambda xp, g, a: -g * xp.bessel_y1(a),
-    "The Bessel function of the second kind, Y0: -inf at 0, nan below.",
+    "Return the Bessel function of the second kind, Y0: -inf at 0, nan below.",
 )
 bessel_y1 = _special(
     "bessel_y1",
     _B.y1,
     lambda xp, g, a: g * (xp.bessel_y0(a) - xp.bessel_y1(a) / a),
-    "The Bessel function of the second kind of order 1, Y1: -inf at 0, nan below.",
+    "Return the Bessel function of the second kind of order 1, Y1: -inf at 0, nan below.",
 )
 i0 = _special(
     "i0",
     _B.i0,
     lambda xp, g, a: g * xp.i1(a),
-    "The modified Bessel function of the first kind, I0.",
+    "Return the modified Bessel function of the first kind, I0.",
     method=True,
     function=True,
     in_place=True,
@@ -91,61 +91,61 @@ i1 = _special(
     "i1",
     _B.i1,
     lambda xp, g, a: g * (xp.i0(a) - _half(xp, xp.i1(a), xp.i0(a), a)),
-    "The modified Bessel function of the first kind of order 1, I1.",
+    "Return the modified Bessel function of the first kind of order 1, I1.",
     synonyms=("special.modified_bessel_i1",),
 )
 i0e = _special(
     "i0e",
     _B.i0e,
     lambda xp, g, a: g * (xp.i1e(a) - xp.sign(a) * xp.i0e(a)),
-    "``exp(-abs(input)) * i0(input)``, which does not overflow.",
+    "Return ``exp(-abs(input)) * i0(input)``, which does not overflow.",
 )
 i1e = _special(
     "i1e",
     _B.i1e,
     lambda xp, g, a: g * (xp.i0e(a) - _half(xp, xp.i1e(a), xp.i0e(a), a) - xp.sign(a) * xp.i1e(a)),
-    "``exp(-abs(input)) * i1(input)``, which does not overflow.",
+    "Return ``exp(-abs(input)) * i1(input)``, which does not overflow.",
 )
 modified_bessel_k0 = _special(
     "modified_bessel_k0",
     _B.k0,
     lambda xp, g, a: -g * xp.modified_bessel_k1(a),
-    "The modified Bessel function of the second kind, K0: inf at 0, nan below.",
+    "Return the modified Bessel function of the second kind, K0: inf at 0, nan below.",
 )
 modified_bessel_k1 = _special(
     "modified_bessel_k1",
     _B.k1,
     lambda xp, g, a: -g * (xp.modified_bessel_k0(a) + xp.modified_bessel_k1(a) / a),
-    "The modified Bessel function of the second kind of order 1, K1: inf at 0, nan below.",
+    "Return the modified Bessel function of the second kind of order 1, K1: inf at 0, nan below.",
 )
 scaled_modified_bessel_k0 = _special(
     "scaled_modified_bessel_k0",
     _B.k0e,
     lambda xp, g, a: g * (xp.scaled_modified_bessel_k0(a) - xp.scaled_modified_bessel_k1(a)),
-    "``exp(input) * modified_bessel_k0(input)``, which does not vanish.",
+    "Return ``exp(input) * modified_bessel_k0(input)``, which does not vanish.",
 )
 scaled_modified_bessel_k1 = _special(
     "scaled_modified_bessel_k1",
     _B.k1e,
     lambda xp, g, a: g * (xp.scaled_modified_bessel_k1(a) * (1 - 1 / a) - xp.scaled_modified_bessel_k0(a)),
-    "``exp(input) * modified_bessel_k1(input)``, which does not vanish.",
+    "Return ``exp(input) * modified_bessel_k1(input)``, which does not vanish.",
 )
 spherical_bessel_j0 = _special(
     "spherical_bessel_j0",
     real_only(_spherical_j0),
     _spherical_rule,
-    "The spherical Bessel function of the first kind, ``sin(input) / input``, and 1 at 0.",
+    "Return the spherical Bessel function of the first kind, ``sin(input) / input``, and 1 at 0.",
 )
 airy_ai = _special(
     "airy_ai",
     airy_arrays.airy_ai,
     lambda xp, g, a: g * xp.airy_ai_prime(a),
-    "The Airy function Ai, the solution of ``y'' = input * y`` that vanishes to the right.",
+    "Return the Airy function Ai, the solution of ``y'' = input * y`` that vanishes to the right.",
 )
 airy_ai_prime = _special(
     "airy_ai_prime",
     airy_arrays.airy_ai_prime,
     lambda xp, g, a: g * a * xp.airy_ai(a),
-    "The derivative of ``airy_ai``.",
+    "Return the derivative of ``airy_ai``.",
     function=False,
 )

@@ -62,7 +62,7 @@ _PSI = [-_EULER + sum(1 / k for k in range(1, n)) for n in range(1, _TERMS + 2)]
 
 
 def _series(order: int, weights: list[float]) -> list[float]:
-    """The coefficients, from the highest down, of the sum of ``weight[k] q**k / (k! (k + order)!)``."""
+    """Return the coefficients, from the highest down, of the sum of ``weight[k] q**k / (k! (k + order)!)``."""
     return [weights[k] / (math.factorial(k) * math.factorial(k + order)) for k in reversed(range(_TERMS))]
 
 
@@ -97,7 +97,7 @@ def _hankel(order: int, z: Array) -> Array:
 
 
 def _over_peak(order: int, x: Array) -> Array:
-    """``sqrt(x) exp(-x) I(x)``; beyond 15 / sqrt(x) the integrand is 0."""
+    """Return ``sqrt(x) exp(-x) I(x)``; beyond 15 / sqrt(x) the integrand is 0."""
     end = np.minimum(np.pi, 15 / np.sqrt(x))[:, None]
     t = end * np.linspace(0, 1, 201)
     values = np.exp(-2 * x[:, None] * np.sin(t / 2) ** 2) * np.cos(order * t)

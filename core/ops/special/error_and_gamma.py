@@ -24,7 +24,7 @@ from .incomplete_gamma_arrays import lower_and_upper
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, which would take complex numbers for their real parts."""
+    """Return ``function``, which would take complex numbers for their real parts."""
 
     @functools.wraps(function)
     def checked(*args: Any) -> Any:
@@ -44,7 +44,7 @@ erf = unary(
     _real(error_arrays.erf),
     _bell,
     saves="a",
-    doc="``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
+    doc="Return ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
     method=True,
     in_place=True,
     synonyms=("special.erf",),
@@ -54,7 +54,7 @@ erfc = unary(
     _real(error_arrays.erfc),
     lambda xp, g, a: -_bell(xp, g, a),
     saves="a",
-    doc="``1 - erf(input)``, precise where that is tiny.",
+    doc="Return ``1 - erf(input)``, precise where that is tiny.",
     method=True,
     in_place=True,
     synonyms=("special.erfc",),
@@ -64,7 +64,7 @@ erfinv = unary(
     _real(error_arrays.erfinv),
     lambda xp, g, out: g * (np.pi**0.5 / 2 * xp.exp(out * out)),
     saves="o",
-    doc="The inverse of ``erf``: infinite at -1 and 1, nan beyond.",
+    doc="Return the inverse of ``erf``: infinite at -1 and 1, nan beyond.",
     method=True,
     in_place=True,
     synonyms=("special.erfinv",),
@@ -74,7 +74,7 @@ erfcx = unary(
     _real(error_arrays.erfcx),
     lambda xp, g, a: g * (2 * a * xp.erfcx(a) - 2 / np.pi**0.5),
     saves="a",
-    doc="``exp(input**2) * erfc(input)``, which does not vanish to the right.",
+    doc="Return ``exp(input**2) * erfc(input)``, which does not vanish to the right.",
     function="special.erfcx",
 )
 log_ndtr = unary(
@@ -82,7 +82,7 @@ log_ndtr = unary(
     _real(error_arrays.log_ndtr),
     lambda xp, g, a: g * ((2 / np.pi) ** 0.5 / xp.erfcx(a * -(0.5**0.5))),
     saves="a",
-    doc="The logarithm of the share of a standard normal distribution below ``input``, precise where that is tiny.",
+    doc="Return the logarithm of the share of a standard normal distribution below ``input``, precise where that is tiny.",
     function="special.log_ndtr",
 )
 ARRAYS.erfcx, TENSORS.erfcx = error_arrays.erfcx, erfcx
@@ -91,7 +91,7 @@ lgamma = unary(
     _real(gamma_arrays.lgamma),
     lambda xp, g, a: g * xp.digamma(a),
     saves="a",
-    doc="The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
+    doc="Return the logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
     method=True,
     in_place=True,
     synonyms=("special.gammaln",),
@@ -101,7 +101,7 @@ digamma = unary(
     _real(gamma_arrays.digamma),
     lambda xp, g, a: g * xp.polygamma(1, a),
     saves="a",
-    doc="The derivative of ``lgamma``; nan at the negative integers.",
+    doc="Return the derivative of ``lgamma``; nan at the negative integers.",
     method=True,
     in_place=True,
     synonyms=("special.digamma", "special.psi"),
@@ -112,7 +112,12 @@ _POLYGAMMA = Row("polygamma", lambda xp, g, a, n: g * xp.polygamma(n + 1, a))
 
 @operation(method=True, in_place=True, synonyms=("special.polygamma",))
 def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of order ``n`` of ``digamma``; as a method, ``input.polygamma(n)``.
+    """Return the derivative of order ``n`` of ``digamma``; as a method, ``input.polygamma(n)``.
+
+    Args:
+        n: the order, 0 or more.
+        input: any shape, real.
+        out: where the result is written.
 
     Raises:
         ValueError: ``n`` is negative.
@@ -131,7 +136,12 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
 
 @operation(method=True, in_place=True, synonyms=("special.multigammaln",))
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension ``p``; it is there above ``(p - 1) / 2``.
+    """Return the logarithm of the multivariate gamma function of dimension ``p``; it is there above ``(p - 1) / 2``.
+
+    Args:
+        input: any shape, real.
+        p: the dimension, 1 or more.
+        out: where the result is written.
 
     Raises:
         ValueError: ``p`` is below 1.
@@ -146,18 +156,18 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function="special.ndtr")
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The share of a standard normal distribution that is below ``input``."""
+    """Return the share of a standard normal distribution that is below ``input``."""
     return erfc(input * -math.sqrt(0.5)) * 0.5
 
 
 @operation(function="special.ndtri")
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
+    """Return the inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
     return erfinv(input * 2 - 1) * math.sqrt(2)
 
 
 def _in_double(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
-    """``function`` of two broadcast operands, of which one may be a number, computed in float64."""
+    """Return ``function`` of two broadcast operands, of which one may be a number, computed in float64."""
 
     def computed(first: Any, second: Any) -> Array:
         dtype = (first if isinstance(first, np.ndarray) else second).dtype
@@ -212,7 +222,7 @@ igamma = binary(
     _density,
     saves=("", "ab"),
     floats=True,
-    doc="The regularized lower incomplete gamma function: the integral of ``t**(a-1) exp(-t) / gamma(a)`` from 0 to ``x``."
+    doc="Return the regularized lower incomplete gamma function: the integral of ``t**(a-1) exp(-t) / gamma(a)`` to ``x``."
     + _ARGUMENTS,
     method=True,
     in_place=True,
@@ -225,7 +235,8 @@ igammac = binary(
     lambda xp, g, a, x: -_density(xp, g, a, x),
     saves=("", "ab"),
     floats=True,
-    doc="The regularized upper incomplete gamma function, ``1 - igamma``, precise where that is tiny." + _ARGUMENTS,
+    doc="Return the regularized upper incomplete gamma function, ``1 - igamma``, precise where that is tiny."
+    + _ARGUMENTS,
     method=True,
     in_place=True,
     synonyms=("special.gammaincc",),
@@ -237,7 +248,7 @@ zeta: Binary = binary(
     lambda xp, g, s, q: -g * s * xp.zeta(s + 1, q),
     saves=("", "ab"),
     floats=True,
-    doc="""The Hurwitz zeta function, the sum of ``(other + k)**-input`` over ``k >= 0``.
+    doc="""Return the Hurwitz zeta function, the sum of ``(other + k)**-input`` over ``k >= 0``.
 
     Args:
         input: the exponent: inf comes out at 1, nan below.

@@ -85,34 +85,34 @@ _SINGLE_BELOW = (
 
 
 def erf(x: Array) -> Array:
-    """``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
+    """Return ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
     if x.dtype == np.float32:
         return _by_blocks(_single, x)
     return in_double(_erf, x)
 
 
 def erfc(x: Array) -> Array:
-    """``1 - erf(x)``, precise where that is tiny."""
+    """Return ``1 - erf(x)``, precise where that is tiny."""
     return in_double(_erfc, x)
 
 
 def erfcx(x: Array) -> Array:
-    """``exp(x**2) * erfc(x)``, which neither overflows nor vanishes to the right."""
+    """Return ``exp(x**2) * erfc(x)``, which neither overflows nor vanishes to the right."""
     return in_double(_erfcx, x)
 
 
 def log_ndtr(x: Array) -> Array:
-    """The logarithm of ``erfc(-x / sqrt(2)) / 2``, where that is 0, too."""
+    """Return the logarithm of ``erfc(-x / sqrt(2)) / 2``, where that is 0, too."""
     return in_double(_log_ndtr, x)
 
 
 def erfinv(x: Array) -> Array:
-    """The number whose ``erf`` is ``x``: infinite at -1 and 1, nan beyond."""
+    """Return the number whose ``erf`` is ``x``: infinite at -1 and 1, nan beyond."""
     return in_double(_erfinv, x)
 
 
 def in_double(function: Callable[..., Array], x: Any) -> Array:
-    """``function`` computed in float64, and rounded to the type of ``x``."""
+    """Return ``function`` computed in float64, and rounded to the type of ``x``."""
     x = np.asarray(x)
     if x.dtype.kind == "c":
         raise TypeError(f"this is for real numbers here, and you gave {x.dtype}")
@@ -120,7 +120,7 @@ def in_double(function: Callable[..., Array], x: Any) -> Array:
 
 
 def _by_blocks(function: Callable[[Array], Array], x: Any) -> Array:
-    """``function`` on pieces that stay in the processor's cache through all steps of a polynomial: twice as fast."""
+    """Return ``function`` on pieces that stay in the processor's cache through all steps of a polynomial: twice as fast."""
     flat = np.ascontiguousarray(x).reshape(-1)
     result = np.empty_like(flat)
     for start in range(0, flat.size, 16384):
@@ -183,7 +183,7 @@ def _log_ndtr(x: Array) -> Array:
 
 
 def _tail(y: Array) -> Array:
-    """``erfc`` of ``y >= 0.5``; elements below are not used."""
+    """Return ``erfc`` of ``y >= 0.5``; elements below are not used."""
     y = np.minimum(y, 30.0)  # where it is 0
     # exp(-y*y) with y*y split, so that its rounding is not magnified.
     rough = np.trunc(y * 16) / 16
@@ -192,7 +192,7 @@ def _tail(y: Array) -> Array:
 
 
 def _scaled_tail(y: Array) -> Array:
-    """``erfcx`` of ``y >= 0.5``; elements below are not used."""
+    """Return ``erfcx`` of ``y >= 0.5``; elements below are not used."""
     near = np.minimum(y, 4.0)
     scaled = polynomial(near, _MIDDLE_ABOVE) / polynomial(near, _MIDDLE_BELOW)
     large = y > 4

@@ -23,7 +23,7 @@ _STEPS = 12
 
 
 def zeta(s: Any, q: Array) -> Array:
-    """The sum of ``(q + k)**-s`` over ``k >= 0``, of float64 arrays that are broadcast (``s`` may be a number).
+    """Return the sum of ``(q + k)**-s`` over ``k >= 0``, of float64 arrays that are broadcast (``s`` may be a number).
 
     Infinite for ``s`` = 1 and at 0, -1, ...; nan below ``s`` = 1, and for negative ``q`` unless ``s`` is whole.
     """
@@ -60,17 +60,17 @@ _EULER = 0.5772156649015328606
 
 
 def lgamma(x: Array) -> Array:
-    """The logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers."""
+    """Return the logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers."""
     return in_double(_lgamma, x)
 
 
 def digamma(x: Array) -> Array:
-    """The derivative of ``lgamma``; -inf at 0 (inf at -0), nan at the negative integers."""
+    """Return the derivative of ``lgamma``; -inf at 0 (inf at -0), nan at the negative integers."""
     return in_double(_digamma, x)
 
 
 def polygamma(n: int, x: Array) -> Array:
-    """The derivative of order ``n`` of ``digamma``."""
+    """Return the derivative of order ``n`` of ``digamma``."""
     if n == 0:
         return digamma(x)
     return in_double(lambda wide: (-1.0) ** (n + 1) * math.gamma(n + 1) * zeta(n + 1.0, wide), x)
@@ -87,7 +87,7 @@ def _lgamma(x: Array) -> Array:
 
 
 def _steps(y: Array) -> Array:
-    """How many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
+    """Return how many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
     return np.clip(np.ceil(_FAR - y), 0, _FAR)
 
 

@@ -28,7 +28,7 @@ _Pair = tuple[Array, Array]
 
 
 def lower_and_upper(a: Array, x: Array) -> _Pair:
-    """P and Q of float64 arrays of one shape: nan for a negative ``a`` or ``x``, and where both are 0 or infinite."""
+    """Return P and Q of float64 arrays of one shape: nan for a negative ``a`` or ``x``, and where both are 0 or infinite."""
     a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         lower, upper = np.full(a.shape, np.nan), np.full(a.shape, np.nan)
@@ -45,7 +45,7 @@ def lower_and_upper(a: Array, x: Array) -> _Pair:
 
 
 def density(a: Array, x: Array) -> Array:
-    """``x**a exp(-x) / gamma(a + 1)``, which keeps its digits where ``a`` is large."""
+    """Return ``x**a exp(-x) / gamma(a + 1)``, which keeps its digits where ``a`` is large."""
     with np.errstate(all="ignore"):
         small = np.exp(a * np.log(x) - x - lgamma(a + 1))
         # By Stirling's formula only the difference of x from a is left in the exponent.
@@ -120,14 +120,14 @@ def _quadrature(a: Array, x: Array) -> _Pair:
 
 
 def _log_ratio(u: Array) -> Array:
-    """``log(1 + u) - u``, by its series where that is small."""
+    """Return ``log(1 + u) - u``, by its series where that is small."""
     little = np.clip(u, -0.1, 0.1)
     series = little * little * polynomial(little, [(-1.0) ** (k + 1) / k for k in range(18, 1, -1)])
     return np.where(np.abs(u) < 0.1, series, np.log1p(u) - u)
 
 
 def _stirling_rest(a: Array) -> Array:
-    """The logarithm of the gamma function less Stirling's formula, for large ``a`` (A&S 6.1.41)."""
+    """Return the logarithm of the gamma function less Stirling's formula, for large ``a`` (A&S 6.1.41)."""
     terms = [BERNOULLI[k] / ((2 * k + 2) * (2 * k + 1)) for k in range(8)]
     safe = np.maximum(a, 10.0)
     return polynomial(1 / (safe * safe), terms[::-1]) / safe

@@ -25,7 +25,7 @@ Recurrence = Callable[[int], tuple[float, float, float]]
 
 
 def values(name: str, order: int, x: Any, n: Any) -> Array:
-    """The derivative of order ``order`` of the polynomials of degrees ``n`` at ``x``; 0 for negative degrees.
+    """Return the derivative of order ``order`` of the polynomials of degrees ``n`` at ``x``; 0 for negative degrees.
 
     Raises:
         ValueError: a degree is above 100000.
@@ -109,7 +109,7 @@ def _make(name: str, title: str, formula: str) -> Binary:
         saves=("ab", ""),
         floats=True,
         function=f"special.{name}",
-        doc=f"""The {title} polynomial of degree ``n`` (``other``) at ``input``: {formula}.
+        doc=f"""Return the {title} polynomial of degree ``n`` (``other``) at ``input``: {formula}.
 
     Args:
         input: real numbers of any shape.

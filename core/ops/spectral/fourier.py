@@ -202,6 +202,7 @@ def fft_fft(
         n: cut the dimension to this length, or fill it up with zeros, before.
         dim: which dimension.
         norm: "backward" (no scale), "ortho" (1/sqrt(n)) or "forward" (1/n).
+        out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
@@ -215,7 +216,15 @@ def fft_fft(
 def fft_ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``fft`` along one dimension; arguments and errors as there, "backward" scales by 1/n."""
+    """Return the inverse of ``fft`` along one dimension; arguments and errors as there, "backward" scales by 1/n.
+
+    Args:
+        input: at least 1-d.
+        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
+        dim: which dimension.
+        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        out: where the result is written.
+    """
     return _fft(input, _length(n), _one(input, dim), norm, True)
 
 
@@ -224,6 +233,13 @@ def fft_rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the first n // 2 + 1 elements of the ``fft`` of real numbers; the others are their mirrored conjugates.
+
+    Args:
+        input: at least 1-d.
+        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
+        dim: which dimension.
+        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        out: where the result is written.
 
     Raises:
         TypeError: complex or half-precision numbers.
@@ -236,7 +252,15 @@ def fft_rfft(
 def fft_irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``rfft``: ``n`` real numbers, 2 * (length - 1) if ``n`` is ``None``. Errors as of ``fft``."""
+    """Return the inverse of ``rfft``: ``n`` real numbers, 2 * (length - 1) if ``n`` is ``None``. Errors as of ``fft``.
+
+    Args:
+        input: at least 1-d.
+        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
+        dim: which dimension.
+        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        out: where the result is written.
+    """
     return _irfft(input, _length(n), _one(input, dim), norm, True)
 
 
@@ -244,7 +268,15 @@ def fft_irfft(
 def fft_hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the real ``fft`` of a signal of which the first half is given; the other half mirrors it, conjugated."""
+    """Return the real ``fft`` of a signal of which the first half is given; the other half mirrors it, conjugated.
+
+    Args:
+        input: at least 1-d.
+        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
+        dim: which dimension.
+        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        out: where the result is written.
+    """
     return _irfft(input, _length(n), _one(input, dim), norm, False)
 
 
@@ -252,7 +284,15 @@ def fft_hfft(
 def fft_ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``hfft``: the first half of the ``ifft`` of real numbers."""
+    """Return the inverse of ``hfft``: the first half of the ``ifft`` of real numbers.
+
+    Args:
+        input: at least 1-d.
+        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
+        dim: which dimension.
+        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        out: where the result is written.
+    """
     return _rfft(input, _length(n), _one(input, dim), norm, True)
 
 
@@ -341,6 +381,14 @@ def fftfreq(
 ) -> Tensor:
     """Return the frequencies of the elements of ``fft``, in cycles per unit of ``d``, the distance between samples.
 
+    Args:
+        n: number of samples, 1 or more.
+        d: distance of two samples.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+
     Raises:
         ValueError: ``n`` is below 1.
     """
@@ -357,7 +405,16 @@ def rfftfreq(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the frequencies of the elements of ``rfft`` of ``n`` numbers; see ``fftfreq``."""
+    """Return the frequencies of the elements of ``rfft`` of ``n`` numbers; see ``fftfreq``.
+
+    Args:
+        n: number of samples, 1 or more.
+        d: distance of two samples.
+        out: where the result is written.
+        dtype: dtype of the result.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return finish(_frequencies(np.fft.rfftfreq, n, d, dtype), requires_grad, device)
 
 

@@ -42,7 +42,15 @@ def hann_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One arch of a cosine; ``periodic`` leaves out the last of ``window_length + 1`` points."""
+    """One arch of a cosine; ``periodic`` leaves out the last of ``window_length + 1`` points.
+
+    Args:
+        window_length: number of elements.
+        periodic: whether it is one period, for spectra; else it is symmetric.
+        dtype: a floating-point dtype; the default one by default.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return _window(lambda t: cosine_sum(t, HANN), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -57,7 +65,17 @@ def hamming_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``alpha - beta * cos``: an arch that does not quite come down to 0."""
+    """Return ``alpha - beta * cos``: an arch that does not quite come down to 0.
+
+    Args:
+        window_length: number of elements.
+        periodic: whether it is one period, for spectra; else it is symmetric.
+        alpha: the constant.
+        beta: height of the cosine.
+        dtype: a floating-point dtype; the default one by default.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return _window(lambda t: cosine_sum(t, (alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -70,7 +88,15 @@ def blackman_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """An arch of two cosines, which fades out more smoothly."""
+    """Return an arch of two cosines, which fades out more smoothly.
+
+    Args:
+        window_length: number of elements.
+        periodic: whether it is one period, for spectra; else it is symmetric.
+        dtype: a floating-point dtype; the default one by default.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return _window(
         lambda t: cosine_sum(t, BLACKMAN),
         window_length,
@@ -90,7 +116,15 @@ def bartlett_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A triangle."""
+    """Return a triangle.
+
+    Args:
+        window_length: number of elements.
+        periodic: whether it is one period, for spectra; else it is symmetric.
+        dtype: a floating-point dtype; the default one by default.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return _window(triangle, window_length, periodic, dtype, device, requires_grad)
 
 
@@ -104,7 +138,16 @@ def kaiser_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A Bessel function; the larger ``beta``, the narrower."""
+    """Return a Bessel function; the larger ``beta``, the narrower.
+
+    Args:
+        window_length: number of elements.
+        periodic: whether it is one period, for spectra; else it is symmetric.
+        beta: the larger, the narrower.
+        dtype: a floating-point dtype; the default one by default.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
     return _window(
         lambda t: bessel(t, beta),
         window_length,

@@ -21,7 +21,7 @@ _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
-    """``x`` where ``mask`` is true and 0 elsewhere, broadcast; written into ``out`` if that is given.
+    """Return ``x`` where ``mask`` is true and 0 elsewhere, broadcast; written into ``out`` if that is given.
 
     The bits of a real number times one or zero: as fast as a product of numbers, and ten times as fast as ``np.where``.
     """
@@ -42,7 +42,7 @@ BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
 
 
 def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
-    """The sum over ``dims``, along a long one in blocks of ``BLOCK``, so that errors do not grow with its length.
+    """Return the sum over ``dims``, along a long one in blocks of ``BLOCK``, so that errors do not grow with its length.
 
     NumPy does so along the last dimension only: along others it adds row after row to one sum.
     """
@@ -70,7 +70,7 @@ def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions of ``shape`` that broadcasting from the shape ``former`` added, or stretched from length 1."""
+    """Return the dimensions of ``shape`` that broadcasting from the shape ``former`` added, or stretched from length 1."""
     extra = len(shape) - len(former)
     return (
         *range(extra),
@@ -79,7 +79,7 @@ def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int
 
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
-    """Zeros of ``shape`` with ``grad`` added at ``index``; an element that is named twice gets both."""
+    """Return zeros of ``shape`` with ``grad`` added at ``index``; an element that is named twice gets both."""
     result = np.zeros(shape, grad.dtype)
     if is_basic(index):
         result[index] = grad
@@ -88,7 +88,7 @@ def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
+    """Return whether ``array[index]`` is a view: only integers, slices, ``None`` and ``...``."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(
         part is None or part is Ellipsis or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
@@ -97,32 +97,32 @@ def is_basic(index: Any) -> bool:
 
 
 def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
-    """Zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names."""
+    """Return zeros of ``shape`` with each row of ``grad`` added to the row that ``rows`` names."""
     return add_at(np.zeros(shape, grad.dtype), (rows,), grad)
 
 
 def get(array: Array, index: Any) -> Array:
-    """``array[index]``."""
+    """Return ``array[index]``."""
     return read_at(array, index) if type(index) is Flat else np.asarray(array[index])
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
-    """``array`` in another shape."""
+    """Return ``array`` in another shape."""
     return np.asarray(array.reshape(shape))
 
 
 def cast(array: Array, dtype: DType) -> Array:
-    """``array`` in another dtype."""
+    """Return ``array`` in another dtype."""
     return converted(np.asarray(array), dtype)
 
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
-    """The sum over ``dims``."""
+    """Return the sum over ``dims``."""
     return np.asarray(add_reduce(array, dims, keepdims=keepdim))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
-    """A view of ``array`` with dimensions repeated; sums of everything hand back scalars, for which there is a short way."""
+    """Return a view of ``array`` with dimensions repeated; of one element, without NumPy's general way."""
     if array.size == 1 and array.ndim <= len(shape):
         result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
         result.flags.writeable = False
@@ -131,23 +131,23 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
 
 
 def sigmoid(array: Array) -> Any:
-    """``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
+    """Return ``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
     return 0.5 * np.tanh(0.5 * array) + 0.5
 
 
 def conj(array: Array) -> Array:
-    """The complex conjugate; a real array itself, where NumPy would copy."""
+    """Return the complex conjugate; a real array itself, where NumPy would copy."""
     return np.conj(array) if array.dtype.kind == "c" else array
 
 
 def adjoint(array: Array) -> Array:
-    """Matrices transposed and conjugated."""
+    """Return matrices transposed and conjugated."""
     turned: Array = array.mT
     return np.conj(turned) if array.dtype.kind == "c" else turned  # written out: every matrix product comes here
 
 
 def matmul(x: Array, y: Array) -> Any:
-    """The matrix product; matrices of many batches by one matrix are one product.
+    """Return the matrix product; matrices of many batches by one matrix are one product.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -164,7 +164,7 @@ def matmul(x: Array, y: Array) -> Any:
 
 
 def signs(array: Array) -> Array:
-    """-1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    """Return -1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
     if array.dtype.kind == "c":
         return np.asarray(np.sign(array))
     # NumPy's sign of nan is nan.
@@ -172,17 +172,17 @@ def signs(array: Array) -> Array:
 
 
 def pairs(array: Array) -> Array:
-    """Complex numbers as real ones, with a last dimension of (real, imaginary)."""
+    """Return complex numbers as real ones, with a last dimension of (real, imaginary)."""
     return np.stack([array.real, array.imag], -1)
 
 
 def to_complex(array: Array) -> Array:
-    """Real numbers as complex ones."""
+    """Return real numbers as complex ones."""
     return array.astype(complex_type(array.dtype))
 
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
-    """Zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
+    """Return zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
     return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
 
 

@@ -10,7 +10,7 @@ from ...types import Dims
 
 
 def one_dim(dim: int, ndim: int) -> int:
-    """``dim`` counted from the front; a 0-d tensor has dimension 0 and -1, as in PyTorch.
+    """Return ``dim`` counted from the front; a 0-d tensor has dimension 0 and -1, as in PyTorch.
 
     Raises:
         IndexError: there is no such dimension.
@@ -24,7 +24,7 @@ def one_dim(dim: int, ndim: int) -> int:
 
 
 def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """``dim`` as a tuple of dimensions counted from the front; ``None`` and ``()`` mean all.
+    """Return ``dim`` as a tuple of dimensions counted from the front; ``None`` and ``()`` mean all.
 
     Raises:
         IndexError: there is no such dimension.
@@ -51,7 +51,7 @@ def _whole(dim: Any) -> int:
 
 
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """``shape`` with the reduced ``dims`` of length 1."""
+    """Return ``shape`` with the reduced ``dims`` of length 1."""
     return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
 
 
@@ -63,7 +63,7 @@ class ValuesIndices(NamedTuple):
 
 
 class MinMax(NamedTuple):
-    """What ``aminmax`` returns."""
+    """Result of ``aminmax``."""
 
     min: Tensor
     max: Tensor

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Unary(Protocol):
-    """What ``unary`` makes."""
+    """Signature of operations made by ``unary``."""
 
     __name__: str
 
@@ -38,7 +38,7 @@ class Unary(Protocol):
 
 
 class Binary(Protocol):
-    """What ``binary`` and ``comparison`` make."""
+    """Signature of operations made by ``binary`` and ``comparison``."""
 
     __name__: str
 
@@ -194,7 +194,7 @@ def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any
 def _fitting(
     row: Row, edges: Edges, saved: tuple[Saved, ...], shape: tuple[int, ...], a: Any, b: Any, x: Any, y: Any
 ) -> OpNode:
-    """The node of operands that may have been stretched or converted, whose gradients must then be brought back."""
+    """Return the node of operands that may have been stretched or converted, whose gradients must then be brought back."""
     target_a = target_b = None
     if edges[0] is not None and (x is not a._array or x.shape != shape):
         target_a = (a._array.shape, a._array.dtype)
@@ -298,7 +298,7 @@ def zero_gradient(xp: Any, g: Any, *saved: Any) -> Any:
 
 
 def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
-    """Two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
+    """Return two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
 
     ``floats``: whole numbers become the default floating-point type.
     """
@@ -314,7 +314,7 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
 
 
 def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
+    """Return ``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
 
     @functools.wraps(function)
     def forward(x: Any, *more: Any) -> Any:

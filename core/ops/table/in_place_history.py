@@ -38,7 +38,7 @@ def check_writable(target: Tensor) -> None:
 
 
 def stopped() -> Edge:
-    """The history of a value that depends on nothing: for a recorded tensor that is overwritten with constants."""
+    """Return the history of a value that depends on nothing: for a recorded tensor that is overwritten with constants."""
     return OpNode(_CONSTANT, ()), 0
 
 

@@ -32,18 +32,18 @@ class LinearMap:
         self.adjoint_row = Row(f"{name}_adjoint", self._adjoint_rule, holomorphic=False)
 
     def __call__(self, input: Tensor, *params: Any) -> Tensor:
-        """The operation, as a new tensor."""
+        """Return the operation, as a new tensor."""
         x = input._array
         result = Tensor(self.forward(x, *params))
         return record(self.row, result, (input,), (), x.shape, *params) if records(input) else result
 
     def view(self, input: Tensor, *params: Any) -> Tensor:
-        """The operation, as a view of ``input``."""
+        """Return the operation, as a view of ``input``."""
         x = input._array
         return view_of(input, self.forward(x, *params), self.row, params, (x.shape, *params))
 
     def transposed(self, gradient: Tensor, shape: tuple[int, ...], *params: Any) -> Tensor:
-        """The adjoint, as an operation on a tensor."""
+        """Return the adjoint, as an operation on a tensor."""
         result = Tensor(self.adjoint(gradient._array, shape, *params))
         return record(self.adjoint_row, result, (gradient,), (), shape, *params) if records(gradient) else result
 

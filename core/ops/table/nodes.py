@@ -73,7 +73,7 @@ class OpNode(Node):
             self.saved = tuple([packed(entry, 0 if entry and entry[1] is None else None) for entry in self.saved])
 
     def name(self) -> str:
-        """The row's name."""
+        """Return the row's name."""
         return self.row.name
 
 
@@ -109,19 +109,19 @@ class BroadcastNode(OpNode):
 
 
 def keep(tensor: Tensor, array: Array | None = None) -> Saved:
-    """An entry for ``saved``: an input of the operation, as it is now (``array``: what it was converted to)."""
+    """Return an entry for ``saved``: an input of the operation, as it is now (``array``: what it was converted to)."""
     counter = tensor._counter
     return (tensor._array if array is None else array, tensor, counter, counter[0])
 
 
 def keep_result(result: Tensor) -> Saved:
-    """An entry for ``saved``: the operation's own result. Its tensor is left out, or it would keep itself alive."""
+    """Return an entry for ``saved``: the operation's own result. Its tensor is left out, or it would keep itself alive."""
     counter = result._counter
     return (result._array, None, counter, counter[0])
 
 
 def saved_tensor(node: Node, entry: Saved, slot: int = 0) -> Any:
-    """What was saved, as a tensor at its place in the graph; ``slot``: which result of the node it is, if it is one.
+    """Return what was saved, as a tensor at its place in the graph; ``slot``: which result of the node it is, if it is one.
 
     Raises:
         AutogradError: it was modified in place.
@@ -148,7 +148,7 @@ _CONVERTED = Row("converted", lambda xp, g: g)
 
 
 def unpacked(node: Node, entry: Saved) -> Tensor:
-    """The tensor of an entry whose version is not the saved one: because it was packed.
+    """Return the tensor of an entry whose version is not the saved one: because it was packed.
 
     Raises:
         AutogradError: or because it was modified in place.
@@ -171,7 +171,7 @@ def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tup
 
 
 def records(*tensors: Tensor) -> bool:
-    """Whether an operation on these tensors is to be recorded."""
+    """Return whether an operation on these tensors is to be recorded."""
     if is_grad_enabled():
         for tensor in tensors:  # not any(): a generator costs more than all the rest
             if tensor._requires_grad:
@@ -180,7 +180,7 @@ def records(*tensors: Tensor) -> bool:
 
 
 def freed(name: str) -> AutogradError:
-    """The error of a second pass over a graph that was not kept."""
+    """Return the error of a second pass over a graph that was not kept."""
     return AutogradError(
         f"{name} needs values that an earlier backward pass freed; to go over a graph twice, "
         "pass retain_graph=True to the first backward() or grad()"
@@ -188,7 +188,7 @@ def freed(name: str) -> AutogradError:
 
 
 def modified(name: str, entry: Saved) -> AutogradError:
-    """The error of a saved value that was changed in place."""
+    """Return the error of a saved value that was changed in place."""
     assert entry is not None
     array, tensor, counter, number = entry
     which = "its result" if tensor is None else "an input"

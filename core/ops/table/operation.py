@@ -33,7 +33,7 @@ _ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 class Declaration(TypedDict, total=False):
-    """Where users find an operation: the keywords of ``operation``, ``unary``, ``binary`` and ``comparison``.
+    """Places where users find an operation: the keywords of ``operation``, ``unary``, ``binary`` and ``comparison``.
 
     function: ``True`` makes it a function of ``telegrad``, ``"linalg.norm"`` one of that namespace under that name. By
         default it is a function of ``telegrad`` if it is a method.

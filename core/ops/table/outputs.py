@@ -79,7 +79,7 @@ class OutputsNode(Node):
             self.saved = self.computed = None
 
     def name(self) -> str:
-        """The row's name."""
+        """Return the row's name."""
         return self.row.name
 
 

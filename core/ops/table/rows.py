@@ -48,7 +48,7 @@ class Row:
         self.holomorphic = holomorphic
 
     def of(self, dtype: DType) -> Row:
-        """The row for results of ``dtype``: itself, unless that is complex or bfloat16."""
+        """Return the row for results of ``dtype``: itself, unless that is complex or bfloat16."""
         if not self.holomorphic:
             return self
         return (

@@ -17,7 +17,7 @@ from .rows import Row
 
 
 def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], params: tuple[Any, ...] = ()) -> Tensor:
-    """``array``, a view of the parent's memory, as a tensor.
+    """Return ``array``, a view of the parent's memory, as a tensor.
 
     ``row.view(parent array, *arguments)`` makes ``array`` again; ``params`` are for the gradient rule.
     """
