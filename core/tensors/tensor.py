@@ -7,13 +7,11 @@ call); ``signatures/`` tells type checkers.
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..autograd.hooks import Hook, NodeHooks, RemovableHandle
 from ..autograd.leaf_gradient import BorrowedGradient, grad_lock
 from ..autograd.node import Edge, Node
 from ..dtypes import get_default_dtype, is_inexact
@@ -23,6 +21,7 @@ from ..interception import active as interceptors
 from ..types import Array
 from .array_queries import ArrayQueries
 from .copying import Copyable
+from .hooks import Hookable
 from .printing import describe
 from .sharing import Shareable
 
@@ -35,7 +34,7 @@ else:
 T = TypeVar("T", bound="Tensor")
 
 
-class Tensor(ArrayQueries, Copyable, Shareable, TensorMethods):
+class Tensor(ArrayQueries, Copyable, Hookable, Shareable, TensorMethods):
     """An n-dimensional array that can record how it was computed (``torch.Tensor``).
 
     Make one with ``tensor``, ``zeros``, ``from_numpy``, ...; ``Tensor(data)`` itself takes an array and shares it, or
@@ -258,54 +257,6 @@ class Tensor(ArrayQueries, Copyable, Shareable, TensorMethods):
         self._array = array
         self._counter = [0]
         self._view = None
-
-    def retain_grad(self) -> None:
-        """Let backward passes store the gradient of this non-leaf tensor in ``.grad``.
-
-        Raises:
-            AutogradError: the tensor requires no grad.
-        """
-        if not self._requires_grad:
-            raise AutogradError("this tensor does not require grad, so it will have no gradient to retain")
-        if self._edge is not None:
-            node, slot = self._edge
-            node._hook_tables().retained[slot] = weakref.ref(self)
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` is in effect."""
-        if self._edge is None or self._edge[0]._hooks is None:
-            return False
-        reference = self._edge[0]._hooks.retained.get(self._edge[1])
-        return reference is not None and reference() is self
-
-    def register_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(grad)`` with this tensor's gradient in every backward pass; a returned tensor replaces it.
-
-        Raises:
-            AutogradError: the tensor requires no grad.
-        """
-        if not self._requires_grad:
-            raise AutogradError("this tensor does not require grad, so a hook on it would never be called")
-        if self._edge is None:
-            return self._leaf_hooks().tensor.add((0, hook))
-        node, slot = self._edge
-        return node._hook_tables().tensor.add((slot, hook))
-
-    def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(self)`` after a gradient was added to this leaf's ``.grad``.
-
-        Raises:
-            AutogradError: the tensor is not a leaf that requires grad.
-        """
-        if not self._requires_grad or self._edge is not None:
-            raise AutogradError("only a leaf that requires grad accumulates gradients; use register_hook here")
-        return self._leaf_hooks().after.add(hook)
-
-    def _leaf_hooks(self) -> NodeHooks:
-        if self._hooks is None:
-            self._hooks = NodeHooks()
-        return self._hooks
 
     # -- the array
 

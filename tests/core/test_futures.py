@@ -7,9 +7,9 @@ import time
 import weakref
 
 import pytest
-from telegrad.core import futures
 from telegrad.core.errors import AgentClosedError, TelegradError
 from telegrad.core.futures import Future, collect_all, complete_once, copy_outcome, wait_all
+from telegrad.core.futures import future as future_module
 
 variable = contextvars.ContextVar("variable", default="nothing")
 
@@ -385,6 +385,6 @@ def test_errors_share_one_root_and_are_what_careful_programs_catch():
 )
 def test_a_forked_child_does_not_wait_for_a_future_of_its_parent(use, monkeypatch):
     future = Future()
-    monkeypatch.setattr(futures, "_forks", futures._forks + 1)  # as after a fork
+    monkeypatch.setattr(future_module, "_forks", future_module._forks + 1)  # as after a fork
     with pytest.raises(AgentClosedError, match="made before this process was forked"):
         use(future)

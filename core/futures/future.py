@@ -8,37 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import copy
 import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable
-from typing import Any, Generic, Protocol, TypeVar, cast
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar, cast
 
-from .errors import AgentClosedError
+from ..errors import AgentClosedError
+from .blocking import thread_role
 
 T = TypeVar("T")
 S = TypeVar("S")
 Callback = Callable[[], object]
 
 logger = logging.getLogger("telegrad.futures")
-
-
-class Blocker(Protocol):
-    """How a thread of Telegrad blocks: a pool lets another thread run meanwhile, an event loop refuses."""
-
-    def block(self, acquire: Callable[[float], bool], timeout: float) -> bool:
-        """Run ``acquire(timeout)``, which blocks up to ``timeout`` seconds (-1: without limit), and return its result."""
-        ...
-
-
-class _ThreadRole(threading.local):
-    blocker: Blocker | None = None
-
-
-# Set by the owner of a thread, read by every ``wait`` in it.
-thread_role = _ThreadRole()
-
 
 _forks = 0  # number of forks between the first Python process and this one
 
@@ -246,93 +229,6 @@ class Future(Generic[T]):
         with self._lock:
             if gate in self._waiters:
                 self._waiters.remove(gate)
-
-
-def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
-    """Return a future of the list of ``futures`` that completes when all have (``torch.futures.collect_all``)."""
-    members = list(futures)
-    result: Future[list[Future[T]]] = Future()
-    remaining = len(members)
-    lock = threading.Lock()
-
-    def one_done() -> None:
-        nonlocal remaining
-        with lock:
-            remaining -= 1
-            last = remaining == 0
-        if last:
-            result.set_result(members)
-
-    if not members:
-        result.set_result(members)
-    for member in members:
-        member._when_done(one_done)
-    return result
-
-
-def wait_all(futures: Iterable[Future[T]]) -> list[T]:
-    """Wait until all futures have completed and return their values; raise the first error as soon as it happens."""
-    try:
-        futures = list(futures)
-        _all_or_first_error(futures).wait()
-        return [future.value() for future in futures]
-    finally:
-        del futures  # as in value()
-
-
-def _all_or_first_error(futures: list[Future[Any]]) -> Future[Any]:
-    everyone = collect_all(futures)
-    result: Future[Any] = Future()
-    for future in futures:
-        future._when_done(lambda future=future: _pass_on_error(future, result))  # type: ignore[misc]
-    everyone._when_done(lambda: complete_once(result))
-    return result
-
-
-def _pass_on_error(source: Future[Any], target: Future[Any]) -> None:
-    if (error := source.exception()) is not None:
-        complete_once(target, error=error)
-
-
-def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:
-    """Complete a future with a value or an error, unless it has completed already.
-
-    Args:
-        future: the future.
-        value: its value, if there is no error.
-        error: its exception.
-    """
-    run_callbacks(future.try_finish(value, error) or [])
-
-
-def copy_outcome(source: Future[T], target: Future[T]) -> None:
-    """Complete ``target`` with the outcome of ``source``, which has completed, unless ``target`` has completed already."""
-    error = source.exception()
-    complete_once(target, source.value() if error is None else None, error)
-
-
-def copy_error(error: BaseException) -> BaseException:
-    """Return an equal exception to raise in another place; ``error`` itself if it cannot be copied.
-
-    Raising adds the frames of the raising thread to an exception, and with them all their variables. An exception that is
-    kept for other threads must not collect those.
-    """
-    for make in (copy.copy, _without_constructor):
-        try:
-            twin = make(error)
-            if type(twin) is type(error) and str(twin) == str(error):
-                twin.__cause__ = error.__cause__
-                return twin
-        except BaseException:  # its own methods may raise anything
-            continue
-    return error
-
-
-def _without_constructor(error: BaseException) -> BaseException:
-    twin = type(error).__new__(type(error), *error.args)
-    twin.args = error.args
-    twin.__dict__.update(error.__dict__)
-    return twin
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:

@@ -1,0 +1,17 @@
+"""Futures: values that arrive later (``torch.futures``)."""
+
+from .blocking import Blocker, thread_role
+from .future import Future, run_callbacks
+from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all
+
+__all__ = [
+    "Blocker",
+    "Future",
+    "collect_all",
+    "complete_once",
+    "copy_error",
+    "copy_outcome",
+    "run_callbacks",
+    "thread_role",
+    "wait_all",
+]
