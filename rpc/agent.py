@@ -186,9 +186,9 @@ class Agent:
 
     def _stop_threads(self) -> None:
         self.timers.close()
-        self.connections.close()
         if self._shares_loop:
             release_loop()
+        self.connections.close()
         if late := self.threads.close():
             logger.warning("worker %r closed while user functions still run in %s", self.name, ", ".join(late))
 

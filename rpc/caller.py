@@ -11,9 +11,10 @@ from .codec import Codec
 from .connections import Connections
 from .control_channel import ControlChannel
 from .dispatch import CallTable, PendingCall
+from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .messages import Flag, Incoming, Kind, Outgoing, Topic
+from .messages import Incoming, Outgoing, Topic
 from .peers import Peer, Peers
 from .state import AgentState
 from .threads import AgentThreads
@@ -21,6 +22,7 @@ from .timers import Timers
 from .wire.control import encode_ids
 from .wire.failures import rebuild_failure
 from .wire.frames import encode
+from .wire.header import Flag
 from .wire.payload import Labels
 
 SIMPLE = Flag.PLAIN | Flag.EMPTY
@@ -89,16 +91,15 @@ class Caller:
             SerializationError: the body cannot be sent.
         """
         self._state.check_open()
-        call = self._new_call(peer.info.id, timeout, what)
+        call = self.table.new_call(method, timeout, peer.info.id, what)
         if peer.gone:
             call.future.set_exception(peer.lost_error())
             return call.future
-        message = call.message = Outgoing(Kind.REQUEST, method, call.id, timeout, peer.info.id)
         if notes:
-            message.notes.update(notes)
-        self._codec.pack(message, body, peer.same_main, labels)
-        self._codec.sending(message)
-        self._send(call, message, peer)
+            call.notes.update(notes)
+        self._codec.pack(call, body, peer.same_main, labels)
+        self._codec.sending(call)
+        self._send(call, peer)
         return call.future
 
     def with_deadline(
@@ -110,13 +111,13 @@ class Caller:
         """
         if source.done() and then is None:
             return source
-        call = self._new_call(-1, seconds, what)
+        call = self.table.new_call(0, seconds, -1, what)
         self.table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
         return call.future
 
     def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        if self.table.take(call.id) is None:
+        if self.table.take(call.call_id) is None:
             return
         if (error := source.exception()) is not None:
             complete_once(call.future, error=copy_error(error))
@@ -124,21 +125,18 @@ class Caller:
         if then is None:
             complete_once(call.future, source.value())
             return
-        left = max(call.deadline - self._timers.now(), 1e-3) if call.seconds else 0.0
+        left = max(call.deadline - self._timers.now(), 1e-3) if call.deadline else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
         except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
             complete_once(call.future, error=problem)
 
-    def _new_call(self, to: int, seconds: float, what: object) -> PendingCall:
-        return PendingCall(self.table.new_id(), to, seconds, self._timers.now() + seconds, what)
-
-    def _send(self, call: PendingCall, message: Outgoing, peer: Peer) -> None:
+    def _send(self, call: PendingCall, peer: Peer) -> None:
         self.table.add(call)
         try:
-            sent = self._transmit(call, encode(message), peer)
+            sent = self._transmit(call, encode(call), peer)
         except BaseException as error:
-            if self.table.take(call.id):
+            if self.table.take(call.call_id):
                 # Its traceback holds the frames of who called, and the references in them: one that keeps the error
                 # would keep itself.
                 self.fail(call, error.with_traceback(None))
@@ -146,35 +144,31 @@ class Caller:
                 raise  # Ctrl-C while it waited for room, say
             return
         finally:
-            message.let_go()
-        if peer.gone and self.table.take(call.id):  # lost while we were sending
+            call.drop_content()
+        if peer.gone and self.table.take(call.call_id):  # lost while we were sending
             self.fail(call, peer.lost_error())
-        elif self._state.closed and self.table.take(call.id):
+        elif self._state.closed and self.table.take(call.call_id):
             self.fail(call, AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}"))
-        elif not sent and self.table.take(call.id):
+        elif not sent and self.table.take(call.call_id):
             self.fail(
                 call, RpcError(f"no connection to worker {peer.info.name!r} stays open; {call.what} was not sent")
             )
 
     def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
-        size = call.size = sum(map(len, parts))
+        call.size = sum(map(len, parts))
         for _ in range(ROUTES):
             connection = call.connection = self._connections.route(peer)
-            flow = connection.flow or self._flows.of(connection)
-            if flow.take(size):
-                sent = connection.send(parts, call)
-            else:
-                sent = flow.queue(call, parts, size, lambda: self._unsent(call))
-            if sent:
+            flow: Flow = connection.flow or self._flows.of(connection)
+            if connection.send(parts, call) if flow.take(call.size) else flow.send(call, parts, self._unsent):
                 return True
             peer.forget(connection)
             call.connection = None
         return False
 
-    def _unsent(self, call: PendingCall) -> None:
-        """A call stood in line for a connection that closed."""
-        if self.table.take(call.id):
-            self.fail(call, RpcError(f"the connection closed before {call.what} was sent; call again"))
+    def _unsent(self, call: Outgoing) -> None:
+        """A call was queued for a connection that closed."""
+        if (taken := self.table.take(call.call_id)) is not None:
+            self.fail(taken, RpcError(f"the connection closed before {call.what} was sent; call again"))
 
     # -- calls end
 
@@ -188,8 +182,7 @@ class Caller:
         if call is None:
             message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
-        if call.message is not None:
-            self._codec.delivered(call.message)
+        self._codec.delivered(call)
         if message.flags & SIMPLE and not message.flags & Flag.ERROR and not message.extras:
             self._complete(call, message)
         else:
@@ -213,19 +206,19 @@ class Caller:
         """Fail a call that was taken out of the table."""
         # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
         callbacks = call.future.finish(error=error)
-        if call.message is not None:
-            self._let_go(call, call.message)
-            self._codec.not_delivered(call.message)
+        if call.to >= 0:
+            self._cancel(call)
+            self._codec.not_delivered(call)
         if callbacks:
             self._threads.run_later(lambda: run_callbacks(callbacks))
 
-    def _let_go(self, call: PendingCall, message: Outgoing) -> None:
-        """Free what waits to be sent; if it was, tell the callee that nobody waits for the answer."""
-        if call.connection is None or call.connection.flow is None or call.connection.flow.give_up(call):
+    def _cancel(self, call: PendingCall) -> None:
+        """Drop what waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
+        if call.connection is None or call.connection.flow is None or call.connection.flow.cancel(call):
             return
         peer = self._peers.at(call.to)
-        if not (peer.gone or self._state.closed or message.flags & Flag.KEEP):
-            self._control.post(peer, Topic.CANCEL, encode_ids([call.id]))
+        if not (peer.gone or self._state.closed or call.flags & Flag.KEEP):
+            self._control.post(peer, Topic.CANCEL, encode_ids([call.call_id]))
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""
@@ -261,7 +254,7 @@ class Caller:
 
     def _timeout_error(self, call: PendingCall) -> RpcTimeoutError:
         return RpcTimeoutError(
-            f"{call.what} got no answer within {call.seconds:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
+            f"{call.what} got no answer within {call.timeout:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
             f"GrpcRpcBackendOptions(rpc_timeout=) for all calls"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .messages import Incoming, Interceptor, Outgoing
+from .wire.header import Flag
 from .wire.payload import Labels, make_tensors, pack, unpack
 
 
@@ -44,7 +45,8 @@ class Codec:
         Raises:
             SerializationError: it cannot be opened here.
         """
-        make_tensors(message)
+        if message.flags & Flag.TABLES:
+            make_tensors(message)
         for interceptor in self.interceptors:
             interceptor.opening(message)
         return unpack(message)

@@ -1,8 +1,8 @@
-"""Credits: how many bytes and messages one direction of a connection may have under way. Two pure state machines.
+"""Credits: how many bytes and messages one direction of a connection may have in flight. Two state machines without I/O.
 
-A message is *under way* from when it is sent until its receiver has used it: a request until it starts or is dropped, an
+A message is *in flight* from when it is sent until its receiver has used it: a request until it starts or is dropped, an
 answer until it is opened or dropped. ``Window``, at the sender, lets a message go while there is room, and otherwise
-keeps it in line. ``Ledger``, at the receiver, counts what was used. Both count from the connection's beginning, so credits
+queues it. ``Receipts``, at the receiver, counts what was used. Both count from the connection's beginning, so credits
 and questions that are repeated or overtake one another do no harm.
 
 Credits cost nothing while there is room. A sender whose window is half full *asks* for a count to be reached, and the
@@ -11,6 +11,8 @@ receiver tells when it is. So a steady stream never stops, and a call that nobod
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -22,59 +24,66 @@ class Amount(NamedTuple):
 
 
 class Window:
-    """The sender's half. Keys name messages; ``ask`` must be called after each event but ``take``."""
+    """The sender's half. Keys name messages; ``ask`` must be called after each event but ``take``.
+
+    ``take`` holds the lock itself; for all other methods the caller does.
+    """
 
     __slots__ = (
         "_asked",
         "_bytes",
-        "_line_bytes",
         "_messages",
+        "_queued_bytes",
         "_returned",
         "_spare_bytes",
         "_spare_messages",
         "limit",
-        "line",
+        "lock",
+        "queue",
     )
 
     def __init__(self, limit: Amount) -> None:
         self.limit = limit
-        self.line: dict[Any, int] = {}  # messages without room and their sizes, the first come first
-        self._line_bytes = 0
+        # Re-entrant: a signal handler or a finalizer may send a message while its thread sends one.
+        self.lock = threading.RLock()
+        self.queue: dict[Any, int] = {}  # messages without room and their sizes, the first come first
+        self._queued_bytes = 0
         self._bytes = 0  # sent so far; what was withdrawn does not count
         self._messages = 0
         self._asked: Amount | None = None  # the receiver will tell when it has used this much
         self._note_returned(Amount(0, 0))
 
     @property
-    def under_way(self) -> Amount:
+    def in_flight(self) -> Amount:
         """Amount that was sent and, as far as is known here, not used."""
         return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
 
     @property
-    def in_line(self) -> Amount:
+    def queued(self) -> Amount:
         """Amount that waits for room."""
-        return Amount(self._line_bytes, len(self.line))
+        return Amount(self._queued_bytes, len(self.queue))
 
     def take(self, size: int) -> bool:
-        """Send a message if half of the window is enough for all that is under way, as it nearly always is."""
-        sent, messages = self._bytes + size, self._messages + 1
-        if self.line or sent > self._spare_bytes or messages > self._spare_messages:
-            return False
-        self._bytes, self._messages = sent, messages
-        return True
+        """Send a message if half of the window is enough for all that is in flight, as it nearly always is."""
+        with self.lock:
+            sent, messages = self._bytes + size, self._messages + 1
+            if self.queue or sent > self._spare_bytes or messages > self._spare_messages:
+                return False
+            self._bytes, self._messages = sent, messages
+            return True
 
     def has_room(self, size: int) -> bool:
-        """Whether a message would go at once."""
-        return not self.line and self._fits(size)
+        """Return whether a message would go at once."""
+        return not self.queue and self._fits(size)
 
     def offer(self, key: Any, size: int) -> bool:
-        """Send a message, if True; otherwise it stands in line."""
+        """Send a message, if True; otherwise it is queued."""
         if self.has_room(size):
             self._bytes += size
             self._messages += 1
             return True
-        self.line[key] = size
-        self._line_bytes += size
+        self.queue[key] = size
+        self._queued_bytes += size
         return False
 
     def returned(self, used: Amount) -> list[Any]:
@@ -91,19 +100,19 @@ class Window:
         return self._advance()
 
     def leave(self, key: Any) -> tuple[bool, list[Any]]:
-        """Give a message up that stands in line: whether it did, and the messages to send now."""
-        size = self.line.pop(key, None)
+        """Remove a message from the queue: whether it was there, and the messages to send now."""
+        size = self.queue.pop(key, None)
         if size is None:
             return False, []
-        self._line_bytes -= size
+        self._queued_bytes -= size
         return True, self._advance()
 
     def ask(self) -> Amount | None:
         """The count to ask the receiver for, if there is something new to ask."""
-        if not self.line and self._bytes <= self._spare_bytes and self._messages <= self._spare_messages:
+        if not self.queue and self._bytes <= self._spare_bytes and self._messages <= self._spare_messages:
             return None
         limit, asked = self.limit, self._asked
-        first = next(iter(self.line.values()), 0)
+        first = next(iter(self.queue.values()), 0)
         room = max(0, min(limit.bytes // 2, limit.bytes - first))
         goal = Amount(self._bytes - room, self._messages - limit.messages // 2 if room else self._messages)
         if asked is not None:
@@ -114,10 +123,10 @@ class Window:
         return goal
 
     def clear(self) -> list[Any]:
-        """The connection ended. Returns what stood in line."""
-        waiting = list(self.line)
-        self.line.clear()
-        self._line_bytes = 0
+        """The connection ended. Returns what was queued."""
+        waiting = list(self.queue)
+        self.queue.clear()
+        self._queued_bytes = 0
         return waiting
 
     def _note_returned(self, used: Amount) -> None:
@@ -127,53 +136,67 @@ class Window:
         self._spare_messages = used.messages + self.limit.messages // 2
 
     def _fits(self, size: int) -> bool:
-        under_way = self._bytes - self._returned.bytes
-        if not under_way:
+        in_flight = self._bytes - self._returned.bytes
+        if not in_flight:
             return True  # also for one that is larger than the window
-        room = under_way + size <= self.limit.bytes
+        room = in_flight + size <= self.limit.bytes
         return room and self._messages - self._returned.messages < self.limit.messages
 
     def _advance(self) -> list[Any]:
         going: list[Any] = []
-        while self.line:
-            key, size = next(iter(self.line.items()))
+        while self.queue:
+            key, size = next(iter(self.queue.items()))
             if not self._fits(size):
                 break
-            del self.line[key]
-            self._line_bytes -= size
+            del self.queue[key]
+            self._queued_bytes -= size
             self._bytes += size
             self._messages += 1
             going.append(key)
         return going
 
 
-class Ledger:
-    """The receiver's half: each method returns the credit to send, if it is time for one."""
+class Receipts:
+    """The receiver's half: counts what was used, and calls ``tell(used)`` when the sender has asked for it.
 
-    __slots__ = ("_bytes", "_messages", "_wanted")
+    ``tell`` is called without the lock.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_asked", "_bytes", "_lock", "_messages", "_tell")
+
+    def __init__(self, tell: Callable[[Amount], object]) -> None:
+        self._tell = tell
+        self._lock = threading.RLock()  # see ``Window``
         self._bytes = 0
         self._messages = 0
-        self._wanted: Amount | None = None
+        self._asked: Amount | None = None
 
-    def used(self, size: int) -> Amount | None:
+    def used(self, size: int) -> None:
         """A message of that size was used, or dropped."""
-        self._bytes += size
-        self._messages += 1
-        return self._answer() if self._wanted is not None else None
+        with self._lock:
+            self._bytes += size
+            self._messages += 1
+            if self._asked is None:
+                return
+            used = self._answer()
+        if used is not None:
+            self._tell(used)
 
-    def asked(self, goal: Amount) -> Amount | None:
+    def asked(self, goal: Amount) -> None:
         """The sender wants to know when that much was used. Of several questions the lowest counts."""
-        wanted = self._wanted
-        self._wanted = goal if wanted is None else Amount(min(wanted[0], goal[0]), min(wanted[1], goal[1]))
-        return self._answer()
+        with self._lock:
+            asked = self._asked
+            self._asked = goal if asked is None else Amount(min(asked[0], goal[0]), min(asked[1], goal[1]))
+            used = self._answer()
+        if used is not None:
+            self._tell(used)
 
     def _answer(self) -> Amount | None:
+        # lock held
         used = Amount(self._bytes, self._messages)
-        if self._wanted is None or not _reached(used, self._wanted):
+        if self._asked is None or not _reached(used, self._asked):
             return None
-        self._wanted = None
+        self._asked = None
         return used
 
 

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.futures import Future
-from .flow import Departure
 from .messages import Outgoing
 from .timers import Timer, Timers
+from .wire.header import Kind
+
+MOST_QUEUES = 16  # of time-outs that have no call under way: those that are computed may never be used again
 
 
-class PendingCall(Departure):
-    """Something awaited: a request that was sent and not answered, say. Whoever takes it out of the table completes its
-    future, once."""
+class PendingCall(Outgoing):
+    """A request that was sent and not answered, or another wait (``to`` is -1). Whoever takes it out of the table completes
+    its future, once."""
 
-    __slots__ = ("future", "id", "message", "seconds", "timer", "to")
+    __slots__ = ("future",)
 
-    def __init__(self, call_id: int, to: int, seconds: float, deadline: float, what: object) -> None:
-        # The fields of a ``Departure`` are set here: each call would pay for the two frames of ``super().__init__``.
-        self.place = None
-        self.connection = None
-        self.timer: Timer | None = None
-        self.deadline = deadline
-        self.size = 0
-        self.id = call_id
-        self.to = to  # rank, or -1 for a wait that no single worker can end
-        self.seconds = seconds
-        self.what = what
-        self.future: Future[Any] = Future()
-        self.message: Outgoing | None = None
+    future: Future[Any]
 
-    def over(self) -> bool:
+    def done(self) -> bool:
         return self.future.done()
 
 
+class DeadlineQueue(dict[int, PendingCall]):
+    """Calls of one time-out, in the order of their deadlines, and the timer of the first (or of one that was answered)."""
+
+    __slots__ = ("timer",)
+
+    timer: Timer
+
+
 class CallTable:
-    """The calls under way of one agent, each with a timer for its deadline.
+    """The calls under way of one agent.
+
+    Calls of one time-out expire in the order in which they were made, so they need one timer together, and an answered call
+    leaves at once.
 
     Args:
         timers: where the deadlines are kept.
@@ -53,37 +55,56 @@ class CallTable:
         # Ids begin anywhere: an answer to another incarnation of this worker must not match.
         self._latest_id = random.getrandbits(48)
         self._calls: dict[int, PendingCall] = {}
+        self._queues: dict[float, DeadlineQueue] = {}  # by time-out
         self.sent = 0  # requests so far
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def new_id(self) -> int:
-        """Return an id that no call of this table has had."""
+    def new_call(self, method: int, timeout: float, to: int, what: object) -> PendingCall:
+        """Return a call that is not in the table yet, with an id that none has had.
+
+        Args:
+            method: which handler answers.
+            timeout: seconds from now; 0 for none.
+            to: rank of the callee; -1 for a wait that no single worker can end.
+            what: its text names the call in errors; it is made only for them.
+        """
         with self._lock:
             self._latest_id += 1
-            return self._latest_id
+            call_id = self._latest_id
+        deadline = self._timers.now() + timeout if timeout else 0.0
+        call = PendingCall(Kind.REQUEST, method, call_id, timeout, to, deadline)
+        call.what, call.future = what, Future()
+        return call
 
     def add(self, call: PendingCall) -> None:
         """Add a call that is about to be sent."""
         with self._lock:
-            self._calls[call.id] = call
+            self._calls[call.call_id] = call
             self.sent += call.to >= 0
-            if call.seconds > 0:
-                call.timer = self._timers.call_at(call.deadline, self._expire, call)
+            if call.timeout:
+                queue = self._queues.get(call.timeout)
+                if queue is None:
+                    queue = self._queues[call.timeout] = DeadlineQueue()
+                    queue.timer = self._timers.call_at(call.deadline, self._expire, queue, call.timeout)
+                queue[call.call_id] = call
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
         with self._lock:
             call = self._calls.pop(call_id, None)
-        if call is not None and call.timer is not None:
-            call.timer.cancel()
+            if call is not None and call.timeout:
+                queue = self._queues[call.timeout]
+                del queue[call_id]
+                if not queue and len(self._queues) > MOST_QUEUES:
+                    self._queues.pop(call.timeout).timer.cancel()
         return call
 
     def take_if(self, condition: Callable[[PendingCall], bool]) -> Iterator[PendingCall]:
         """Remove and yield the calls that fulfil a condition."""
         for call in self._listed():
-            if condition(call) and self.take(call.id):
+            if condition(call) and self.take(call.call_id):
                 yield call
 
     def descriptions(self) -> list[str]:
@@ -94,6 +115,17 @@ class CallTable:
         with self._lock:
             return list(self._calls.values())
 
-    def _expire(self, call: PendingCall) -> None:
-        if self.take(call.id):
+    def _expire(self, queue: DeadlineQueue, timeout: float) -> None:
+        now, due = self._timers.now(), []
+        with self._lock:
+            if self._queues.get(timeout) is not queue:
+                return  # it was empty, and removed this instant
+            for call in list(itertools.takewhile(lambda call: call.deadline <= now, queue.values())):
+                del queue[call.call_id], self._calls[call.call_id]
+                due.append(call)
+            if queue:
+                queue.timer = self._timers.call_at(next(iter(queue.values())).deadline, self._expire, queue, timeout)
+            else:
+                del self._queues[timeout]
+        for call in due:
             self._expired(call)

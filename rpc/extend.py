@@ -19,7 +19,7 @@ from .intervals import IntervalSet
 from .lanes.base import Connection, Host, Lane, Ticket
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import make_lane, register_lane
-from .messages import Flag, Incoming, Interceptor, Kind, Outgoing
+from .messages import Incoming, Interceptor, Outgoing
 from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
@@ -27,6 +27,7 @@ from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
 from .shutdown import Shutdown
 from .wire.failures import RemoteTraceback, traceback_text
+from .wire.header import Flag, Kind
 
 __all__ = [
     "UNSET_RPC_TIMEOUT",

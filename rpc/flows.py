@@ -14,9 +14,9 @@ class Flows:
     """Makes the flow control of each connection, when it is first asked for.
 
     Args:
-        limit: how much may be under way on one connection.
+        limit: how much may be in flight on one connection.
         now: monotonic seconds.
-        resume: starts a request that was held back.
+        resume: starts a request that was held.
     """
 
     def __init__(self, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
@@ -31,4 +31,5 @@ class Flows:
             with self._lock:
                 if connection.flow is None:
                     connection.flow = Flow(connection, self._limit, self._now, self._resume)
-        return connection.flow
+        flow: Flow = connection.flow
+        return flow

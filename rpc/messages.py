@@ -6,36 +6,15 @@ of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 auto
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.extend import Tensor
+from ..core.futures import Future
+from .lanes.base import Connection, Ticket
+from .wire.header import restamp
 
-if TYPE_CHECKING:
-    from .flow import Flow
-
-
-class Kind:
-    """First byte of a frame. Plain integers, here and below: an ``IntFlag`` costs a microsecond each time it is combined."""
-
-    REQUEST = 1
-    REPLY = 2
-    CONTROL = 3
-    ACKNOWLEDGE = 4
-    GOODBYE = 5
-    CREDIT = 6
-    ASK = 7
-    RELAY = 8  # a control frame on its way through a third worker
-    EXPELLED = 9  # the receiver is lost, as far as its job is concerned
-
-
-class Flag:
-    """Second byte of a frame."""
-
-    ERROR = 1  # a reply that holds an exception
-    PLAIN = 2  # unpickling it runs no code but ours and NumPy's, so a reader thread may do it
-    TABLES = 4  # tensors, references, buffers or extras follow the header
-    EMPTY = 8  # there is no pickle: the body is None
-    KEEP = 16  # a request that runs even if its caller has given up: others rely on it
+NOTHING: Any = ()  # in the place of a list: most messages have none of what it would hold
 
 
 class Method:
@@ -52,55 +31,100 @@ class Topic:
     CANCEL = 3
 
 
-class Outgoing:
-    """A request or a reply on its way out: the pickle and the tables that interceptors work on.
+class Outgoing(Ticket):
+    """A request or a reply on its way out: its content while it is encoded, and then its way through flow control and lane.
 
-    ``pickled`` is the pickle in pieces, so that a large ``bytes`` object in it is not copied.
-    ``tensors`` and ``references`` are the objects that the pickle replaced by an index; ``buffers`` the raw memory of
-    arrays inside it; ``extras`` what interceptors want to say to their other half, by their number,
-    ``notes`` what they keep for themselves.
+    Attributes:
+        pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
+        tensors: those that the pickle replaced by an index.
+        references: likewise.
+        buffers: the raw memory of arrays in the pickle.
+        extras: what interceptors tell their other half, by their number.
+        notes: what interceptors keep for themselves, by their number.
+        timeout: seconds that its header says, 0 for none.
+        deadline: when nobody waits for it any more, in the agent's seconds; 0 for none.
+        what: its text names the message in errors.
+        connection: the one that it was handed to.
+        size: bytes of its frame.
+        parts: its frame, while it is queued for room.
+        gate: where its thread waits for room: True when there is room, False when it does not go at all.
+        unsent: called with it when it was queued without a thread, and does not go.
     """
 
     __slots__ = (
         "buffers",
         "call_id",
+        "connection",
+        "deadline",
         "extras",
         "flags",
+        "gate",
         "kind",
         "method",
         "notes",
+        "parts",
         "pickled",
         "references",
+        "size",
         "tensors",
         "timeout",
         "to",
+        "unsent",
+        "what",
     )
 
-    def __init__(self, kind: int, method: int, call_id: int, timeout: float, to: int) -> None:
+    gate: Future[bool] | None
+    parts: list[Any]
+    unsent: Callable[[Outgoing], None]
+    what: object
+
+    def __init__(self, kind: int, method: int, call_id: int, timeout: float, to: int, deadline: float = 0.0) -> None:
         self.kind = kind
         self.method = method
         self.call_id = call_id
         self.timeout = timeout
         self.to = to
+        self.deadline = deadline
         self.flags: int = 0
-        self.pickled: list[Any] = []
-        self.tensors: list[Tensor] = []
-        self.references: list[Any] = []
-        self.buffers: list[Any] = []
+        self.pickled: Sequence[Any] = ()
+        self.tensors: Sequence[Tensor] = ()
+        self.references: Sequence[Any] = ()
+        self.buffers: Sequence[Any] = ()
         self.extras: dict[int, bytes] = {}
         self.notes: dict[int, Any] = {}
+        self.connection: Connection | None = None
+        self.size = 0
+        self.place = None
 
-    def let_go(self) -> None:
-        """The frame is made: keep only what ``delivered`` and ``not_delivered`` need."""
-        self.pickled = []
-        self.tensors, self.references, self.buffers = [], [], []
+    def drop_content(self) -> None:
+        """Let go of all but what ``delivered`` and ``not_delivered`` need: the frame is made."""
+        self.pickled = self.tensors = self.references = self.buffers = ()
+
+    def restamp(self, head: bytes) -> bytes:
+        flow = self.connection.flow if self.connection is not None else None
+        if flow is None or not self.deadline:
+            return head
+        return restamp(head, max(self.deadline - flow.now(), 1e-3))
+
+    def done(self) -> bool:
+        """Return whether nobody waits for it any more."""
+        return False
+
+    def dequeued(self) -> None:
+        """Note that it goes now, without a thread that waited with it."""
 
 
 class Incoming:
     """A request or a reply that arrived: parsed, not unpickled.
 
-    ``arrays`` are the tensors' arrays and ``requires_grad`` their flags; ``tensors`` is filled when the body is opened,
-    ``references`` by the interceptor that understands them. ``problem``: why the body cannot be opened here, if so.
+    Attributes:
+        arrays: the tensors' arrays.
+        requires_grad: their flags.
+        tensors: filled when the body is opened.
+        references: filled by the interceptor that understands them.
+        problem: why the body cannot be opened here; empty if it can.
+        flow: the ``Flow`` of its connection, which hears when the message was used.
+        size: bytes of its frame.
     """
 
     __slots__ = (
@@ -122,7 +146,7 @@ class Incoming:
         "timeout",
     )
 
-    flow: Flow  # where its credit goes, and how much that is: the agent sets both when it arrives
+    flow: Any
     size: int
 
     def __init__(self, kind: int, flags: int, method: int, call_id: int, timeout: float, sender: int) -> None:
@@ -134,12 +158,17 @@ class Incoming:
         self.sender = sender
         self.problem = ""
         self.pickled: Any = b""
-        self.arrays: list[Any] = []
-        self.requires_grad: list[int] = []
-        self.tensors: list[Tensor] = []
-        self.references: list[Any] = []
-        self.buffers: list[Any] = []
+        self.arrays: list[Any] = NOTHING
+        self.requires_grad: list[int] = NOTHING
+        self.tensors: list[Tensor] = NOTHING
+        self.references: list[Any] = NOTHING
+        self.buffers: list[Any] = NOTHING
         self.extras: dict[int, bytes] = {}
+
+    def drop_content(self) -> None:
+        """Let go of the body, and of all that came with it."""
+        self.pickled = b""
+        self.arrays = self.tensors = self.references = self.buffers = NOTHING
 
 
 class Interceptor:

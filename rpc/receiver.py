@@ -12,12 +12,13 @@ from .control_channel import ControlChannel
 from .flows import Flows
 from .lanes.base import Connection
 from .losses import Losses
-from .messages import Kind
+from .messages import Incoming
 from .peers import Peer, Peers
 from .relay import Relay
-from .serving import Server
+from .serving import Server, ServerCall
 from .wire.control import decode_amount, read_reason
 from .wire.frames import decode
+from .wire.header import Kind
 
 logger = logging.getLogger("telegrad.rpc")
 
@@ -63,16 +64,17 @@ class Receiver:
             connection.close()
 
     def _message(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
-        message = decode(frame, owned, connection.rank)
+        call = decode(frame, owned, connection.rank, ServerCall) if frame[0] == Kind.REQUEST else None
+        message = call or decode(frame, owned, connection.rank, Incoming)
         message.flow, message.size = connection.flow or self._flows.of(connection), len(frame)
         if not self._codec.arrived(message):
             message.flow.used(message.size)
-        elif message.kind == Kind.REPLY:
+        elif call is None:
             self._caller.complete(message)
         elif peer.gone:
-            message.flow.used(message.size)
+            call.flow.used(call.size)
         else:
-            self._server.accept(message, connection)
+            self._server.accept(call, connection)
 
     def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
         kind = frame[0]

@@ -13,10 +13,10 @@ from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future
 from .codec import Codec
 from .control_channel import ControlChannel
-from .flow import Departure, Flow
+from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .messages import Flag, Incoming, Kind, Outgoing, Topic
+from .messages import Incoming, Outgoing, Topic
 from .peers import Peer, Peers
 from .state import AgentState
 from .threads import AgentThreads
@@ -24,6 +24,7 @@ from .timers import Timer, Timers
 from .wire.control import decode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
+from .wire.header import Flag, Kind
 from .wire.payload import pack
 
 logger = logging.getLogger("telegrad.rpc")
@@ -72,14 +73,14 @@ class Server:
         """Answer requests of ``method`` with ``handler(call)``."""
         self.handlers[method] = handler
 
-    def accept(self, message: Incoming, connection: Connection) -> None:
+    def accept(self, call: ServerCall, connection: Connection) -> None:
         """A request arrived. Runs in a reader's thread."""
-        late = message.timeout and not message.flags & Flag.KEEP
-        deadline = self.timers.now() + message.timeout if late else 0.0
-        call = ServerCall(self, message, connection, deadline)
+        call.begin(self, connection)
+        if self._waiting.setdefault(call.key, call) is not call:
+            call.flow.used(call.size)  # a repetition
+            return
         self.accepted += 1
         self.serving.add(call)
-        self._waiting[call.key] = call
         if call.key in self._cancelled:  # it came before
             self.drop(call)
             return
@@ -96,18 +97,16 @@ class Server:
     # -- requests that wait
 
     def take(self, call: ServerCall) -> bool:
-        """Take a request that starts, or is dropped; False if somebody else did. It no longer counts as under way."""
+        """Take a request that starts, or is dropped; False if somebody else did. It no longer counts as in flight."""
         if self._waiting.pop(call.key, None) is not call:
             return False
-        message = call.message
-        assert message is not None
-        message.flow.used(message.size)
+        call.flow.used(call.size)
         return True
 
     def drop(self, call: ServerCall) -> None:
         """Nobody waits for this request any more: it does not start, if it has not."""
         if not call.must_run and self.take(call):
-            call.message = None
+            call.drop_content()
             self.served(call)
 
     def _told(self, peer: Peer, payload: bytes) -> None:
@@ -125,83 +124,79 @@ class Server:
 
     # -- answers
 
-    def send(self, call: ServerCall, message: Outgoing) -> None:
-        """Send an answer on the connection of its request, in line if the caller does not read."""
-        self.codec.sending(message)
+    def send(self, reply: Reply, connection: Connection) -> None:
+        """Send an answer on the connection of its request; it is queued if the caller does not read."""
+        self.codec.sending(reply)
         sent = False
         try:
-            parts, connection = encode(message), call.connection
-            size, flow = sum(map(len, parts)), connection.flow or self.flows.of(connection)
-            sent = connection.send(parts) if flow.take(size) else self._queue(call, message, parts, size, flow)
+            parts = encode(reply)
+            reply.size = sum(map(len, parts))
+            flow: Flow = connection.flow or self.flows.of(connection)
+            sent = connection.send(parts) if flow.take(reply.size) else self._queue(reply, parts, flow)
         finally:
             if not sent:
-                self.codec.not_delivered(message)
+                self.codec.not_delivered(reply)
 
-    def _queue(self, call: ServerCall, message: Outgoing, parts: list[Any], size: int, flow: Flow) -> bool:
-        # Any number may stand in line: no further request of that caller starts meanwhile.
-        answer = QueuedAnswer()
-        message.let_go()
+    def _queue(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
+        # Any number may be queued: no further request of that caller starts meanwhile.
+        reply.drop_content()
+        if reply.deadline:
+            reply.timer = self.timers.call_at(reply.deadline, self._expire, reply, flow)
+        return flow.send(reply, parts, self._unsent, waits=False)
 
-        def unsent() -> None:
-            answer.leave_line()
-            self.codec.not_delivered(message)
+    def _expire(self, reply: Reply, flow: Flow) -> None:
+        if flow.cancel(reply):
+            self._unsent(reply)
 
-        def give_up() -> None:
-            if flow.give_up(answer):
-                unsent()
-
-        if call.deadline:
-            answer.timer = self.timers.call_at(call.deadline, give_up)
-        return flow.queue(answer, parts, size, unsent, limited=False, waits=False)
+    def _unsent(self, reply: Outgoing) -> None:
+        reply.dequeued()
+        self.codec.not_delivered(reply)
 
     def served(self, call: ServerCall) -> None:
         """A request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
 
 
-class QueuedAnswer(Departure):
-    """An answer in line, until the deadline of its call."""
+class Reply(Outgoing):
+    """An answer. While it is queued, ``timer`` drops it at the deadline of its call."""
 
     __slots__ = ("timer",)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.timer: Timer | None = None
+    timer: Timer | None
 
-    def leave_line(self) -> None:
+    def dequeued(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
 
 
-class ServerCall:
-    """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later."""
+class ServerCall(Incoming):
+    """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
-    __slots__ = (
-        "_answered",
-        "_parked",
-        "_peer",
-        "_server",
-        "connection",
-        "deadline",
-        "key",
-        "message",
-        "must_run",
-        "sender",
-        "what",
-    )
+    Attributes:
+        connection: where it came from, and its answer goes.
+        deadline: when nobody waits for the answer any more, in the agent's seconds; 0 for never.
+        key: the caller's rank and the id of the call there.
+        what: names it in log messages.
+    """
 
-    def __init__(self, server: Server, message: Incoming, connection: Connection, deadline: float) -> None:
+    __slots__ = ("_answered", "_opened", "_parked", "_peer", "_server", "connection", "deadline", "key", "what")
+
+    def begin(self, server: Server, connection: Connection) -> None:
+        """Note who serves it; called once, before all else."""
         self._server = server
-        self.message: Incoming | None = message
-        self.sender = message.sender
-        self._peer = server.peers.at(message.sender)
-        self.key: CallKey = (message.sender, message.call_id)
-        self.must_run = bool(message.flags & Flag.KEEP)
         self.connection = connection
-        self.deadline = deadline
+        self.deadline = server.timers.now() + self.timeout if self.timeout and not self.flags & Flag.KEEP else 0.0
+        self.key: CallKey = (self.sender, self.call_id)
         self.what = ""
+        self._peer = server.peers.at(self.sender)
+        self._opened = False
         self._answered = False
         self._parked = False  # the function has returned, and a future of somebody else's will answer
+
+    @property
+    def must_run(self) -> bool:
+        """Whether it runs even if its caller has given up."""
+        return bool(self.flags & Flag.KEEP)
 
     @property
     def abandoned(self) -> bool:
@@ -212,32 +207,39 @@ class ServerCall:
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
-        message, server = self.message, self._server
-        if message is None or (message.flow.in_line and message.flow.hold(self)):
-            return  # dropped; or answers to its caller stand in line, and ``Server.resume`` brings it here again
+        if self.flow.queued and self.flow.hold(self):
+            return  # answers to its caller are queued, and ``Server.resume`` brings it here again
+        server = self._server
         if not server.take(self):
             return
         gone = self._peer.gone and not self.must_run
-        if self._server.state.closed or gone or self._late():
+        if server.state.closed or gone or self._late():
             server.served(self)
             return
-        self._server.threads.new_context().run(self._serve, message)
+        server.threads.new_context().run(self._serve)
 
     def _late(self) -> bool:
         return self.deadline > 0 and self._server.timers.now() > self.deadline
 
-    def _serve(self, message: Incoming) -> None:
+    def _serve(self) -> None:
         try:
-            self._server.handlers[message.method](self)
+            self._server.handlers[self.method](self)
         except BaseException as error:
             self.fail(error)
 
     def open(self) -> Any:
-        """The body, unpickled. Once: the message is let go, so that what it carried lives no longer than it is used."""
-        message = self.message
-        self.message = _answerable(message)
-        assert message is not None
-        return self._server.codec.open(message)
+        """Return the body, unpickled. Once: the content is dropped, so that it lives no longer than it is used.
+
+        Raises:
+            SerializationError: it cannot be unpickled here, or was before.
+        """
+        if self._opened:
+            raise SerializationError("the body of a request can be opened once")
+        self._opened = True
+        try:
+            return self._server.codec.open(self)
+        finally:
+            self.drop_content()
 
     def reply_with(self, result: Any, is_future: bool = False) -> None:
         """Answer with what a user function returned: a value, a coroutine, or (``is_future``) a future."""
@@ -268,9 +270,9 @@ class ServerCall:
         Raises:
             SerializationError: it cannot be sent; nothing was.
         """
-        message = self._outgoing()
-        self._server.codec.pack(message, value, self._peer.same_main, lambda body: [("the result", body)])
-        self._send(message)
+        reply = self._reply()
+        self._server.codec.pack(reply, value, self._peer.same_main, label_result)
+        self._send(reply)
 
     def fail(self, error: BaseException) -> None:
         """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""
@@ -280,28 +282,34 @@ class ServerCall:
             self._server.served(self)
 
     def _send_failure(self, error: BaseException) -> None:
-        message = self._outgoing()
-        message.flags |= Flag.ERROR
+        reply = self._reply()
+        reply.flags |= Flag.ERROR
         description = describe_failure(error, self._server.state.name)
         if sum(len(part) for part in description if part) > self._server.codec.limit:
             description = describe_failure(_too_large(description[1]), self._server.state.name)
         # No limit: an error that is too large for it, whatever it is, was replaced above.
-        pack(message, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
-        message.flags &= ~Flag.PLAIN
-        self._send(message)
+        pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
+        reply.flags &= ~Flag.PLAIN
+        self._send(reply)
 
-    def _outgoing(self) -> Outgoing:
-        assert self.message is not None
-        return Outgoing(Kind.REPLY, self.message.method, self.message.call_id, 0.0, self.sender)
+    def _reply(self) -> Reply:
+        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
+        reply.timer = None
+        return reply
 
-    def _send(self, message: Outgoing) -> None:
+    def _send(self, reply: Reply) -> None:
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         if not self._late():  # else nobody waits for it
-            self._server.send(self, message)
+            self._server.send(reply, self.connection)
         self._answered = True
         self._server.served(self)
+
+
+def label_result(value: Any) -> list[tuple[str, Any]]:
+    """Name the parts of an answer, for error messages."""
+    return [("the result", value)]
 
 
 def _too_large(kind: str) -> SerializationError:
@@ -321,9 +329,3 @@ def check_future(result: Any) -> Future[Any]:
             f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
         )
     return result
-
-
-def _answerable(message: Incoming | None) -> Incoming:
-    if message is None:
-        raise SerializationError("the body of a request can be opened once")
-    return Incoming(message.kind, message.flags, message.method, message.call_id, message.timeout, message.sender)

@@ -85,8 +85,7 @@ def serve_references(context: RRefContext) -> None:
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
     """Reply that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
-    assert call.message is not None
-    rref_id = created_by(call.message.extras[NUMBER])
+    rref_id = created_by(call.extras[NUMBER])
     request = _Opened(call)
     call.reply(None)
     value = context.created_value(rref_id)

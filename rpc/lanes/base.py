@@ -7,14 +7,11 @@ two connections to break and no order to keep between lanes. A lane never looks 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ...core.futures import Future
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
-
-if TYPE_CHECKING:
-    from ..flow import Flow
 
 HEAD_BYTES = 24  # of a frame that has a ticket
 
@@ -37,7 +34,7 @@ class Connection(ABC):
 
     rank: int = -1
     scheme: str = ""
-    flow: Flow | None = None
+    flow: Any = None
 
     def start(self) -> None:
         """Begin to connect; for a dialed connection, once. Its host hears of the outcome later, or from inside this call."""

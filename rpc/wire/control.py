@@ -9,8 +9,8 @@ from typing import Any
 from ...core.errors import SerializationError
 from ..control_queue import ControlMessage
 from ..credits import Amount
-from ..messages import Kind
-from .frames import HEAD, Parts
+from .frames import Parts
+from .header import HEAD, Kind
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
 ITEM = struct.Struct("<QHI")  # id, topic, bytes

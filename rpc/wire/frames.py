@@ -9,20 +9,21 @@ bytes from the frame's start, so that an array over a received frame is aligned.
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...core.errors import SerializationError
-from ..messages import Flag, Incoming, Outgoing
+from ..messages import Incoming, Outgoing
 from .dtypes import dtype_name, find_dtype
+from .header import HEAD, Flag
 
-HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
 TABLES = struct.Struct("<IIIQQ")  # tensors, references, buffers, bytes of the tables after this struct, bytes of pickle
 EXTRA = struct.Struct("<BQ")  # interceptor, bytes
 ALIGNMENT = 16
 QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # memoryview knows no others
 
+M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
 
 
@@ -31,7 +32,7 @@ def encode(message: Outgoing) -> Parts:
     if not (message.tensors or message.references or message.buffers or message.extras):
         return [_head(message, message.flags), *message.pickled]
     rows, arrays = _tensor_rows(message)
-    buffers = arrays + message.buffers
+    buffers = [*arrays, *message.buffers]
     lengths = [len(buffer) for buffer in buffers]
     extras = b"".join(EXTRA.pack(number, len(data)) + data for number, data in message.extras.items())
     tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), extras])
@@ -48,16 +49,17 @@ def encode(message: Outgoing) -> Parts:
     return parts
 
 
-def decode(frame: Any, owned: bool, sender: int) -> Incoming:
+def decode(frame: Any, owned: bool, sender: int, make: type[M]) -> M:
     """Parse a frame.
 
     Args:
         frame: bytes-like, the whole frame.
         owned: nobody else uses its memory and it is writable, so that arrays may lie over it; otherwise they are copied.
         sender: rank of the worker it came from.
+        make: the class of the result.
     """
     kind, flags, method, call_id, timeout = HEAD.unpack_from(frame)
-    message = Incoming(kind, flags, method, call_id, timeout, sender)
+    message = make(kind, flags, method, call_id, timeout, sender)
     if not flags & Flag.TABLES:
         message.pickled = frame[HEAD.size :]
         return message
@@ -72,14 +74,9 @@ def decode(frame: Any, owned: bool, sender: int) -> Incoming:
     if references > len(view):  # each takes some bytes of the extras
         raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
     message.references = [None] * references
+    message.arrays, message.requires_grad, message.buffers = [], [], []
     _read_buffers(message, view, end + pickle_bytes, lengths, rows, owned)
     return message
-
-
-def restamp(head: bytes, seconds: float) -> bytes:
-    """The header of a message that has so many seconds left now, if it has a deadline at all."""
-    kind, flags, method, call_id, timeout = HEAD.unpack(head)
-    return HEAD.pack(kind, flags, method, call_id, seconds) if timeout else head
 
 
 def _head(message: Outgoing, flags: int) -> bytes:

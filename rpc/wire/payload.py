@@ -20,10 +20,11 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
-from ..messages import Flag, Incoming, Outgoing
+from ..messages import Incoming, Outgoing
 from .blame import find_culprit
 from .dtypes import dtype_name
 from .functions import MAIN, MAIN_NAMES, Unpickler
+from .header import Flag
 
 HERE = __name__
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)

@@ -56,12 +56,12 @@ def connections(worker: Worker) -> list[Any]:
 def flow(worker: Worker, end: Any) -> dict[str, int]:
     """Return the messages that wait at one end of a connection, and those whose credit was never returned."""
     flow = worker.agent.flows.of(end)
-    held = {"in line": len(flow.in_line), "held back": len(flow._held)}
+    held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:
         held["not sent"] = len(end._waiting or ())
         if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
             # The receiver may have used more: of messages that were repeated.
-            held["under way"] = max(0, flow._window._messages - end.other.flow._ledger._messages)
+            held["under way"] = max(0, flow._window._messages - end.other.flow._receipts._messages)
     return held
 
 

@@ -19,7 +19,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...rpc.extend import Host, Kind
+from ...rpc.extend import Host, Incoming, Kind
 from ...rpc.wire.frames import decode
 from ...rref.context import NUMBER as REFERENCES
 from .events import Action, EventQueue, Process, State
@@ -181,4 +181,4 @@ class Network:
 
 def carries_references(frame: bytearray) -> bool:
     """Return whether a request or a reply carries references; its receiver refuses a repetition of such a message."""
-    return frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, 0).extras
+    return frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, 0, Incoming).extras

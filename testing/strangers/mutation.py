@@ -13,10 +13,11 @@ from typing import Any
 from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.outbox import LENGTH, Assembly, chunks, split_batch
-from ...rpc.messages import Kind, Outgoing
+from ...rpc.messages import Incoming, Outgoing
 from ...rpc.security import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
 from ...rpc.wire.frames import decode, encode
+from ...rpc.wire.header import Kind
 from .attacks import mutate
 
 # Errors that no reader may raise. After any other, the agent closes the connection and logs it.
@@ -106,9 +107,9 @@ class Mutations:
         batch = b"".join(LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
         [chunk] = chunks(1, [full])
         return [
-            (plain, lambda text: decode(text, False, 0)),
-            (full, lambda text: decode(text, False, 0)),
-            (full, lambda text: decode(bytearray(text), True, 0)),
+            (plain, lambda text: decode(text, False, 0, Incoming)),
+            (full, lambda text: decode(text, False, 0, Incoming)),
+            (full, lambda text: decode(bytearray(text), True, 0, Incoming)),
             (control, lambda text: list(decode_control(text))),
             (control, decode_acknowledgement),
             (batch, lambda text: list(split_batch(text))),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import copy
 import gc
 import re
 import threading
@@ -380,3 +381,23 @@ def test_wait_all_blocks(workers):
 
 def divide(first, second):
     return first / second
+
+
+def test_a_repeated_request_runs_once_and_leaves_nothing(cluster, monkeypatch, until):
+    """The second copy comes while the first waits for a thread."""
+    with cluster("a", "b") as (a, b), a.use():
+        accept = b.server.accept
+
+        def twice(call, connection):
+            again = copy.copy(call)
+            with monkeypatch.context() as patch:
+                tasks = []
+                patch.setattr(b.server._executor, "submit", tasks.append)
+                accept(call, connection)
+                accept(again, connection)
+            for task in tasks:
+                b.server._executor.submit(task)
+
+        monkeypatch.setattr(b.server, "accept", twice)
+        assert rpc.rpc_sync("b", len, ([1, 2],)) == 2
+        until(lambda: b.debug_info()["serving"] == 0)

@@ -3,7 +3,7 @@
 import random
 from collections import deque
 
-from telegrad.rpc.credits import Amount, Ledger, Window
+from telegrad.rpc.credits import Amount, Receipts, Window
 
 
 class Way:
@@ -11,11 +11,12 @@ class Way:
 
     def __init__(self, limit, chance):
         self.chance = chance
-        self.window, self.ledger, self.limit = Window(limit), Ledger(), limit
+        self.window, self.limit = Window(limit), limit
         self.sizes = {}
         self.outbox = deque()  # sent, may be withdrawn
         self.arrived = []  # not used yet
         self.questions, self.credits = [], []
+        self.receipts = Receipts(self.credits.append)
         self.sent_order, self.given_up = [], set()
 
     def offer(self, key, size):
@@ -37,10 +38,6 @@ class Way:
         if (goal := self.window.ask()) is not None:
             self.questions.append(goal)
 
-    def answer(self, credit):
-        if credit is not None:
-            self.credits.append(credit)
-
     def step(self):
         """One event, chosen at random of those that can happen; False if none can."""
         events = []
@@ -58,12 +55,12 @@ class Way:
 
     def use(self):
         key = self.arrived.pop(self.chance.randrange(len(self.arrived)))
-        self.answer(self.ledger.used(self.sizes[key]))
+        self.receipts.used(self.sizes[key])
 
     def question(self):
         goal = self.questions.pop(self.chance.randrange(len(self.questions)))
         for _ in range(self.chance.choice([1, 1, 2])):
-            self.answer(self.ledger.asked(goal))
+            self.receipts.asked(goal)
 
     def credit(self):
         credit = self.credits.pop(self.chance.randrange(len(self.credits)))
@@ -98,21 +95,24 @@ def run(seed):
             way.give_up(chance.randrange(key + 1))
     while way.step():
         pass
-    assert way.window.in_line == (0, 0) and not way.outbox and not way.arrived, f"seed {seed}"
+    assert way.window.queued == (0, 0) and not way.outbox and not way.arrived, f"seed {seed}"
     assert way.sent_order == sorted(way.sent_order)
     assert set(way.sent_order) | way.given_up == set(range(150))
 
 
 def test_nothing_is_asked_while_there_is_room():
-    window, ledger = Window(Amount(1000, 100)), Ledger()
+    told = []
+    window, receipts = Window(Amount(1000, 100)), Receipts(told.append)
     for number in range(50):
         assert window.offer(number, 10)
-        assert window.ask() is None and ledger.used(10) is None
+        receipts.used(10)
+        assert window.ask() is None and not told
     assert window.offer("one more", 10)
     assert window.ask() == Amount(10, 1)  # half of the window is full
     assert window.ask() is None  # asked once
-    assert ledger.asked(Amount(10, 1)) == Amount(500, 50)
-    assert window.returned(Amount(500, 50)) == [] and window.under_way == Amount(10, 1)
+    receipts.asked(Amount(10, 1))
+    assert told == [Amount(500, 50)]
+    assert window.returned(Amount(500, 50)) == [] and window.in_flight == Amount(10, 1)
 
 
 def test_a_message_larger_than_the_window_goes_alone():
@@ -127,15 +127,17 @@ def test_a_message_larger_than_the_window_goes_alone():
 
 
 def test_what_was_withdrawn_is_not_waited_for():
-    window, ledger = Window(Amount(10, 10)), Ledger()
+    told = []
+    window, receipts = Window(Amount(10, 10)), Receipts(told.append)
     assert window.offer("first", 5) and window.offer("second", 5)
     assert not window.offer("third", 9)
     assert window.ask() is not None
     assert window.withdraw(5) == []
     goal = window.ask()
     assert goal == Amount(4, 0) or goal.bytes <= 5
-    ledger.asked(goal)
-    assert window.returned(ledger.used(5)) == ["third"]
+    receipts.asked(goal)
+    receipts.used(5)
+    assert window.returned(*told) == ["third"]
 
 
 def test_old_credits_change_nothing():
@@ -145,4 +147,4 @@ def test_old_credits_change_nothing():
     assert window.offer("second", 10)
     window.returned(Amount(0, 0))
     window.returned(Amount(10, 1))
-    assert window.under_way == Amount(10, 1) and not window.has_room(1)
+    assert window.in_flight == Amount(10, 1) and not window.has_room(1)

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from telegrad.rpc.dispatch import CallTable, PendingCall
+from telegrad.rpc.dispatch import CallTable
 from telegrad.rpc.timers import Timers
 
 from .test_timers import ManualLoop
@@ -17,10 +17,10 @@ class Table(CallTable):
         timers = Timers(lambda: self.loop.time)
         timers.start(self.loop)
         self.expired = []
-        super().__init__(timers, self.expired.append)
+        super().__init__(timers, lambda: self.loop.time, self.expired.append)
 
     def call(self, seconds):
-        made = PendingCall(self.new_id(), 0, seconds, self.loop.time + seconds, "a call")
+        made = self.new_call(1, seconds, 0, "a call")
         self.add(made)
         return made
 
@@ -38,16 +38,34 @@ def test_calls_expire_in_the_order_of_their_deadlines(table):
     assert table.expired == [early]
     table.loop.advance(100)
     assert table.expired == [early, late]
-    assert table.take(never.id) is never
+    assert table.take(never.call_id) is never
     assert len(table) == 0
 
 
 def test_a_call_is_taken_once(table):
     made = table.call(1)
-    assert table.take(made.id) is made
-    assert table.take(made.id) is None
+    assert table.take(made.call_id) is made
+    assert table.take(made.call_id) is None
     table.loop.advance(9)
     assert table.expired == []
+
+
+def test_deadlines_stay_in_order_when_calls_of_a_time_out_come_and_go(table):
+    for _ in range(3):
+        table.take(table.call(1).call_id)
+        table.loop.advance(0.4)
+        kept = table.call(1)
+        table.loop.advance(0.8)
+        assert table.expired == []
+        table.loop.advance(0.2)
+        assert table.expired == [kept]
+        table.expired.clear()
+
+
+def test_time_outs_that_never_come_again_leave_nothing(table):
+    for number in range(1, 1000):
+        table.take(table.call(1 + number / 7).call_id)
+    assert len(table._queues) < 20 and sum(timer.pending for _, _, timer in table._timers._heap) < 20
 
 
 def test_calls_to_a_worker_are_taken_together(table):
@@ -61,7 +79,7 @@ def test_threads_that_take_the_same_calls_share_them():
     calls = [table.call(60) for _ in range(5000)]
 
     def work(order):
-        taken.append([call for call in order if table.take(call.id)])
+        taken.append([call for call in order if table.take(call.call_id)])
 
     threads = [threading.Thread(target=work, args=(calls[:: 1 - 2 * (number % 2)],)) for number in range(4)]
     for thread in threads:

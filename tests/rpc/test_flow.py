@@ -69,7 +69,7 @@ def in_threads(agent, count, call):
 
 
 def line(agent, to="b"):
-    return sum(flow["in_line"][1] for flow in agent.debug_info()["flow"][to])
+    return sum(flow["queued"][1] for flow in agent.debug_info()["flow"][to])
 
 
 def test_a_thread_waits_when_too_many_calls_are_under_way(narrow, until):
@@ -190,7 +190,7 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
     for number in range(5):
         rpc.rpc_sync("b", note, (number,))
     until(lambda: a.debug_info()["serving"] == 0)
-    assert sum(flow["under_way"][1] for flow in a.debug_info()["flow"]["b"]) <= 1
+    assert sum(flow["in_flight"][1] for flow in a.debug_info()["flow"]["b"]) <= 1
 
 
 # -- cancels
@@ -199,11 +199,11 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
 def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch):
     with cluster("a", "b", options=options()) as (a, _), a.use():
         rpc.rpc_sync("b", note, (0,))
-        (before,) = (flow["under_way"] for flow in a.debug_info()["flow"]["b"])
+        (before,) = (flow["in_flight"] for flow in a.debug_info()["flow"]["b"])
         monkeypatch.setattr(type(a.peers.find("b").dialed), "withdraw", lambda connection, ticket: True)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", wait_at_gate, (1,), timeout=0.2)
-        assert [flow["under_way"] for flow in a.debug_info()["flow"]["b"]] == [before]
+        assert [flow["in_flight"] for flow in a.debug_info()["flow"]["b"]] == [before]
 
 
 def test_a_callee_drops_a_call_that_timed_out_while_it_waited_for_a_thread(cluster, until):
@@ -222,7 +222,7 @@ def test_a_callee_drops_a_call_that_timed_out_while_it_waited_for_a_thread(clust
 def test_a_cancel_that_overtakes_its_call_is_remembered(cluster):
     with cluster("a", "b", options=options()) as (a, b), a.use():
         peer = b.peers.find("a")
-        coming = range(a.caller.table.new_id() + 1, 10**18)[0]
+        coming = a.caller.table.new_call(0, 0, 0, "").call_id + 1
         b.server.cancel(peer, coming)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", note, ("cancelled",), timeout=0.3)

@@ -6,8 +6,9 @@ from telegrad.rpc.lanes import waiting
 from telegrad.rpc.lanes.base import HEAD_BYTES, Ticket
 from telegrad.rpc.lanes.outbox import CHUNK, CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.lanes.waiting import SmallFrame, Transfer
-from telegrad.rpc.messages import Outgoing
-from telegrad.rpc.wire.frames import HEAD, decode, encode, restamp
+from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.wire.frames import decode, encode
+from telegrad.rpc.wire.header import HEAD, restamp
 
 
 class Stamp(Ticket):
@@ -35,11 +36,11 @@ def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
         monkeypatch.setattr(waiting, "LATE_SECONDS", late)
         small = SmallFrame(b"".join(request(10)), Stamp()).take()
-        assert decode(small, False, 0).timeout == seconds and len(small) == HEAD.size + 10
+        assert decode(small, False, 0, Incoming).timeout == seconds and len(small) == HEAD.size + 10
         large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
         while frame is None:
             frame = assembly.add(large.take())
-        assert decode(frame, True, 0).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
+        assert decode(frame, True, 0, Incoming).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
 
 
 def test_no_deadline_stays_no_deadline():

@@ -10,8 +10,9 @@ from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc import codec
 from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.messages import Kind, Outgoing
-from telegrad.rpc.wire.frames import HEAD, TABLES, decode, encode
+from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.wire.frames import TABLES, decode, encode
+from telegrad.rpc.wire.header import HEAD, Kind
 from telegrad.rpc.wire.payload import pack
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
@@ -38,7 +39,7 @@ def test_a_frame_is_read_as_it_was_written():
         pickled=[b"pick", b"le"], tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2
     )
     for owned in (True, False):
-        read = decode(bytearray(frame_of(*encode(out))), owned, 3)
+        read = decode(bytearray(frame_of(*encode(out))), owned, 3, Incoming)
         assert (read.kind, read.method, read.call_id, read.timeout, read.sender) == (Kind.REQUEST, 1, 7, 2.5, 3)
         assert bytes(read.pickled) == b"pickle"
         assert read.extras == {1: b"one", 2: b""}

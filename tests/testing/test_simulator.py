@@ -1,5 +1,6 @@
 """The simulator: real agents on one thread. A small run of it, and proof that it finds guarantees broken on purpose."""
 
+import copy
 import gc
 import os
 import sys
@@ -13,13 +14,13 @@ from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.caller import Caller
 from telegrad.rpc.control_channel import ControlChannel
 from telegrad.rpc.control_queue import ControlQueue
+from telegrad.rpc.credits import Receipts
 from telegrad.rpc.dispatch import CallTable
-from telegrad.rpc.flow import Flow
 from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
 from telegrad.rpc.reports import Reports
-from telegrad.rpc.serving import Server, ServerCall
+from telegrad.rpc.serving import ServerCall
 from telegrad.rref import protocol as p
 from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext
@@ -99,14 +100,14 @@ def test_another_seed_gives_another_run():
 
 
 def serves_twice(monkeypatch):
-    accept = Server.accept
+    serve = ServerCall._serve
 
-    def twice(self, message, connection):
-        accept(self, message, connection)
-        if message.call_id % 50 == 0:
-            accept(self, message, connection)
+    def twice(self):
+        if self.call_id % 50 == 0:
+            serve(copy.copy(self))
+        serve(self)
 
-    monkeypatch.setattr(Server, "accept", twice)
+    monkeypatch.setattr(ServerCall, "_serve", twice)
 
 
 def takes_repetitions(monkeypatch):
@@ -147,7 +148,7 @@ def forgets_the_references_of_the_lost(monkeypatch):
 
 
 def hangs_on_lost_answers(monkeypatch):
-    monkeypatch.setattr(CallTable, "_expire", lambda self, call: None)
+    monkeypatch.setattr(CallTable, "_expire", lambda self, queue, timeout: None)
     monkeypatch.setattr(Caller, "fail_where", lambda self, condition, error: None)
 
 
@@ -182,8 +183,8 @@ def ends_backwards_too_early(monkeypatch):
 
 
 def keeps_room(monkeypatch):
-    used = Flow.used
-    monkeypatch.setattr(Flow, "used", lambda self, size: None if size % 7 == 0 else used(self, size))
+    used = Receipts.used
+    monkeypatch.setattr(Receipts, "used", lambda self, size: None if size % 7 == 0 else used(self, size))
 
 
 def keeps_what_was_gathered(monkeypatch):
