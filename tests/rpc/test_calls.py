@@ -392,11 +392,11 @@ def test_a_repeated_request_runs_once_and_leaves_nothing(cluster, monkeypatch, u
             again = copy.copy(call)
             with monkeypatch.context() as patch:
                 tasks = []
-                patch.setattr(b.server._executor, "submit", tasks.append)
+                patch.setattr(b.threads.functions, "submit", tasks.append)
                 accept(call, connection)
                 accept(again, connection)
             for task in tasks:
-                b.server._executor.submit(task)
+                b.threads.functions.submit(task)
 
         monkeypatch.setattr(b.server, "accept", twice)
         assert rpc.rpc_sync("b", len, ([1, 2],)) == 2

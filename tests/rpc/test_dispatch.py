@@ -17,7 +17,7 @@ class Table(CallTable):
         timers = Timers(lambda: self.loop.time)
         timers.start(self.loop)
         self.expired = []
-        super().__init__(timers, lambda: self.loop.time, self.expired.append)
+        super().__init__(timers, self.expired.append)
 
     def call(self, seconds):
         made = self.new_call(1, seconds, 0, "a call")
