@@ -18,7 +18,7 @@ class RpcBackendOptions:
 
     Attributes:
         rpc_timeout: seconds until a call without a time-out of its own fails; 0 means never.
-        init_method: where the workers meet: ``env://``, ``tcp://host:port`` or ``file:///path``.
+        init_method: where the workers find one another: ``env://``, ``tcp://host:port`` or ``file:///path``.
     """
 
     rpc_timeout: float = DEFAULT_RPC_TIMEOUT
@@ -38,7 +38,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         rpc_timeout: see ``RpcBackendOptions``.
         init_method: see ``RpcBackendOptions``.
         lanes: names of the lanes to use, the preferred first; ``None`` for all.
-        init_timeout: seconds in which all workers must have met.
+        init_timeout: seconds in which all workers must have joined.
         keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
             answer. Give all workers the same.
         window_bytes: how many bytes of calls may be on their way to one worker and not begun there, and of answers not yet

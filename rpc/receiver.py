@@ -56,7 +56,7 @@ class Receiver:
                 self._control_frame(peer, connection, frame)
         except Exception:
             logger.exception(
-                "worker %r closes a connection to worker %r: a frame of %d bytes makes no sense",
+                "worker %r closes a connection to worker %r: a frame of %d bytes cannot be read",
                 self._peers.me.name,
                 peer.info.name,
                 len(frame),

@@ -38,7 +38,7 @@ class Refusals:
                 return
             count, self._unlogged, self._log_from = self._unlogged, 0, now + LOG_SECONDS
         others = f" (and {count - 1} others since the last such line)" if count > 1 else ""
-        logger.warning("worker %r turned away a joiner at %s: %s%s", self._worker, address, reason, others)
+        logger.warning("worker %r refused a joiner at %s: %s%s", self._worker, address, reason, others)
 
     def counts(self) -> dict[str, Any]:
         """Return the numbers of refused joiners, by reason; for ``debug_info``."""

@@ -104,7 +104,7 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
     """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
 
     Raises:
-        RendezvousError: something is missing or makes no sense.
+        RendezvousError: something is missing or contradictory.
         TypeError: rank or world size is no whole number, or ``init_method`` is no text.
     """
     if not isinstance(init_method, str):
@@ -124,7 +124,7 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
         world_size = _number("world_size", query.get("world_size"), "WORLD_SIZE")
     if world_size < 1 or not 0 <= rank < world_size:
         raise RendezvousError(
-            f"rank={rank} with world_size={world_size} makes no sense; ranks go from 0 to world_size - 1"
+            f"rank={rank} with world_size={world_size} is impossible; ranks go from 0 to world_size - 1"
         )
     if world_size > MOST_WORKERS:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")

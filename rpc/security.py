@@ -148,7 +148,7 @@ class DialerHandshake(_Handshake):
         Raises:
             AuthenticationError: the answer came from no worker, or from one that speaks another protocol.
         """
-        nonce = _nonce(challenge, f"what answers at {self._address}")
+        nonce = _nonce(challenge, f"the process that answers at {self._address}")
         content = Introduction(
             worker=self._me, expected_identity=self._expected, address=self._address
         ).SerializeToString()
@@ -169,7 +169,9 @@ class DialerHandshake(_Handshake):
         """
         mac, content = welcome[:MAC_BYTES], welcome[MAC_BYTES:]
         if len(welcome) > MESSAGE_BYTES or not hmac.compare_digest(mac, self._sign(b"acceptor", content)):
-            raise AuthenticationError(f"what answers at {self._address} does not know this job's secret; {SAME_SECRET}")
+            raise AuthenticationError(
+                f"the process that answers at {self._address} does not know this job's secret; {SAME_SECRET}"
+            )
         message = Welcome.FromString(content)
         if message.refusal:
             raise ConnectionAbortedError(message.refusal)

@@ -81,7 +81,7 @@ class Host(Protocol):
         ...
 
     def refused(self, address: str, reason: str) -> None:
-        """A joiner at ``address`` was turned away. ``reason`` is a fixed text without anything that the joiner said."""
+        """Count a joiner at ``address`` that was refused. ``reason`` is a fixed text without anything that the joiner sent."""
         ...
 
     def connected(self, connection: Connection) -> None:

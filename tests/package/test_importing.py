@@ -43,6 +43,11 @@ def test_every_way_in_works_alone(run, program):
     run(program)
 
 
+@pytest.mark.parametrize("low, high", [("rpc", "rref"), ("rref", "autograd_dist"), ("autograd_dist", "agents")])
+def test_a_layer_imports_none_above_it(run, low, high):
+    assert f"telegrad.{high}" not in run(f"import sys, telegrad.{low}; print(*sys.modules)")
+
+
 def test_init_rpc_brings_what_answers_gradients(run):
     assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; telegrad.rpc.init_rpc; print(*sys.modules)")
 

@@ -117,9 +117,9 @@ def test_rank_and_world_size_in_the_url(port):
     [
         ({"rank": -1}, "rank is missing: pass rank= to init_rpc, or set RANK"),
         ({"world_size": None}, "world_size is missing.*WORLD_SIZE"),
-        ({"rank": 3, "world_size": 2}, "rank=3 with world_size=2 makes no sense; ranks go from 0"),
-        ({"rank": 1, "world_size": 1}, "makes no sense"),
-        ({"world_size": 0}, "makes no sense"),
+        ({"rank": 3, "world_size": 2}, "rank=3 with world_size=2 .* ranks go from 0"),
+        ({"rank": 1, "world_size": 1}, "ranks go from 0"),
+        ({"world_size": 0}, "ranks go from 0"),
         ({"init_method": "env://"}, "MASTER_ADDR is not set, which init_method='env://' needs.*telegrad run"),
         ({"init_method": "tcp://127.0.0.1"}, "is none of env://, tcp://host:port and file:///path"),
         ({"init_method": "tcp://127.0.0.1:x"}, "'x' is not a port"),

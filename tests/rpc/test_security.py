@@ -51,7 +51,7 @@ def test_an_acceptor_without_the_secret_is_refused():
     dialer, _ = ends()
     false = AcceptorHandshake(b"another secret of the same kind", worker("acc"))
     dialer.prove(false.challenge(dialer.hello()))
-    with pytest.raises(AuthenticationError, match=f"what answers at {HERE} does not know.*same TELEGRAD_SECRET"):
+    with pytest.raises(AuthenticationError, match=f"answers at {HERE} does not know.*same TELEGRAD_SECRET"):
         dialer.check(false.welcome())
 
 
@@ -291,6 +291,6 @@ def test_refusals_are_counted_and_logged_now_and_then(caplog):
         refusals.add("ipv4:127.0.0.2", "why not")
     assert refusals.counts() == {"why": 1000, "why not": 1}
     assert [record.getMessage() for record in caplog.records] == [
-        "worker 'w' turned away a joiner at ipv4:127.0.0.1: why",
-        "worker 'w' turned away a joiner at ipv4:127.0.0.2: why not (and 999 others since the last such line)",
+        "worker 'w' refused a joiner at ipv4:127.0.0.1: why",
+        "worker 'w' refused a joiner at ipv4:127.0.0.2: why not (and 999 others since the last such line)",
     ]

@@ -137,7 +137,7 @@ def test_wrong_proofs_are_counted_and_logged(port, caplog):
         finally:
             stranger.close("its test ended")
     assert refused() == {"it does not know this job's secret": 1}
-    assert "turned away a joiner at ipv4:127.0.0.1: it does not know this job's secret" in caplog.text
+    assert "refused a joiner at ipv4:127.0.0.1: it does not know this job's secret" in caplog.text
 
 
 def test_a_worker_that_is_reached_at_an_address_not_its_own_is_refused():
