@@ -13,6 +13,7 @@ import enum
 import signal
 from dataclasses import dataclass
 
+from ..core.errors import IllegalEventError
 from .root_cause import FailureGraph, WorkerExit
 
 SETTLE_SECONDS = 5.0
@@ -101,10 +102,6 @@ class Phase(enum.Enum):
     ENDING = "ending"
     KILLING = "killing"
     FINISHED = "finished"
-
-
-class IllegalEventError(RuntimeError):
-    """An event that cannot happen in the job's state: the engine that supervises it has a bug."""
 
 
 class Supervisor:

@@ -5,6 +5,7 @@ import random
 import signal
 
 import pytest
+from telegrad.core.errors import IllegalEventError
 from telegrad.launcher.root_cause import SAME_TIME_SECONDS
 from telegrad.launcher.supervisor import (
     SETTLE_SECONDS,
@@ -12,7 +13,6 @@ from telegrad.launcher.supervisor import (
     Begin,
     Exited,
     Failed,
-    IllegalEventError,
     Interrupted,
     Joined,
     Left,

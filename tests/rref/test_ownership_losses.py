@@ -47,7 +47,7 @@ def test_a_request_is_rejected_when_the_creating_call_turns_out_not_to_come(tabl
     assert "never created" in table.failures(OTHER)[his.fork_id]
     assert "worker 1" in table.failures(OTHER)[his.fork_id]
     assert mine.fork_id in table.failures(USER)
-    later = table.gives(USER, THIRD, mine)  # the failed handle still travels, and fails there
+    later = table.gives(USER, THIRD, mine)  # the failed fork still travels, and fails there
     table.settle()
     assert later.fork_id in table.failures(THIRD)
     for key, reference in ((USER, mine), (OTHER, his), (THIRD, later)):

@@ -45,7 +45,7 @@ class Scene:
             self.handle(told.to, p.Received(sender, told.message))
 
     def check(self):
-        """A confirmed handle in hand is in the owner's table, and no value is freed twice."""
+        """A confirmed fork in hand is in the owner's table, and no value is freed twice."""
         assert len(set(self.freed)) == len(self.freed)
         if OWNER in self.dead:
             return
