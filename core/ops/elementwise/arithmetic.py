@@ -11,8 +11,9 @@ from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..create.from_data import as_tensor
 from ..table.array_functions import signs
-from ..table.factories import binary, comparison, real_only, zero_gradient
+from ..table.factories import binary, comparison, zero_gradient
 from ..table.nodes import keep, keep_result, record, record_fitted, records
+from ..table.operands import real_only
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..table.factories import comparison, test
+from ..table.factories import comparison, predicate
 
 logical_and = comparison(
     "logical_and", np.logical_and, "Return where both are true (not zero).", method=True, in_place=True
@@ -55,7 +55,7 @@ bitwise_right_shift = comparison(
     method=True,
     in_place=True,
 )
-bitwise_not = test(
+bitwise_not = predicate(
     "bitwise_not",
     np.invert,
     "Return ``~input``: not, for booleans; bitwise, for integers.",

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...tensors import Tensor
 from ...types import Array
-from ..table.factories import binary, coerce, comparison, real_only, test
+from ..table.factories import binary, comparison, predicate
+from ..table.operands import coerce, real_only
 from ..table.operation import operation
 
 
@@ -91,9 +92,11 @@ ge = comparison(
     in_place=True,
     synonyms=("greater_equal",),
 )
-logical_not = test("logical_not", np.logical_not, "Return where ``input`` is false (zero).", method=True, in_place=True)
-isnan = test("isnan", np.isnan, "Return where ``input`` is nan.", method=True)
-isfinite = test("isfinite", np.isfinite, "Return where ``input`` is neither infinite nor nan.", method=True)
+logical_not = predicate(
+    "logical_not", np.logical_not, "Return where ``input`` is false (zero).", method=True, in_place=True
+)
+isnan = predicate("isnan", np.isnan, "Return where ``input`` is nan.", method=True)
+isfinite = predicate("isfinite", np.isfinite, "Return where ``input`` is neither infinite nor nan.", method=True)
 
 
 def _is(value: float) -> Any:
@@ -104,11 +107,11 @@ def _signbit(x: Array) -> Any:
     return np.signbit(x) if x.dtype.kind in "fV" else x < 0
 
 
-isinf = test("isinf", np.isinf, "Return where ``input`` is infinite, of either sign.", method=True)
-isposinf = test("isposinf", _is(np.inf), "Return where ``input`` is inf.", method=True)
-isneginf = test("isneginf", _is(-np.inf), "Return where ``input`` is -inf.", method=True)
-isreal = test("isreal", np.isreal, "Return where ``input`` has no imaginary part.", method=True)
-signbit = test("signbit", _signbit, "Return where the sign is negative, of -0.0 too.", method=True)
+isinf = predicate("isinf", np.isinf, "Return where ``input`` is infinite, of either sign.", method=True)
+isposinf = predicate("isposinf", _is(np.inf), "Return where ``input`` is inf.", method=True)
+isneginf = predicate("isneginf", _is(-np.inf), "Return where ``input`` is -inf.", method=True)
+isreal = predicate("isreal", np.isreal, "Return where ``input`` has no imaginary part.", method=True)
+signbit = predicate("signbit", _signbit, "Return where the sign is negative, of -0.0 too.", method=True)
 
 
 @operation(method=True)

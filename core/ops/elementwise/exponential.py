@@ -14,8 +14,9 @@ from ...types import Array
 from ..create.from_data import as_tensor
 from ..index.masking import where
 from ..table.array_functions import sigmoid as logistic
-from ..table.factories import binary, exact, real_only, unary
+from ..table.factories import binary, same_dtype, unary
 from ..table.nodes import keep, record
+from ..table.operands import real_only
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators
@@ -129,7 +130,7 @@ reciprocal = unary(
     method=True,
     in_place=True,
 )
-square = exact(
+square = same_dtype(
     "square", _square, lambda xp, g, a: g * (a * 2), saves="a", doc="Return ``input ** 2``.", method=True, in_place=True
 )
 hypot = binary(

@@ -10,7 +10,8 @@ from ...dtypes import result_type
 from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..table.array_functions import signs
-from ..table.factories import Binary, binary, declared, exact, real_only, zero_gradient
+from ..table.factories import Binary, binary, declared, same_dtype, zero_gradient
+from ..table.operands import real_only
 from ..table.operation import operation
 from .conversion import to
 
@@ -190,7 +191,7 @@ def _real_sign(x: Array) -> Any:
     return signs(x)
 
 
-neg = exact(
+neg = same_dtype(
     "neg",
     _negative,
     lambda xp, g: -g,
@@ -200,7 +201,7 @@ neg = exact(
     in_place=True,
     synonyms=("negative",),
 )
-abs = exact(
+abs = same_dtype(
     "abs",
     np.absolute,
     lambda xp, g, a: g * xp.sign(a),
@@ -211,8 +212,8 @@ abs = exact(
     in_place=True,
     synonyms=("absolute",),
 )
-sign = exact("sign", _real_sign, None, doc="Return -1, 0 or 1; its gradient is 0.", method=True, in_place=True)
-relu = exact(
+sign = same_dtype("sign", _real_sign, None, doc="Return -1, 0 or 1; its gradient is 0.", method=True, in_place=True)
+relu = same_dtype(
     "relu",
     real_only(lambda x: np.maximum(x, 0)),
     lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch

@@ -12,7 +12,7 @@ from ...dtypes import converted, is_inexact, result_type
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
-from ..table.factories import binary, comparison, exact, zero_gradient
+from ..table.factories import binary, comparison, same_dtype, zero_gradient
 from ..table.nodes import keep, record, record_fitted
 from ..table.operation import operation
 from ..table.rows import Row
@@ -26,7 +26,7 @@ def _whole(function: Any) -> Any:
     return forward
 
 
-floor = exact(
+floor = same_dtype(
     "floor",
     _whole(np.floor),
     None,
@@ -34,7 +34,7 @@ floor = exact(
     method=True,
     in_place=True,
 )
-ceil = exact(
+ceil = same_dtype(
     "ceil",
     _whole(np.ceil),
     None,
@@ -42,7 +42,7 @@ ceil = exact(
     method=True,
     in_place=True,
 )
-trunc = exact(
+trunc = same_dtype(
     "trunc",
     _whole(np.trunc),
     None,
@@ -51,7 +51,7 @@ trunc = exact(
     in_place=True,
     synonyms=("fix",),
 )
-frac = exact(
+frac = same_dtype(
     "frac",
     lambda x: x - np.trunc(x),
     lambda xp, g: g,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from ..table.factories import binary, real_only, unary
+from ..table.factories import binary, unary
+from ..table.operands import real_only
 
 sin = unary(
     "sin",

@@ -16,8 +16,8 @@ from ..elementwise.conversion import clone, to
 from ..index import indexing
 from ..shape import joining
 from ..table.dims import ValuesIndices, one_dim
-from ..table.factories import real_only
 from ..table.nodes import keep, keep_result, record, records
+from ..table.operands import real_only
 from ..table.operation import operation
 from ..table.rows import ARRAYS, TENSORS, Row
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...types import Array
-from ..table.factories import Unary, real_only, unary
+from ..table.factories import Unary, unary
+from ..table.operands import real_only
 from ..table.rows import ARRAYS, TENSORS, Rule
 from . import airy_arrays, bessel_arrays
 

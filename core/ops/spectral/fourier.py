@@ -12,18 +12,15 @@ All are made of three linear maps without a scale of their own (Cooley and Tukey
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...dtypes import get_default_dtype, to_float
+from ...dtypes import to_float
 from ...tensors import Tensor
 from ...types import Array
-from ..create.from_data import finish
 from ..elementwise.complex_numbers import conj
-from ..shape.flipping import roll
 from ..shape.joining import cat
 from ..table.dims import all_dims, one_dim
 from ..table.linear_map import LinearMap
@@ -346,79 +343,3 @@ fft_rfftn = _make("rfftn", _rfft, False, "Return ``rfft`` along the last dimensi
 fft_irfftn = _make("irfftn", _irfft, True, "Return the inverse of ``rfftn``.", None)
 fft_hfftn = _make("hfftn", _irfft, False, "Return ``hfft`` along the last dimension, ``fft`` along the others.", None)
 fft_ihfftn = _make("ihfftn", _rfft, True, "Return the inverse of ``hfftn``.", None)
-
-
-# -- the order of a spectrum
-
-
-@operation(function="fft.fftshift")
-def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return a spectrum with frequency 0 moved from the front to the middle of ``dim`` (all dimensions by default).
-
-    Raises:
-        IndexError: there is no such dimension.
-    """
-    dims = all_dims(dim, input.ndim)
-    return roll(input, [input.shape[axis] // 2 for axis in dims], dims)
-
-
-@operation(function="fft.ifftshift")
-def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return the inverse of ``fftshift``. Errors as there."""
-    dims = all_dims(dim, input.ndim)
-    return roll(input, [-(input.shape[axis] // 2) for axis in dims], dims)
-
-
-@operation(function="fft.fftfreq")
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return the frequencies of the elements of ``fft``, in cycles per unit of ``d``, the distance between samples.
-
-    Args:
-        n: number of samples, 1 or more.
-        d: distance of two samples.
-        out: where the result is written.
-        dtype: dtype of the result.
-        device: ``None`` or "cpu".
-        requires_grad: whether operations on the result are recorded.
-
-    Raises:
-        ValueError: ``n`` is below 1.
-    """
-    return finish(_frequencies(np.fft.fftfreq, n, d, dtype), requires_grad, device)
-
-
-@operation(function="fft.rfftfreq")
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return the frequencies of the elements of ``rfft`` of ``n`` numbers; see ``fftfreq``.
-
-    Args:
-        n: number of samples, 1 or more.
-        d: distance of two samples.
-        out: where the result is written.
-        dtype: dtype of the result.
-        device: ``None`` or "cpu".
-        requires_grad: whether operations on the result are recorded.
-    """
-    return finish(_frequencies(np.fft.rfftfreq, n, d, dtype), requires_grad, device)
-
-
-def _frequencies(table: Callable[[int, float], Array], n: int, d: float, dtype: npt.DTypeLike | None) -> Array:
-    if n < 1:
-        raise ValueError(f"frequencies need at least one sample, and you gave n={n}")
-    return np.asarray(table(n, d)).astype(dtype or get_default_dtype())

@@ -5,7 +5,6 @@ These closures are the library's hottest code: one Python frame for the call, on
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,13 +13,14 @@ import numpy as np
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges
-from ...dtypes import get_default_dtype, is_inexact, result_type, to_float
+from ...dtypes import to_float
 from ...interception import NOT_TAKEN, active, offer
 from ...tensors import Operand, Tensor
-from ...types import Array, Counter, DType
+from ...types import Array, Counter
 from .call_errors import FAILURES, explained
 from .in_place import write_out
 from .nodes import BroadcastNode, OpNode, Saved, keep, keep_result, record
+from .operands import coerce, real_only
 from .operation import Declaration, Keeps, published
 from .registry import OPERATIONS, PACKAGE, named
 from .rows import Row, Rule
@@ -46,7 +46,6 @@ class Binary(Protocol):
 
 
 _ndarray = np.ndarray
-_NUMBERS = (float, int, bool)
 _CONSTANT: Counter = [0]  # the version counter of operands that cannot change
 
 
@@ -233,7 +232,7 @@ def comparison(
     return declared(operation, name, doc, declaration)
 
 
-def exact(
+def same_dtype(
     name: str,
     forward: Callable[[Array], Any],
     rule: Rule | None,
@@ -260,7 +259,7 @@ def exact(
     return declared(operation, name, doc, declaration, keeps="keep" if "a" in saves else "overwrite")
 
 
-def test(name: str, forward: Callable[[Array], Any], doc: str, **declaration: Unpack[Declaration]) -> Unary:
+def predicate(name: str, forward: Callable[[Array], Any], doc: str, **declaration: Unpack[Declaration]) -> Unary:
     """Return an operation on one tensor whose result is not differentiable, as where something holds."""
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -295,54 +294,6 @@ def declared(
 def zero_gradient(xp: Any, g: Any, *saved: Any) -> Any:
     """Return zeros: the rule of operations that are constant between steps."""
     return xp.zeros_like(g)
-
-
-def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
-    """Return two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
-
-    ``floats``: whole numbers become the default floating-point type.
-    """
-    if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
-        return x, y
-    x, y = _plain(name, x), _plain(name, y)
-    if type(x) is not _ndarray and type(y) is not _ndarray:
-        raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
-    dtype = result_type(x, y)
-    if floats and not is_inexact(dtype):
-        dtype = get_default_dtype()
-    return _as(x, dtype), _as(y, dtype)
-
-
-def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
-
-    @functools.wraps(function)
-    def forward(x: Any, *more: Any) -> Any:
-        # Beside a complex number the array is complex too.
-        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
-            raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
-        return function(x, *more)
-
-    return forward
-
-
-def _as(operand: Any, dtype: DType) -> Any:
-    if type(operand) is _ndarray:
-        return operand.astype(dtype, copy=False)
-    # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
-    if dtype.kind == "V" or (dtype.kind in "iu" and not (-128 if dtype.kind == "i" else 0) <= operand <= 127):
-        return np.asarray(operand).astype(dtype)
-    return operand
-
-
-def _plain(name: str, operand: Any) -> Any:
-    if isinstance(operand, np.generic):
-        return operand.item()
-    if isinstance(operand, np.ndarray):
-        return np.asarray(operand)
-    if isinstance(operand, (bool, int, float, complex)):
-        return operand
-    raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
 
 
 def _offer(operation: Callable[..., Any], operands: tuple[Any, ...], out: Tensor | None) -> Any:

@@ -1,0 +1,63 @@
+"""Operands of element-wise operations, made ready for NumPy: arrays of one dtype, or an array and a Python number."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import get_default_dtype, is_inexact, result_type
+from ...types import DType
+
+_ndarray = np.ndarray
+_NUMBERS = (float, int, bool)
+
+
+def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
+    """Return two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
+
+    ``floats``: whole numbers become the default floating-point type.
+    """
+    if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
+        return x, y
+    x, y = _plain(name, x), _plain(name, y)
+    if type(x) is not _ndarray and type(y) is not _ndarray:
+        raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
+    dtype = result_type(x, y)
+    if floats and not is_inexact(dtype):
+        dtype = get_default_dtype()
+    return _as(x, dtype), _as(y, dtype)
+
+
+def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
+
+    @functools.wraps(function)
+    def forward(x: Any, *more: Any) -> Any:
+        # Beside a complex number the array is complex too.
+        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
+            raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
+        return function(x, *more)
+
+    return forward
+
+
+def _as(operand: Any, dtype: DType) -> Any:
+    if type(operand) is _ndarray:
+        return operand.astype(dtype, copy=False)
+    # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
+    if dtype.kind == "V" or (dtype.kind in "iu" and not (-128 if dtype.kind == "i" else 0) <= operand <= 127):
+        return np.asarray(operand).astype(dtype)
+    return operand
+
+
+def _plain(name: str, operand: Any) -> Any:
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, np.ndarray):
+        return np.asarray(operand)
+    if isinstance(operand, (bool, int, float, complex)):
+        return operand
+    raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")
