@@ -401,10 +401,10 @@ def test_gradients_flow_through_sparse_tensors_that_are_sent(workers, contexts_e
         (lambda s, d: tg.sparse.mm(d, d), ValueError, "two dense ones"),
         (lambda s, d: tg.sparse_coo_tensor([[0.5]], [1.0]), TypeError, "indices of integers"),
         (lambda s, d: tg.sparse_coo_tensor([0], [1.0]), ValueError, r"yours have shape \(1,\)"),
-        (lambda s, d: tg.sparse_coo_tensor([[0]], [1.0, 2.0]), ValueError, "a value for each of the 1 places"),
+        (lambda s, d: tg.sparse_coo_tensor([[0]], [1.0, 2.0]), ValueError, "a value for each of the 1 indices"),
         (lambda s, d: tg.sparse_coo_tensor([[0]], [1.0], (2, 2)), ValueError, r"not \(2, 2\)"),
-        (lambda s, d: tg.sparse_coo_tensor([[0, 2]], [1.0, 1.0], (2,)), ValueError, r"place \[2\] is outside"),
-        (lambda s, d: tg.sparse_coo_tensor([[-1]], [1.0], (2,)), ValueError, r"place \[-1\] is outside"),
+        (lambda s, d: tg.sparse_coo_tensor([[0, 2]], [1.0, 1.0], (2,)), ValueError, r"index \[2\] is outside"),
+        (lambda s, d: tg.sparse_coo_tensor([[-1]], [1.0], (2,)), ValueError, r"index \[-1\] is outside"),
         (lambda s, d: tg.autograd.grad(s.requires_grad_().to_dense().sum(), s), TypeError, r"its _values\(\)"),
     ],
 )

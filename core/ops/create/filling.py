@@ -1,4 +1,4 @@
-"""Overwriting a tensor with given, equal or random values."""
+"""In-place filling: with a value, another tensor, random numbers or the results of a function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .from_data import as_tensor
 
 @published(function=False, method=True)
 def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
-    """Copy ``src``, a tensor or a number, into this tensor, broadcast and converted; recorded.
+    """Copy ``src`` into this tensor, broadcast and converted; gradients flow to ``src``.
 
     Args:
         input: the tensor to fill.
@@ -58,7 +58,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
 @published(function=False, method=True)
 def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers uniform in [``from_``, ``to``).
+    """Fill with numbers of the uniform distribution on [``from_``, ``to``).
 
     Args:
         input: the tensor to fill.
@@ -71,7 +71,7 @@ def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
 
 @published(function=False, method=True)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers of that mean and standard deviation.
+    """Fill with numbers of the normal distribution.
 
     Args:
         input: the tensor to fill.
@@ -84,7 +84,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
 
 @published(function=False, method=True)
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers whose logarithms are normal, of that mean and standard deviation.
+    """Fill with numbers of the log-normal distribution: their logarithms are normal.
 
     Args:
         input: the tensor to fill.
@@ -97,7 +97,7 @@ def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator
 
 @published(function=False, method=True)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponential numbers of rate ``lambd``.
+    """Fill with numbers of the exponential distribution, with density ``lambd * exp(-lambd * x)``.
 
     Args:
         input: the tensor to fill.
@@ -114,12 +114,12 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
 
 @published(function=False, method=True)
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of a Cauchy distribution of that median and half-width.
+    """Fill with numbers of the Cauchy distribution.
 
     Args:
         input: the tensor to fill.
         median: the median.
-        sigma: the half-width.
+        sigma: the scale, half the width at half the maximum.
         generator: source of random numbers; the default one if ``None``.
     """
     drawn = (generator or default_generator).draw("standard_cauchy", input.shape)
@@ -128,15 +128,15 @@ def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator
 
 @published(function=False, method=True)
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the numbers of trials up to the first success, which has probability ``p``.
+    """Fill with numbers of the geometric distribution: the number of trials up to the first success.
 
     Args:
         input: the tensor to fill.
-        p: probability of success, above 0 and up to 1.
+        p: probability of success in a trial, above 0 and at most 1.
         generator: source of random numbers; the default one if ``None``.
 
     Raises:
-        ValueError: ``p`` is not within 0 and 1.
+        ValueError: ``p`` is not above 0 and at most 1.
     """
     if not 0 < p <= 1:
         raise ValueError(f"geometric_() needs a probability above 0 and up to 1, and you gave {p}")
@@ -145,7 +145,7 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
 
 @published(function=False, method=True)
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 with probability ``p`` (a number, or a tensor that is broadcast), else 0.
+    """Fill with numbers of the Bernoulli distribution: 1 with probability ``p``, else 0.
 
     Args:
         input: the tensor to fill.
@@ -153,11 +153,11 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
         generator: source of random numbers; the default one if ``None``.
 
     Raises:
-        ValueError: a probability is not within 0 and 1.
+        ValueError: a probability is not between 0 and 1.
     """
     chances = np.asarray(p._array if isinstance(p, Tensor) else p)
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ValueError("bernoulli_() takes probabilities within 0 and 1")
+        raise ValueError("bernoulli_() takes probabilities between 0 and 1")
     return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
 
 
@@ -167,7 +167,8 @@ def random_(
 ) -> Tensor:
     """Fill with integers from ``from_`` to below ``to``; ``random_(to)`` starts at 0.
 
-    Without bounds, up to the largest that the type holds, or that it holds exactly if it is of floating point.
+    Without bounds, they are from 0 to the largest number of an integer dtype; for floating-point dtypes, up to the number below
+    which the dtype holds every integer (2**24 for ``float32``).
 
     Args:
         input: the tensor to fill.
@@ -176,7 +177,7 @@ def random_(
         generator: source of random numbers; the default one if ``None``.
 
     Raises:
-        ValueError: the bounds leave nothing.
+        ValueError: ``from_`` is not below ``to``.
     """
     if to is None:
         from_, to = 0, _past_largest(input) if from_ is None else from_
@@ -203,7 +204,7 @@ def _refill(input: Tensor, values: Array) -> Tensor:
 
 
 def copy(input: Tensor, src: Tensor) -> Tensor:
-    """Return the source, with its history and none of the former one's: what ``copy_`` writes."""
+    """Return ``src``; as an in-place form it replaces the elements and the history of ``input``."""
     return src
 
 
@@ -218,31 +219,31 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @published(function=False, method=True)
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Fill the diagonal, of all dimensions at once; with ``wrap``, of a tall matrix again and again, a row left out between.
+    """Fill the main diagonal: the elements whose indices are all equal.
 
     Args:
         input: a matrix, or dimensions of one length.
         fill_value: the value.
-        wrap: whether the diagonal of a tall matrix begins again, after a row is left out.
+        wrap: whether the diagonal of a tall matrix begins again, one row after its end.
 
     Raises:
-        ValueError: fewer than two dimensions, or more than two of different lengths.
+        ValueError: there are fewer than two dimensions, or more than two of different lengths.
     """
     if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
         raise ValueError(f"fill_diagonal_() takes a matrix, or dimensions of one length, not shape {input.shape}")
     if input.ndim > 2 or not wrap:
-        places = np.arange(min(input.shape))
-        input[(places,) * input.ndim] = fill_value
+        diagonal = np.arange(min(input.shape))
+        input[(diagonal,) * input.ndim] = fill_value
     else:
         rows, columns = input.shape
-        places = np.arange(0, rows * columns, columns + 1)
-        input[places // columns, places % columns] = fill_value
+        diagonal = np.arange(0, rows * columns, columns + 1)
+        input[diagonal // columns, diagonal % columns] = fill_value
     return input
 
 
 @published(function=False, method=True)
 def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Put each element through a Python function; slow, and not recorded.
+    """Replace each element by ``callable(element)``; slow, and not recorded.
 
     Raises:
         TypeError: the tensor requires grad.
@@ -252,11 +253,11 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 @published(function=False, method=True)
 def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Put each element, and that of ``tensor`` at the same place, through a Python function; slow, and not recorded.
+    """Replace each element by ``callable(element, element of tensor)``; slow, and not recorded.
 
     Args:
-        input: the tensor to fill.
-        tensor: its other argument, broadcast to the shape of ``input``.
+        input: the tensor to change.
+        tensor: the second arguments, broadcast to the shape of ``input``.
         callable: takes two Python numbers and returns one.
 
     Raises:
@@ -265,7 +266,7 @@ def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
     if input.requires_grad:
         raise TypeError("apply_() and map_() cannot be recorded; call them on detach()")
     array, others = input._array, np.broadcast_to(tensor._array, input.shape)
-    for place in np.ndindex(array.shape):
-        array[place] = callable(array[place].item(), others[place].item())
+    for index in np.ndindex(array.shape):
+        array[index] = callable(array[index].item(), others[index].item())
     input._counter[0] += 1
     return input

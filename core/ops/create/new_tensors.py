@@ -1,4 +1,4 @@
-"""New tensors of the dtype of one that is there: ``new_zeros`` and its like."""
+"""New tensors with the dtype of an existing tensor: ``new_zeros`` and the like."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def new_tensor(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a copy of ``data``, in the dtype of ``input``.
+    """Return a new tensor with a copy of ``data``, in the dtype of ``input``.
 
     Args:
-        input: tensor whose dtype is the default.
+        input: the tensor that gives the default dtype.
         data: numbers, nested sequences of them, an array or a tensor.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
@@ -45,7 +45,7 @@ def new_zeros(
     """Return zeros of shape ``size``, in the dtype of ``input``.
 
     Args:
-        input: tensor whose dtype is the default.
+        input: the tensor that gives the default dtype.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
@@ -64,7 +64,7 @@ def new_ones(
     """Return ones of shape ``size``, in the dtype of ``input``.
 
     Args:
-        input: tensor whose dtype is the default.
+        input: the tensor that gives the default dtype.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
@@ -80,10 +80,10 @@ def new_empty(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of shape ``size`` and the dtype of ``input``, with arbitrary elements.
+    """Return a tensor of shape ``size`` and the dtype of ``input``, not initialized.
 
     Args:
-        input: tensor whose dtype is the default.
+        input: the tensor that gives the default dtype.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
@@ -101,10 +101,10 @@ def new_full(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``fill_value`` in shape ``size``, in the dtype of ``input``.
+    """Return a tensor of shape ``size`` and the dtype of ``input`` whose elements are all ``fill_value``.
 
     Args:
-        input: tensor whose dtype is the default.
+        input: the tensor that gives the default dtype.
         size: the shape.
         fill_value: the value.
         dtype: dtype of the result; that of ``input`` if ``None``.

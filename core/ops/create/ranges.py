@@ -1,4 +1,4 @@
-"""New tensors of evenly spaced numbers, of ones on a diagonal, and of the indices beside one."""
+"""Evenly spaced numbers, identity matrices and the indices of triangles."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def arange(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``start``, ``start + step``, ... below ``end``; ``arange(end)`` starts at 0. ``int64`` if all are integers.
+    """Return the numbers ``start``, ``start + step``, ... up to ``end`` (not included); ``arange(end)`` starts at 0.
 
     Args:
         start: first value.
-        end: bound that is not reached.
-        step: distance of neighbours.
+        end: the end, not included.
+        step: the difference between neighbours; negative to count down.
         out: where the result is written.
-        dtype: dtype of the result; ``int64`` or the default one.
+        dtype: dtype of the result; by default ``int64`` if all arguments are integers, else the default dtype.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
     Raises:
-        ValueError: ``step`` is zero, or leads away from ``end``.
+        ValueError: ``step`` is 0 or has the wrong sign, or a number is not finite.
     """
     if end is None:
         start, end = 0, start
@@ -71,14 +71,14 @@ def linspace(
         end: last value.
         steps: number of values.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``steps`` is negative.
     """
-    return finish(_spaced("linspace", start, end, steps, None, dtype), requires_grad, device)
+    return finish(_evenly_spaced("linspace", start, end, steps, None, dtype), requires_grad, device)
 
 
 @operation(function=True)
@@ -101,29 +101,31 @@ def logspace(
         steps: number of values.
         base: the base.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: ``steps`` is negative.
     """
-    return finish(_spaced("logspace", start, end, steps, base, dtype), requires_grad, device)
+    return finish(_evenly_spaced("logspace", start, end, steps, base, dtype), requires_grad, device)
 
 
-def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, dtype: npt.DTypeLike | None) -> Array:
+def _evenly_spaced(
+    name: str, start: Any, end: Any, steps: int, base: float | None, dtype: npt.DTypeLike | None
+) -> Array:
     if steps < 0:
         raise ValueError(f"{name}() needs a number of steps that is not negative, and you gave {steps}")
     start, end = _ends(dtype, start, end)
     usual = get_default_dtype()
     chosen = np.dtype(dtype or (complex_type(usual) if isinstance(start + end, complex) else usual))
     values = np.linspace(start, end, steps)
-    if chosen.kind in "iu" and steps > 1:  # from both ends, so that whole numbers stay whole
+    if chosen.kind in "iu" and steps > 1:  # computed from both ends, so that integers are exact
         number, step = np.arange(steps), (end - start) / (steps - 1)
         values = np.where(number < steps // 2, start + step * number, end - step * (steps - 1 - number))
     if base is not None:
         values = np.power(base, values)
-    # Integers are cut off, towards 0.
+    # For integer dtypes the values are rounded towards 0.
     return values.astype(chosen)
 
 
@@ -137,13 +139,13 @@ def eye(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ones on the diagonal of an ``n`` by ``m`` matrix of zeros; ``m`` is ``n`` if left out.
+    """Return an ``n`` by ``m`` matrix with ones on its main diagonal and zeros elsewhere.
 
     Args:
         n: number of rows.
         m: number of columns; ``n`` if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
     """
@@ -156,12 +158,12 @@ def eye(
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
-    """Return the rows and columns, shape ``(2, n)``, of what is on or below a diagonal of a ``row`` by ``col`` matrix.
+    """Return the indices of the lower triangle of a ``row`` by ``col`` matrix: shape ``(2, n)``, rows and columns.
 
     Args:
         row: number of rows.
         col: number of columns.
-        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        offset: the diagonal that bounds the triangle: 0 the main one, 1 the one above, -1 the one below.
         dtype: an integer dtype; ``int64`` by default.
         device: ``None`` or "cpu".
     """
@@ -172,12 +174,12 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: npt.DTypeLike = np.int64, device: str | None = None
 ) -> Tensor:
-    """Return the rows and columns, shape ``(2, n)``, of what is on or above a diagonal of a ``row`` by ``col`` matrix.
+    """Return the indices of the upper triangle of a ``row`` by ``col`` matrix: shape ``(2, n)``, rows and columns.
 
     Args:
         row: number of rows.
         col: number of columns.
-        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
+        offset: the diagonal that bounds the triangle: 0 the main one, 1 the one above, -1 the one below.
         dtype: an integer dtype; ``int64`` by default.
         device: ``None`` or "cpu".
     """
@@ -185,7 +187,7 @@ def triu_indices(
 
 
 def _ends(dtype: npt.DTypeLike | None, *values: Any) -> Any:
-    # Of integers, what is given is cut off first.
+    # For integer dtypes the arguments are rounded towards 0 first.
     numbers = [_number(value) for value in values]
     return [int(number) for number in numbers] if dtype is not None and np.dtype(dtype).kind in "iu" else numbers
 

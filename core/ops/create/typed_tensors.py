@@ -1,4 +1,4 @@
-"""PyTorch's former constructors, one for each dtype: ``FloatTensor([1, 2])`` is ``tensor([1, 2], dtype=float32)``."""
+"""PyTorch's legacy constructors, one for each dtype: ``FloatTensor([1, 2])`` is ``tensor([1, 2], dtype=float32)``."""
 
 from __future__ import annotations
 

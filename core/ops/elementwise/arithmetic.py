@@ -1,4 +1,4 @@
-"""Arithmetic beside the common operators."""
+"""Further arithmetic: remainders, signs, fused products, interpolation, replacing nan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .operators import integers_divide
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
     if a.dtype.kind != "c":
         return xp.zeros_like(g)
-    # A change along the number's own direction leaves the sign as it is.
+    # A change in the direction of the number itself does not change its sign.
     length = xp.real(a * xp.conj(a)) ** 0.5
     return (g - out * xp.real(g * xp.conj(out))) / xp.where(length == 0, np.inf, length)
 
@@ -57,15 +57,15 @@ copysign = binary(
     method=True,
     in_place=True,
 )
-_step = comparison("heaviside", real_only(_heaviside), "Return ``heaviside``.")
+_step = comparison("heaviside", real_only(_heaviside), "Return the Heaviside step function.")
 
 
 @operation(method=True, in_place="overwrite")
 def heaviside(input: Operand, values: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Return 0 where ``input`` is negative, 1 where positive, ``values`` where 0. Not differentiable.
+    """Return the Heaviside step function: 0 for negative, 1 for positive numbers, ``values`` for 0; not differentiable.
 
     Args:
-        input: any shape.
+        input: any shape, real.
         values: the results where ``input`` is 0, broadcast.
         out: where the result is written.
     """
@@ -77,7 +77,7 @@ def positive(input: Tensor) -> Tensor:
     """Return ``input`` itself.
 
     Raises:
-        TypeError: it is boolean.
+        TypeError: ``input`` is boolean.
     """
     if input._array.dtype.kind == "b":
         raise TypeError("a boolean tensor has no +")
@@ -86,7 +86,7 @@ def positive(input: Tensor) -> Tensor:
 
 @operation(method=True, in_place=True)
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ``sign``; of complex numbers, the one of absolute value 1 in the same direction."""
+    """Return ``sign(input)``; for complex numbers ``input / abs(input)``, and 0 for 0."""
     result = Tensor(signs(input._array))
     if records(input):
         record(_SGN, result, (input,), (keep(input), keep_result(result)))
@@ -136,7 +136,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 
 @operation(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | None = None) -> Tensor:
-    """Return ``input + weight * (end - input)``: from ``input`` at weight 0 to ``end`` at 1, exact at both.
+    """Return ``input + weight * (end - input)``: exactly ``input`` at weight 0 and ``end`` at weight 1.
 
     Args:
         input: any shape.
@@ -166,7 +166,7 @@ def nan_to_num(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``input`` with nan and infinities replaced: by default by 0, the largest and the smallest finite number.
+    """Return ``input`` with nan, inf and -inf replaced: by default by 0, the largest and the smallest finite number.
 
     Args:
         input: any shape.

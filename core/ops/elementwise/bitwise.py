@@ -1,4 +1,4 @@
-"""Logic on truth values, and on the bits of integers."""
+"""Logical and bitwise operations, element by element."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ import numpy as np
 from ..table.factories import comparison, predicate
 
 logical_and = comparison(
-    "logical_and", np.logical_and, "Return where both are true (not zero).", method=True, in_place=True
+    "logical_and",
+    np.logical_and,
+    "Return whether both elements are not zero, a boolean tensor.",
+    method=True,
+    in_place=True,
 )
 logical_or = comparison(
-    "logical_or", np.logical_or, "Return where at least one is true (not zero).", method=True, in_place=True
+    "logical_or",
+    np.logical_or,
+    "Return whether at least one of the two elements is not zero, a boolean tensor.",
+    method=True,
+    in_place=True,
 )
 logical_xor = comparison(
-    "logical_xor", np.logical_xor, "Return where exactly one is true (not zero).", method=True, in_place=True
+    "logical_xor",
+    np.logical_xor,
+    "Return whether exactly one of the two elements is not zero, a boolean tensor.",
+    method=True,
+    in_place=True,
 )
 bitwise_and = comparison(
     "bitwise_and",
     np.bitwise_and,
-    "Return ``input & other``, of integers or booleans.",
+    "Return ``input & other``, element by element, for integers or booleans.",
     operator="and",
     method=True,
     in_place=True,
@@ -26,7 +38,7 @@ bitwise_and = comparison(
 bitwise_or = comparison(
     "bitwise_or",
     np.bitwise_or,
-    "Return ``input | other``, of integers or booleans.",
+    "Return ``input | other``, element by element, for integers or booleans.",
     operator="or",
     method=True,
     in_place=True,
@@ -34,7 +46,7 @@ bitwise_or = comparison(
 bitwise_xor = comparison(
     "bitwise_xor",
     np.bitwise_xor,
-    "Return ``input ^ other``, of integers or booleans.",
+    "Return ``input ^ other``, element by element, for integers or booleans.",
     operator="xor",
     method=True,
     in_place=True,
@@ -42,7 +54,7 @@ bitwise_xor = comparison(
 bitwise_left_shift = comparison(
     "bitwise_left_shift",
     np.left_shift,
-    "Return ``input << other``, of integers.",
+    "Return ``input << other``, element by element, for integers.",
     operator="lshift",
     method=True,
     in_place=True,
@@ -50,7 +62,7 @@ bitwise_left_shift = comparison(
 bitwise_right_shift = comparison(
     "bitwise_right_shift",
     np.right_shift,
-    "Return ``input >> other``, of integers.",
+    "Return ``input >> other``, element by element, for integers.",
     operator="rshift",
     method=True,
     in_place=True,
@@ -58,7 +70,7 @@ bitwise_right_shift = comparison(
 bitwise_not = predicate(
     "bitwise_not",
     np.invert,
-    "Return ``~input``: not, for booleans; bitwise, for integers.",
+    "Return ``~input``: the inverted bits of integers, the negation of booleans.",
     method=True,
     in_place=True,
     operator="invert",

@@ -1,4 +1,4 @@
-"""Comparisons, extremes of two numbers, and whether numbers are finite, close or equal."""
+"""Comparisons, element-wise maximum and minimum, and tests for nan, infinity and equality."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ maximum = binary(
     _larger,
     _smaller,
     saves=("ab", "ab"),
-    doc="Return the larger of the two, nan if either is; equal ones share the gradient.",
+    doc="Return the larger of the two elements, nan if either is nan; equal elements share the gradient.",
     method=True,
 )
 minimum = binary(
@@ -36,17 +36,22 @@ minimum = binary(
     _smaller,
     _larger,
     saves=("ab", "ab"),
-    doc="Return the smaller of the two, nan if either is; equal ones share the gradient.",
+    doc="Return the smaller of the two elements, nan if either is nan; equal elements share the gradient.",
     method=True,
 )
 
 eq = comparison(
-    "eq", np.equal, "Return where ``input == other``, as a boolean tensor.", operator="eq", method=True, in_place=True
+    "eq",
+    np.equal,
+    "Return ``input == other``, element by element, a boolean tensor.",
+    operator="eq",
+    method=True,
+    in_place=True,
 )
 ne = comparison(
     "ne",
     np.not_equal,
-    "Return where ``input != other``, as a boolean tensor.",
+    "Return ``input != other``, element by element, a boolean tensor.",
     operator="ne",
     method=True,
     in_place=True,
@@ -55,7 +60,7 @@ ne = comparison(
 lt = comparison(
     "lt",
     np.less,
-    "Return where ``input < other``, as a boolean tensor.",
+    "Return ``input < other``, element by element, a boolean tensor.",
     ordered=True,
     operator="lt",
     method=True,
@@ -65,7 +70,7 @@ lt = comparison(
 le = comparison(
     "le",
     np.less_equal,
-    "Return where ``input <= other``, as a boolean tensor.",
+    "Return ``input <= other``, element by element, a boolean tensor.",
     ordered=True,
     operator="le",
     method=True,
@@ -75,7 +80,7 @@ le = comparison(
 gt = comparison(
     "gt",
     np.greater,
-    "Return where ``input > other``, as a boolean tensor.",
+    "Return ``input > other``, element by element, a boolean tensor.",
     ordered=True,
     operator="gt",
     method=True,
@@ -85,7 +90,7 @@ gt = comparison(
 ge = comparison(
     "ge",
     np.greater_equal,
-    "Return where ``input >= other``, as a boolean tensor.",
+    "Return ``input >= other``, element by element, a boolean tensor.",
     ordered=True,
     operator="ge",
     method=True,
@@ -93,10 +98,12 @@ ge = comparison(
     synonyms=("greater_equal",),
 )
 logical_not = predicate(
-    "logical_not", np.logical_not, "Return where ``input`` is false (zero).", method=True, in_place=True
+    "logical_not", np.logical_not, "Return whether each element is zero, a boolean tensor.", method=True, in_place=True
 )
-isnan = predicate("isnan", np.isnan, "Return where ``input`` is nan.", method=True)
-isfinite = predicate("isfinite", np.isfinite, "Return where ``input`` is neither infinite nor nan.", method=True)
+isnan = predicate("isnan", np.isnan, "Return whether each element is nan, a boolean tensor.", method=True)
+isfinite = predicate(
+    "isfinite", np.isfinite, "Return whether each element is neither infinite nor nan, a boolean tensor.", method=True
+)
 
 
 def _is(value: float) -> Any:
@@ -107,16 +114,23 @@ def _signbit(x: Array) -> Any:
     return np.signbit(x) if x.dtype.kind in "fV" else x < 0
 
 
-isinf = predicate("isinf", np.isinf, "Return where ``input`` is infinite, of either sign.", method=True)
-isposinf = predicate("isposinf", _is(np.inf), "Return where ``input`` is inf.", method=True)
-isneginf = predicate("isneginf", _is(-np.inf), "Return where ``input`` is -inf.", method=True)
-isreal = predicate("isreal", np.isreal, "Return where ``input`` has no imaginary part.", method=True)
-signbit = predicate("signbit", _signbit, "Return where the sign is negative, of -0.0 too.", method=True)
+isinf = predicate("isinf", np.isinf, "Return whether each element is inf or -inf, a boolean tensor.", method=True)
+isposinf = predicate("isposinf", _is(np.inf), "Return whether each element is inf, a boolean tensor.", method=True)
+isneginf = predicate("isneginf", _is(-np.inf), "Return whether each element is -inf, a boolean tensor.", method=True)
+isreal = predicate(
+    "isreal", np.isreal, "Return whether the imaginary part of each element is 0, a boolean tensor.", method=True
+)
+signbit = predicate(
+    "signbit",
+    _signbit,
+    "Return whether the sign bit of each element is set (also of -0.0), a boolean tensor.",
+    method=True,
+)
 
 
 @operation(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Return where ``input`` differs from ``other`` by at most ``atol + rtol * abs(other)``; equal infinities are close.
+    """Return whether ``abs(input - other) <= atol + rtol * abs(other)``, element by element; equal infinities are close.
 
     Args:
         input: any shape.
@@ -140,7 +154,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 @operation(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether ``isclose`` holds everywhere.
+    """Return whether ``isclose`` is true for every element.
 
     Args:
         input: any shape.
@@ -154,7 +168,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 @operation(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether both have the same shape and the same elements; nan equals nothing."""
+    """Return whether both have the same shape and the same elements; nan is not equal to nan."""
     return input.shape == other.shape and bool(np.all(input._array == other._array))
 
 
@@ -164,7 +178,7 @@ fmax = binary(
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a >= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
-    doc="Return the larger of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    doc="Return the larger of the two elements; a number rather than nan. For equal elements ``input`` gets the gradient.",
     method=True,
 )
 fmin = binary(
@@ -173,6 +187,6 @@ fmin = binary(
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), g, 0.0),
     lambda xp, g, a, b: xp.where((a <= b) | xp.isnan(b), 0.0, g),
     saves=("ab", "ab"),
-    doc="Return the smaller of the two; of a number and nan, the number. The gradient of equal ones goes to ``input``.",
+    doc="Return the smaller of the two elements; a number rather than nan. For equal elements ``input`` gets the gradient.",
     method=True,
 )

@@ -1,7 +1,7 @@
-"""Complex numbers: made of parts, taken apart, conjugated.
+"""Complex numbers: constructing them, their parts, conjugates and views as pairs of real numbers.
 
-Gradients are PyTorch's: of a real result to a complex input, the derivative to the real part plus ``i`` times that to the
-imaginary one.
+Gradients follow PyTorch: the gradient of a real result with respect to a complex input is the derivative with respect to the
+real part plus ``i`` times the derivative with respect to the imaginary part.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def is_complex(input: Tensor) -> bool:
 
 @operation(method=True)
 def conj(input: Tensor) -> Tensor:
-    """Return the complex conjugate; a real tensor itself."""
+    """Return the complex conjugate; a real tensor is returned itself."""
     if input._array.dtype.kind != "c":
         return input
     result = Tensor(np.conj(input._array))
@@ -72,19 +72,19 @@ def conj(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """Return the complex conjugate; conjugates are always computed here, so it is ``conj``."""
+    """Return ``conj(input)``; conjugates are always computed at once here."""
     return conj(input)
 
 
 @operation(method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return the tensor itself: conjugates are never left for later here."""
+    """Return the tensor itself: conjugates are always computed at once here."""
     return input
 
 
 @operation(function=True, property="real")
 def real(input: Tensor) -> Tensor:
-    """Return the real part, a view; a real tensor itself."""
+    """Return the real part, a view; a real tensor is returned itself."""
     return input if input._array.dtype.kind != "c" else view_of(input, input._array.real, _REAL, ())
 
 
@@ -102,7 +102,7 @@ def imag(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the angle in radians of a complex number; of a real one, 0 or pi, and nan for nan."""
+    """Return the angle of complex numbers in radians; of real numbers 0 or pi, and nan for nan."""
     x = to_float(input._array)
     real_angle = x.dtype.kind != "c"
     result = Tensor(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype) if real_angle else np.angle(x))
@@ -113,7 +113,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def view_as_real(input: Tensor) -> Tensor:
-    """Return the same memory as real numbers, with a last dimension of (real, imaginary).
+    """Return a real view of shape ``(*input.shape, 2)``; the last dimension holds (real, imaginary).
 
     Raises:
         TypeError: the tensor is real.
@@ -125,10 +125,10 @@ def view_as_real(input: Tensor) -> Tensor:
 
 @operation(function=True)
 def view_as_complex(input: Tensor) -> Tensor:
-    """Return the same memory as complex numbers; the last dimension holds (real, imaginary).
+    """Return a complex view of shape ``input.shape[:-1]``; the last dimension of ``input`` holds (real, imaginary).
 
     Raises:
-        ValueError: the last dimension is not two neighbours in memory.
+        ValueError: the last dimension is not of two floating-point numbers next to each other in memory.
     """
     x = input._array
     if x.ndim == 0 or x.shape[-1] != 2 or (x.size and x.strides[-1] != x.itemsize) or x.dtype.kind != "f":
@@ -141,7 +141,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 @operation(function=True)
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return complex numbers of these parts, broadcast.
+    """Return ``real + i * imag``, broadcast.
 
     Args:
         real: the real parts, floating-point.
@@ -171,7 +171,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         out: where the result is written.
 
     Raises:
-        TypeError: not floating-point numbers of one dtype.
+        TypeError: the arguments are not floating-point numbers of one dtype.
     """
     if abs.dtype != angle.dtype or abs.dtype.kind != "f":
         raise TypeError(
@@ -187,5 +187,5 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @published(method=True)
 def resolve_neg(input: Tensor) -> Tensor:
-    """Return the tensor itself: negations are never left for later here."""
+    """Return the tensor itself: negations are always computed at once here."""
     return input

@@ -1,4 +1,4 @@
-"""Copies and conversions."""
+"""Copies and conversions to other dtypes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CAST = Row("to", lambda xp, g, dtype: xp.cast(g, dtype), holomorphic=False)
 
 @operation(method=True)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return a copy, through which gradients flow, in row-major order whatever ``memory_format`` is."""
+    """Return a differentiable copy; it is always in row-major order, and ``memory_format`` has no effect."""
     result = Tensor(np.array(input._array, order="C"))
     return record(_CLONE, result, (input,), ()) if records(input) else result
 
@@ -51,7 +51,7 @@ def to(
     copy: builtins.bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return ``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``. Itself if nothing changes.
+    """Return ``input`` in another dtype: ``to(dtype)``, ``to(other_tensor)``, ``to("cpu")``; itself if nothing changes.
 
     Args:
         input: any shape and dtype.
@@ -62,7 +62,7 @@ def to(
         memory_format: has no effect: every copy is in row-major order.
 
     Raises:
-        ValueError: a device other than the CPU.
+        ValueError: the device is not the CPU.
     """
     for argument in (*args, device):
         if isinstance(argument, Tensor):
@@ -131,7 +131,7 @@ def bfloat16(input: Tensor) -> Tensor:
     """Return ``to(bfloat16)``.
 
     Raises:
-        TypeError: the type is not there: ``ml_dtypes`` is not installed.
+        TypeError: the package ``ml_dtypes`` is not installed.
     """
     if bfloat16_type is None:
         raise TypeError("there is no bfloat16; install the package ml_dtypes")
@@ -140,7 +140,7 @@ def bfloat16(input: Tensor) -> Tensor:
 
 @published(function=False, method=True)
 def type(input: Tensor, dtype: npt.DTypeLike | None = None) -> Any:
-    """Return this tensor in ``dtype``; without that, the name of its own, as in ``"torch.FloatTensor"``: ``"float32"``."""
+    """Return the tensor converted to ``dtype``; without ``dtype``, the name of its own dtype, such as ``"float32"``."""
     return str(input.dtype) if dtype is None else to(input, dtype)
 
 
@@ -152,11 +152,11 @@ def cpu(input: Tensor) -> Tensor:
 
 @published(function=False, method=True)
 def pin_memory(input: Tensor) -> Tensor:
-    """Return the tensor itself: there is no device that copies from pinned memory."""
+    """Return the tensor itself: no device here copies from pinned memory."""
     return input
 
 
 @published(function=True)
 def detach(input: Tensor) -> Tensor:
-    """Return the same memory, outside the graph: ``input.detach()``."""
+    """Return a tensor that shares the memory of ``input`` and is not part of the graph."""
     return input.detach()

@@ -24,17 +24,29 @@ from .comparison import eq, isnan
 from .conversion import to
 
 exp = unary(
-    "exp", np.exp, lambda xp, g, out: g * out, saves="o", doc="Return ``e ** input``.", method=True, in_place=True
+    "exp",
+    np.exp,
+    lambda xp, g, out: g * out,
+    saves="o",
+    doc="Return ``e ** input``, element by element.",
+    method=True,
+    in_place=True,
 )
 log = unary(
-    "log", np.log, lambda xp, g, a: g / a, saves="a", doc="Return the natural logarithm.", method=True, in_place=True
+    "log",
+    np.log,
+    lambda xp, g, a: g / a,
+    saves="a",
+    doc="Return the natural logarithm of each element.",
+    method=True,
+    in_place=True,
 )
 sqrt = unary(
     "sqrt",
     np.sqrt,
     lambda xp, g, out: g / (2 * out),
     saves="o",
-    doc="Return the square root.",
+    doc="Return the square root of each element.",
     method=True,
     in_place=True,
 )
@@ -55,7 +67,7 @@ def _log(xp: Any, b: Any) -> Any:
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    # The logarithm of a Python number would be a float64, which widens.
+    # NumPy's logarithm of a Python number is a float64, which would widen the result.
     product = np.multiply(x, _log(np, y))
     return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
 
@@ -99,7 +111,7 @@ log2 = unary(
     np.log2,
     lambda xp, g, a: g / (a * math.log(2)),
     saves="a",
-    doc="Return the logarithm to base 2.",
+    doc="Return the logarithm to base 2 of each element.",
     method=True,
     in_place=True,
 )
@@ -108,7 +120,7 @@ log10 = unary(
     np.log10,
     lambda xp, g, a: g / (a * math.log(10)),
     saves="a",
-    doc="Return the logarithm to base 10.",
+    doc="Return the logarithm to base 10 of each element.",
     method=True,
     in_place=True,
 )
@@ -171,7 +183,7 @@ xlogy = binary(
     lambda xp, g, a, b: g * (a / b),
     saves=("ab", "ab"),
     floats=True,
-    doc="Return ``input * log(other)``, 0 where ``input`` is 0 and ``other`` is not nan.",
+    doc="Return ``input * log(other)``; it is 0 where ``input`` is 0 and ``other`` is not nan.",
     method=True,
     in_place=True,
     synonyms=("special.xlogy",),
@@ -197,11 +209,11 @@ def _widest(tensor: Tensor) -> Any:
 
 @operation(method=True, in_place=True, synonyms=("special.logit",))
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return ``log(input / (1 - input))``; with ``eps``, of ``input`` kept that far from 0 and 1; else nan beyond them.
+    """Return ``log(input / (1 - input))``; nan outside [0, 1], unless ``eps`` clamps ``input``.
 
     Args:
         input: any shape.
-        eps: distance to 0 and 1 to keep; none if ``None``.
+        eps: ``input`` is clamped to [``eps``, ``1 - eps``] first; ``None`` for no clamping.
         out: where the result is written.
 
     Raises:
@@ -209,7 +221,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     """
     x = to_float(input._array)
     if x.dtype.kind == "c":
-        raise TypeError(f"logit() is of real numbers only, and you gave {x.dtype}")
+        raise TypeError(f"logit() takes real numbers only, and you gave {x.dtype}")
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
     result = Tensor(np.asarray(np.log(inside / (1 - inside))).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
@@ -227,13 +239,13 @@ _LOGIT = Row("logit", _logit_rule)
 
 @operation(function="special.entr")
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ``-input * log(input)``: 0 at 0, and -inf below."""
+    """Return the entropy ``-input * log(input)``: 0 at 0, and -inf for negative numbers."""
     return where(input < 0, -math.inf, -xlogy(input, input))
 
 
 @operation(function="special.xlog1py")
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Return ``input * log1p(other)``, and 0 where ``input`` is 0, unless ``other`` is nan.
+    """Return ``input * log1p(other)``; it is 0 where ``input`` is 0 and ``other`` is not nan.
 
     Args:
         input: a tensor or a number.
@@ -243,5 +255,5 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
     silent = eq(as_tensor(input), 0) & ~isnan(other)
-    # Silenced before the product, or 0 times an infinity would be nan, in the gradient too.
+    # Replaced before the product: 0 times infinity would be nan, also in the gradient.
     return operators.mul(input, where(silent, 0.0, log1p(other)))

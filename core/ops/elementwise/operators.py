@@ -1,4 +1,4 @@
-"""Python's operators on numbers: each a function of NumPy and its gradient rules."""
+"""Python's arithmetic operators, each from a NumPy function and its gradient rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scaled(Protocol):
 
 
 def _power(x: Any, y: Any) -> Any:
-    if type(y) in (int, float):  # a tenth of the cost of a power
+    if type(y) in (int, float):  # costs a tenth of np.power
         if y == 2:
             return np.square(x)
         if y == -0.5:
@@ -41,7 +41,7 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _whole_power(x: Any, y: Array) -> Any:
-    # A whole number to a negative power is 0, except for 1 and -1; NumPy refuses to compute it.
+    # An integer to a negative power is 0, except for 1 and -1; NumPy raises an error.
     base = np.asarray(x).astype(y.dtype)
     tiny = np.where(np.abs(base) == 1, np.power(base, np.abs(y)), 0)
     return np.where(y < 0, tiny, np.power(base, np.maximum(y, 0)))
@@ -76,19 +76,19 @@ def _remainder(x: Any, y: Any) -> Any:
 
 def _divide_to_zero(x: Any, y: Any) -> Any:
     if np.result_type(x, y).kind in "iu":
-        # Exact, where the quotient of large integers in floating point is not.
+        # Exact; the quotient of large integers in floating point is not.
         down = integers_divide(np.floor_divide, x, y)
         return down + ((down < 0) & (down * y != x))
     return np.trunc(np.true_divide(x, y))
 
 
 def _scaled(plain: Binary, doc: str, **declaration: Unpack[Declaration]) -> Scaled:
-    """Return ``plain`` with the argument ``alpha``, which operators do without."""
+    """Return the operation ``plain`` with the further parameter ``alpha``, which operators do not have."""
     name = plain.__name__
 
     def scaled(input: Operand, other: Operand, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
         if alpha != 1:
-            # In the type of the result: that of ``other`` may not hold the product.
+            # In the dtype of the result: the dtype of ``other`` may be too small for the product.
             dense = isinstance(other, Tensor) and not other.is_sparse
             other = to(other, result_type(input, other)) * alpha if dense else other * alpha  # type: ignore[arg-type]
         return plain(input, other, out=out)
@@ -153,7 +153,7 @@ floor_divide = binary(
     zero_gradient,
     zero_gradient,
     saves=("", ""),
-    doc="Return ``input // other``: rounded down; its gradient is 0. Integers divided by 0 raise ``ZeroDivisionError``.",
+    doc="Return ``input // other``, rounded down; its gradient is 0. Raises ``ZeroDivisionError`` for integers divided by 0.",
     operator="floordiv",
     method=True,
     in_place=True,
@@ -172,7 +172,7 @@ remainder = binary(
     lambda xp, g, a, b: g,
     lambda xp, g, a, b: -g * xp.floor(a / b),
     saves=("", "ab"),
-    doc="Return ``input % other``, with the sign of ``other``. Integers divided by 0 raise ``ZeroDivisionError``.",
+    doc="Return ``input % other``, with the sign of ``other``. Raises ``ZeroDivisionError`` for integers divided by 0.",
     operator="mod",
     method=True,
     in_place=True,
@@ -195,7 +195,7 @@ neg = same_dtype(
     "neg",
     _negative,
     lambda xp, g: -g,
-    doc="Return ``-input``; booleans raise ``TypeError``.",
+    doc="Return ``-input``; raises ``TypeError`` for booleans.",
     operator="neg",
     method=True,
     in_place=True,
@@ -206,17 +206,24 @@ abs = same_dtype(
     np.absolute,
     lambda xp, g, a: g * xp.sign(a),
     saves="a",
-    doc="Return the absolute value, real also for complex numbers; its gradient at 0 is 0.",
+    doc="Return the absolute value, also of complex numbers; the gradient at 0 is 0.",
     operator="abs",
     method=True,
     in_place=True,
     synonyms=("absolute",),
 )
-sign = same_dtype("sign", _real_sign, None, doc="Return -1, 0 or 1; its gradient is 0.", method=True, in_place=True)
+sign = same_dtype(
+    "sign",
+    _real_sign,
+    None,
+    doc="Return the sign of each element, -1, 0 or 1; its gradient is 0.",
+    method=True,
+    in_place=True,
+)
 relu = same_dtype(
     "relu",
     real_only(lambda x: np.maximum(x, 0)),
-    lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan too lets it pass, as in PyTorch
+    lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan lets the gradient through too, as in PyTorch
     saves="o",
     doc="Return ``max(input, 0)``; its gradient at 0 is 0.",
     method=True,
@@ -233,16 +240,16 @@ relu = same_dtype(
     synonyms=("divide", "true_divide"),
 )
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """Return ``input / other``: in floating point, or rounded down ("floor") or towards 0 ("trunc"), with a gradient of 0 then.
+    """Return ``input / other``, in floating point unless it is rounded; the gradient of a rounded quotient is 0.
 
     Args:
         input: a tensor of any shape, or a number.
         other: a tensor or number, broadcast with ``input``.
-        rounding_mode: ``None``, "floor" or "trunc".
+        rounding_mode: "floor" to round down, "trunc" to round towards 0, ``None`` not to round.
         out: where the result is written.
 
     Raises:
-        ValueError: another rounding mode.
+        ValueError: ``rounding_mode`` is none of these.
         ZeroDivisionError: integers divided by 0 with a rounding mode.
     """
     if rounding_mode is None:
@@ -255,7 +262,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
 
 
 def integers_divide(function: Any, x: Any, y: Any) -> Any:
-    """Return ``function(x, y)``, a division.
+    """Return ``function(x, y)``, where ``function`` divides.
 
     Raises:
         ZeroDivisionError: integers divided by 0.

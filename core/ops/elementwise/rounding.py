@@ -1,4 +1,4 @@
-"""Rounding, clamping, and the parts of numbers: divisors, mantissa and exponent."""
+"""Rounding, clamping, common divisors, and mantissa and exponent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ floor = same_dtype(
     "floor",
     _whole(np.floor),
     None,
-    doc="Return the largest whole number that is not above ``input``.",
+    doc="Return the largest integer that is not greater than each element, in the dtype of ``input``.",
     method=True,
     in_place=True,
 )
@@ -38,7 +38,7 @@ ceil = same_dtype(
     "ceil",
     _whole(np.ceil),
     None,
-    doc="Return the smallest whole number that is not below ``input``.",
+    doc="Return the smallest integer that is not less than each element, in the dtype of ``input``.",
     method=True,
     in_place=True,
 )
@@ -65,11 +65,11 @@ _ROUND = Row("round", zero_gradient)
 
 @operation(method=True, in_place="overwrite", synonyms=("special.round",))
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """Return the nearest number with that many decimals (tens, hundreds for negative ones); halves go to the even one.
+    """Return each element rounded to ``decimals`` decimal places; halves are rounded to the even number.
 
     Args:
         input: any shape, real.
-        decimals: number of decimals; negative ones are tens, hundreds, ...
+        decimals: number of decimal places; -1 rounds to tens, -2 to hundreds.
         out: where the result is written.
     """
     x = input._array
@@ -85,9 +85,9 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 def clamp(
     input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``input``, but not below ``min`` nor above ``max``; the gradient flows where it is within the bounds.
+    """Return ``input`` limited to [``min``, ``max``]; the gradient passes where ``input`` is within the bounds.
 
-    Where they contradict one another, ``max`` holds.
+    Where ``min`` is above ``max``, the result is ``max``.
 
     Args:
         input: any shape, real.
@@ -112,7 +112,7 @@ def clamp(
 
 
 def _within_type(x: Array, bound: Any) -> Any:
-    # NumPy refuses bounds that the type cannot hold; the nearest that it holds mean the same.
+    # NumPy refuses bounds outside the range of the dtype; the ends of that range have the same effect.
     if bound is None or x.dtype.kind not in "iu":
         return bound
     about = np.iinfo(x.dtype)
@@ -121,7 +121,7 @@ def _within_type(x: Array, bound: Any) -> Any:
 
 @operation(method=True, in_place=True)
 def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Return ``input``, but not below ``min``.
+    """Return ``input`` limited to values of at least ``min``.
 
     Args:
         input: any shape, real.
@@ -133,7 +133,7 @@ def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tens
 
 @operation(method=True, in_place=True)
 def clamp_max(input: Tensor, max: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Return ``input``, but not above ``max``.
+    """Return ``input`` limited to values of at most ``max``.
 
     Args:
         input: any shape, real.
@@ -186,15 +186,19 @@ def _nextafter(x: Any, y: Any) -> Any:
     return np.nextafter(x, y)
 
 
-gcd = comparison("gcd", np.gcd, "Return the greatest common divisor of integers.", method=True, in_place=True)
-lcm = comparison("lcm", np.lcm, "Return the least common multiple of integers.", method=True, in_place=True)
+gcd = comparison(
+    "gcd", np.gcd, "Return the greatest common divisor of integers, element by element.", method=True, in_place=True
+)
+lcm = comparison(
+    "lcm", np.lcm, "Return the least common multiple of integers, element by element.", method=True, in_place=True
+)
 nextafter = binary(
     "nextafter",
     _nextafter,
     lambda xp, g, a, b: xp.chosen(a != b, g),
     lambda xp, g, a, b: xp.zeros_like(g),
     saves=("ab", ""),
-    doc="Return the next number of the dtype from ``input`` towards ``other``: a gradient of 1 where they differ.",
+    doc="Return the next number of the dtype from ``input`` towards ``other``; the gradient is 1 where they differ.",
     method=True,
     in_place=True,
 )
@@ -203,10 +207,10 @@ _FREXP = Row("frexp", lambda xp, g, scale: g * scale)
 
 @operation(method=True)
 def frexp(input: Tensor) -> MantissaExponent:
-    """Return ``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to below 1 in size, and an ``int32`` exponent.
+    """Return mantissa and exponent: ``input == mantissa * 2**exponent``, ``0.5 <= abs(mantissa) < 1``, the exponent ``int32``.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: ``input`` is not floating-point.
     """
     if not is_inexact(input.dtype) or input.dtype.kind == "c":
         raise TypeError(f"frexp() takes floating-point numbers, not {input.dtype}")

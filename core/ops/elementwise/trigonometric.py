@@ -15,7 +15,7 @@ sin = unary(
     np.sin,
     lambda xp, g, a: g * xp.cos(a),
     saves="a",
-    doc="Return the sine of an angle in radians.",
+    doc="Return the sine of angles in radians.",
     method=True,
     in_place=True,
 )
@@ -24,7 +24,7 @@ cos = unary(
     np.cos,
     lambda xp, g, a: -g * xp.sin(a),
     saves="a",
-    doc="Return the cosine of an angle in radians.",
+    doc="Return the cosine of angles in radians.",
     method=True,
     in_place=True,
 )
@@ -33,14 +33,14 @@ tanh = unary(
     np.tanh,
     lambda xp, g, out: g - g * out * out,
     saves="o",
-    doc="Return the hyperbolic tangent.",
+    doc="Return the hyperbolic tangent of each element.",
     method=True,
     in_place=True,
 )
 
 
 def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
-    # At the origin there is no angle, and no gradient.
+    # The angle is not defined at the origin; its gradient there is 0.
     square = a * a + b * b
     return g * xp.where(square == 0, 0.0, 1 / xp.where(square == 0, 1.0, square))
 
@@ -48,7 +48,9 @@ def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
 def _acosh_rule(xp: Any, g: Any, a: Any) -> Any:
     if a.dtype.kind != "c":
         return g / xp.sqrt(a * a - 1)
-    return g / (xp.sqrt(a - 1) * xp.sqrt(a + 1))  # left of 0, the root of the product is the other one
+    return g / (
+        xp.sqrt(a - 1) * xp.sqrt(a + 1)
+    )  # where the real part is negative, the root of the product has the other sign
 
 
 def _sinc(x: Array) -> Any:
@@ -67,7 +69,7 @@ tan = unary(
     np.tan,
     lambda xp, g, out: g * (1 + out * out),
     saves="o",
-    doc="Return the tangent.",
+    doc="Return the tangent of angles in radians.",
     method=True,
     in_place=True,
 )
@@ -76,7 +78,7 @@ asin = unary(
     np.arcsin,
     lambda xp, g, a: g / xp.sqrt(1 - a * a),
     saves="a",
-    doc="Return the angle whose sine is ``input``.",
+    doc="Return the inverse sine in radians, from -pi/2 to pi/2; nan outside [-1, 1].",
     method=True,
     in_place=True,
     synonyms=("arcsin",),
@@ -86,7 +88,7 @@ acos = unary(
     np.arccos,
     lambda xp, g, a: -g / xp.sqrt(1 - a * a),
     saves="a",
-    doc="Return the angle whose cosine is ``input``.",
+    doc="Return the inverse cosine in radians, from 0 to pi; nan outside [-1, 1].",
     method=True,
     in_place=True,
     synonyms=("arccos",),
@@ -96,7 +98,7 @@ atan = unary(
     np.arctan,
     lambda xp, g, a: g / (1 + a * a),
     saves="a",
-    doc="Return the angle whose tangent is ``input``.",
+    doc="Return the inverse tangent in radians, from -pi/2 to pi/2.",
     method=True,
     in_place=True,
     synonyms=("arctan",),
@@ -108,7 +110,7 @@ atan2 = binary(
     lambda xp, g, a, b: _towards(xp, -g, a, b) * a,
     saves=("ab", "ab"),
     floats=True,
-    doc="Return the angle of the point with ordinate ``input`` and abscissa ``other``, from -pi to pi.",
+    doc="Return the angle of the point ``(x, y) = (other, input)`` in radians, from -pi to pi.",
     method=True,
     in_place=True,
     synonyms=("arctan2",),
@@ -118,7 +120,7 @@ sinh = unary(
     np.sinh,
     lambda xp, g, a: g * xp.cosh(a),
     saves="a",
-    doc="Return the hyperbolic sine.",
+    doc="Return the hyperbolic sine of each element.",
     method=True,
     in_place=True,
 )
@@ -127,7 +129,7 @@ cosh = unary(
     np.cosh,
     lambda xp, g, a: g * xp.sinh(a),
     saves="a",
-    doc="Return the hyperbolic cosine.",
+    doc="Return the hyperbolic cosine of each element.",
     method=True,
     in_place=True,
 )
@@ -136,7 +138,7 @@ asinh = unary(
     np.arcsinh,
     lambda xp, g, a: g / xp.sqrt(a * a + 1),
     saves="a",
-    doc="Return the inverse of ``sinh``.",
+    doc="Return the inverse hyperbolic sine of each element.",
     method=True,
     in_place=True,
     synonyms=("arcsinh",),
@@ -146,7 +148,7 @@ acosh = unary(
     np.arccosh,
     _acosh_rule,
     saves="a",
-    doc="Return the inverse of ``cosh``.",
+    doc="Return the inverse hyperbolic cosine; nan for numbers below 1.",
     method=True,
     in_place=True,
     synonyms=("arccosh",),
@@ -156,7 +158,7 @@ atanh = unary(
     np.arctanh,
     lambda xp, g, a: g / (1 - a * a),
     saves="a",
-    doc="Return the inverse of ``tanh``.",
+    doc="Return the inverse hyperbolic tangent; nan outside [-1, 1].",
     method=True,
     in_place=True,
     synonyms=("arctanh",),
@@ -166,7 +168,7 @@ sinc = unary(
     _sinc,
     _sinc_rule,
     saves="a",
-    doc="Return ``sin(pi * input) / (pi * input)``, and 1 at 0.",
+    doc="Return ``sin(pi * input) / (pi * input)``; it is 1 at 0.",
     method=True,
     in_place=True,
     synonyms=("special.sinc",),
@@ -176,7 +178,7 @@ deg2rad = unary(
     real_only(lambda x: x * (np.pi / 180)),
     lambda xp, g: g * (np.pi / 180),
     saves="",
-    doc="Degrees in radians.",
+    doc="Return ``input * pi / 180``: degrees converted to radians.",
     method=True,
     in_place=True,
 )
@@ -185,7 +187,7 @@ rad2deg = unary(
     real_only(lambda x: x * (180 / np.pi)),
     lambda xp, g: g * (180 / np.pi),
     saves="",
-    doc="Radians in degrees.",
+    doc="Return ``input * 180 / pi``: radians converted to degrees.",
     method=True,
     in_place=True,
 )

@@ -28,13 +28,16 @@ def rand(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return uniform random numbers in [0, 1), of shape ``lengths`` or ``size``; of complex dtypes, both parts.
+    """Return random numbers of the uniform distribution on [0, 1), of shape ``lengths`` or ``size``.
+
+    Complex numbers have real and imaginary parts of this distribution.
 
     Args:
-        size: the shape.
+        *lengths: the lengths of the dimensions, one by one or as one tuple.
+        size: the same as a tuple.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
     """
@@ -51,13 +54,16 @@ def randn(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return normal random numbers of mean 0 and variance 1 (in complex dtypes 1/2 a part), of shape ``lengths`` or ``size``.
+    """Return random numbers of the standard normal distribution, of shape ``lengths`` or ``size``.
+
+    The mean is 0 and the variance 1. Real and imaginary parts of complex numbers have a variance of 1/2 each.
 
     Args:
-        size: the shape.
+        *lengths: the lengths of the dimensions, one by one or as one tuple.
+        size: the same as a tuple.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
     """
@@ -76,7 +82,7 @@ def randint(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return integers from ``low`` to below ``high``; ``randint(high, size)`` starts at 0. ``int64`` if not said otherwise.
+    """Return random integers from ``low`` to below ``high``, all equally likely; ``randint(high, size)`` starts at 0.
 
     Args:
         low: smallest value; 0 if only one bound is given.
@@ -84,7 +90,7 @@ def randint(
         size: the shape.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; ``int64`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
@@ -107,15 +113,18 @@ def randint_like(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``randint`` in the shape and dtype of ``input``.
+    """Return random integers from ``low`` to below ``high``, all equally likely, in the shape of ``input``.
 
     Args:
-        input: tensor whose shape and dtype are the default.
-        low: smallest value.
+        input: the tensor that gives the shape and the default dtype.
+        low: smallest value; 0 if only one bound is given.
         high: bound above all values.
-        dtype: dtype of the result.
+        dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``high`` is not above ``low``.
     """
     low, high = (0, low) if high is None else (low, high)
     drawn = _integers("randint_like", low, high, input.shape, None, dtype or input.dtype)
@@ -138,14 +147,17 @@ def randperm(
     dtype: npt.DTypeLike | None = None,
     device: str | None = None,
 ) -> Tensor:
-    """Return the integers below ``n`` in random order.
+    """Return the integers from 0 to ``n - 1`` in random order, shape ``(n,)``.
 
     Args:
-        n: how many.
+        n: the number of integers.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; ``int64`` if ``None``.
         device: ``None`` or "cpu".
+
+    Raises:
+        ValueError: ``n`` is negative.
     """
     if n < 0:
         raise ValueError(f"randperm() needs a number that is not negative, and you gave {n}")
@@ -157,10 +169,10 @@ def randperm(
 def rand_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return ``rand`` in the shape and dtype of ``input``.
+    """Return random numbers of the uniform distribution on [0, 1), in the shape of ``input``.
 
     Args:
-        input: tensor whose shape and dtype are the default.
+        input: the tensor that gives the shape and the default dtype.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
@@ -172,10 +184,10 @@ def rand_like(
 def randn_like(
     input: Tensor, *, dtype: npt.DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return ``randn`` in the shape and dtype of ``input``.
+    """Return random numbers of the standard normal distribution, in the shape of ``input``.
 
     Args:
-        input: tensor whose shape and dtype are the default.
+        input: the tensor that gives the shape and the default dtype.
         dtype: dtype of the result; that of ``input`` if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
@@ -195,21 +207,21 @@ def normal(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return normal numbers of that mean and standard deviation: tensors that are broadcast, or numbers and a ``size``.
+    """Return random numbers of the normal distribution, one for each element of ``mean`` and ``std``, broadcast.
 
     Args:
-        mean: a tensor or a number.
-        std: a tensor or a number, not negative.
-        size: the shape, for two numbers.
+        mean: the mean: a tensor or a number.
+        std: the standard deviation: a tensor or a number, not negative.
+        size: the shape, if ``mean`` and ``std`` are numbers.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; by default that of the tensors, else the default dtype.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
     Raises:
-        TypeError: two numbers, and no ``size``.
-        ValueError: a negative standard deviation.
+        TypeError: ``mean`` and ``std`` are numbers, and ``size`` is ``None``.
+        ValueError: a standard deviation is negative.
     """
     check_device(device)
     parts = [each._array for each in (mean, std) if isinstance(each, Tensor)]
@@ -228,30 +240,30 @@ def normal(
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Return 1 with the probability that ``input`` holds at each place (or ``p`` everywhere), else 0; not differentiable.
+    """Return random numbers of the Bernoulli distribution: 1 with the probability in ``input``, else 0; not differentiable.
 
     Args:
         input: probabilities, floating-point.
-        p: one probability instead of those of ``input``.
+        p: one probability for all elements, instead of ``input``.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
 
     Raises:
         TypeError: ``input`` does not hold floating-point numbers.
-        ValueError: a probability is not within 0 and 1.
+        ValueError: a probability is not between 0 and 1.
     """
     chances = input._array if p is None else np.full(input.shape, p)
     if p is None and not is_inexact(chances.dtype):
         raise TypeError(f"bernoulli() takes probabilities, floating-point numbers, and you gave {input.dtype}")
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ValueError("bernoulli() takes probabilities within 0 and 1")
+        raise ValueError("bernoulli() takes probabilities between 0 and 1")
     drawn = np.asarray((generator or default_generator).draw("random", chances.shape) < chances)
     return finish(drawn.astype(input.dtype), False, None)
 
 
 @operation(function=True)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Return Poisson numbers whose rates ``input`` holds, in its dtype; not differentiable.
+    """Return random numbers of the Poisson distribution with the rates ``input``, in its dtype; not differentiable.
 
     Raises:
         ValueError: a rate is negative.
@@ -271,12 +283,12 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return indices drawn with the probabilities that each row of ``input`` is in proportion to.
+    """Return random indices; the probability of an index is proportional to the element of ``input`` there.
 
     Args:
         input: weights, shape ``(n,)`` or ``(rows, n)``.
-        num_samples: how many to draw from each row.
-        replacement: whether one may be drawn again.
+        num_samples: number of indices to draw for each row.
+        replacement: whether an index may be drawn more than once.
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
 
@@ -297,7 +309,7 @@ def multinomial(
     if replacement:
         drawn = _with_replacement(weights, draw("random", (*weights.shape[:-1], num_samples)))
     else:
-        # The first arrivals of processes with these rates.
+        # Exponential variables with these rates; the smallest come first (Efraimidis and Spirakis 2006).
         with np.errstate(divide="ignore"):
             arrivals = draw("standard_exponential", weights.shape) / weights
         drawn = np.argsort(arrivals, -1)[..., :num_samples]
@@ -313,7 +325,7 @@ def _with_replacement(weights: Array, shares: Array) -> Array:
 
 
 def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:
-    """Return random numbers that the generator's ``method`` draws, of that shape and dtype (``None``: the default)."""
+    """Return random numbers of shape ``shape`` and ``dtype`` (``None``: the default dtype), drawn by ``generator.method``."""
     wanted = np.dtype(dtype or get_default_dtype())
     if wanted.kind == "c":
         parts = floats(method, (*shape, 2), generator, real_type(wanted))
