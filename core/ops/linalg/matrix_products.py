@@ -204,7 +204,7 @@ def _as_matrix(x: Tensor) -> Tensor:
     return reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-@operation(method=True)
+@operation(method=True, synonyms=("ger",))
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the matrix of the products of each element of one vector with each of another.
 
@@ -219,18 +219,6 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input.ndim != 1 or vec2.ndim != 1:
         raise ValueError(f"outer() takes two vectors, and you gave shapes {input.shape} and {vec2.shape}")
     return reshape(input, (-1, 1)) * vec2
-
-
-@operation(method=True)
-def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ``outer`` under BLAS's name.
-
-    Args:
-        input: shape ``(n,)``.
-        vec2: shape ``(m,)``.
-        out: where the result is written.
-    """
-    return outer(input, vec2)
 
 
 @operation(function=True)

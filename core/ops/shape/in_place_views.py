@@ -16,7 +16,7 @@ from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
 from .transposing import SWAP
 
 
-@operation(function=False, method=True)
+@operation(function=False, method=True, synonyms=("swapdims_",))
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor.
 
@@ -56,18 +56,6 @@ def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
         axis1: the other dimension.
     """
     return transpose_(input, axis0, axis1)
-
-
-@operation(function=False, method=True)
-def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return ``transpose_`` under another name.
-
-    Args:
-        input: the tensor to change.
-        dim0: one dimension.
-        dim1: the other dimension.
-    """
-    return transpose_(input, dim0, dim1)
 
 
 @operation(function=False, method=True)

@@ -51,7 +51,7 @@ _STACK = Row("stack", pull=_cut_stack, holomorphic=False)
 _BLOCKS = Row("block_diag", pull=_cut_blocks, holomorphic=False)
 
 
-@operation(function=True)
+@operation(function=True, synonyms=("concat", "concatenate"))
 def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return the tensors one after the other along ``dim``; vectors of no elements are left out.
 
@@ -81,30 +81,6 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     if is_grad_enabled() and True in [part._requires_grad for part in parts]:
         record(_CAT, result, parts, (), axis, [array.shape[axis] for array in arrays], _converted(parts, result))
     return result
-
-
-@operation(function=True)
-def concat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return ``cat`` under another name.
-
-    Args:
-        tensors: a sequence of tensors, converted to one dtype.
-        dim: the dimension to join along.
-        out: where the result is written.
-    """
-    return cat(tensors, dim)
-
-
-@operation(function=True)
-def concatenate(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return ``cat`` under NumPy's name.
-
-    Args:
-        tensors: a sequence of tensors, converted to one dtype.
-        dim: the dimension to join along.
-        out: where the result is written.
-    """
-    return cat(tensors, dim)
 
 
 @operation(function=True)
@@ -168,16 +144,10 @@ def hstack(tensors: Tensors) -> Tensor:
     return cat(parts, 0 if not parts or parts[0].ndim == 1 else 1)
 
 
-@operation(function=True)
+@operation(function=True, synonyms=("row_stack",))
 def vstack(tensors: Tensors) -> Tensor:
     """Return the tensors one below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
     return cat([atleast_2d(tensor) for tensor in tensors], 0)
-
-
-@operation(function=True)
-def row_stack(tensors: Tensors) -> Tensor:
-    """Return ``vstack`` under another name."""
-    return vstack(tensors)
 
 
 @operation(function=True)

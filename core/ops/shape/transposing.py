@@ -36,7 +36,7 @@ _PERMUTE = Row(
 )
 
 
-@operation(method=True)
+@operation(method=True, synonyms=("swapdims",))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dimensions exchanged.
 
@@ -81,18 +81,6 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 @operation(method=True)
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return ``transpose`` under another name.
-
-    Args:
-        input: any shape and dtype.
-        dim0: one dimension.
-        dim1: the other dimension.
-    """
-    return transpose(input, dim0, dim1)
-
-
-@operation(method=True)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Return a view with the dimensions in the order ``dims``.
 
@@ -111,7 +99,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return view_of(input, out, _PERMUTE, (order,), (order,))
 
 
-@operation(method=True)
+@operation(method=True, synonyms=("moveaxis",))
 def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
     """Return a view with the dimensions ``source`` moved to the positions ``destination``; the others keep their order.
 
@@ -135,18 +123,6 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
     for place, dim in sorted(zip(places, sources)):
         order.insert(place, dim)
     return permute(input, tuple(order) if ndim else ())
-
-
-@operation(method=True)
-def moveaxis(input: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
-    """Return ``movedim`` under NumPy's name.
-
-    Args:
-        input: any shape and dtype.
-        source: one dimension, or several.
-        destination: their new positions.
-    """
-    return movedim(input, source, destination)
 
 
 @operation(method=True)
