@@ -1,6 +1,5 @@
 """Every test is watched: it fails if it leaves a thread, process, file, agent, reference or autograd context behind."""
 
-import faulthandler
 import gc
 import os
 import signal
@@ -132,11 +131,10 @@ def job(tmp_path):
         started.append(programs.Job(folder, program, count, args, **environment))
         return started[-1]
 
-    faulthandler.dump_traceback_later(150, exit=True)  # should the test itself hang
     try:
-        yield start
+        with programs.ending_within(150):
+            yield start
     finally:
-        faulthandler.cancel_dump_traceback_later()
         for each in started:
             each.end()
 

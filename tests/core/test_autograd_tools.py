@@ -1,7 +1,6 @@
 """Tools for graphs: saved-tensor hooks, anomaly mode, checkpointing, whole derivatives, pictures, modes."""
 
 import asyncio
-import gc
 import threading
 import weakref
 import xml.etree.ElementTree as ET
@@ -63,16 +62,12 @@ def test_an_unpacked_tensor_must_be_like_the_packed_one():
         y.sum().backward()
 
 
-def test_hooks_do_not_keep_a_graph_alive():
-    gc.disable()
-    try:
-        with ag.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-            y = leaf(2.0).exp()
-        node = weakref.ref(y.grad_fn)
-        del y
-        assert node() is None
-    finally:
-        gc.enable()
+def test_hooks_do_not_keep_a_graph_alive(no_collector):
+    with ag.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = leaf(2.0).exp()
+    node = weakref.ref(y.grad_fn)
+    del y
+    assert node() is None
 
 
 # -- anomaly mode

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 
@@ -254,20 +253,15 @@ def test_an_unpack_hook_must_give_a_tensor():
                 y.sum().backward()
 
 
-def test_packed_graphs_die_without_the_collector():
-    gc.collect()
-    gc.disable()
-    try:
-        with copying():
-            y, z = SavesAll.apply(leaf(1.0, 2.0))
-            outputs = [y, z, leaf(1.0).exp(), leaf(3.0, 1.0).sort().values, nn.GRU(3, 4)(tg.ones(2, 1, 3))[0]]
-        nodes = [weakref.ref(output.grad_fn) for output in outputs]
-        for output in outputs[2:]:
-            output.sum().backward()
-        del y, z, outputs, output
-        assert [node() for node in nodes] == [None] * 5
-    finally:
-        gc.enable()
+def test_packed_graphs_die_without_the_collector(no_collector):
+    with copying():
+        y, z = SavesAll.apply(leaf(1.0, 2.0))
+        outputs = [y, z, leaf(1.0).exp(), leaf(3.0, 1.0).sort().values, nn.GRU(3, 4)(tg.ones(2, 1, 3))[0]]
+    nodes = [weakref.ref(output.grad_fn) for output in outputs]
+    for output in outputs[2:]:
+        output.sum().backward()
+    del y, z, outputs, output
+    assert [node() for node in nodes] == [None] * 5
 
 
 def test_packed_graphs_are_run_by_many_threads_at_once():

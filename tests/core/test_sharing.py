@@ -9,10 +9,10 @@ import signal
 import threading
 from multiprocessing import forkserver
 from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
 
 import numpy as np
 import pytest
+import shared_tensors
 import telegrad as tg
 from helpers.programs import stop_fork_server
 from telegrad import nn
@@ -37,11 +37,8 @@ def fork_server():
 
 
 @pytest.fixture(autouse=True)
-def programs(monkeypatch):
-    """Processes that are started find the functions that they run by name."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "programs"))
-    import shared_tensors
-
+def programs():
+    """The functions that processes run; in the end all that was sent has been received."""
     yield shared_tensors
     gc.collect()
     transit.collect()

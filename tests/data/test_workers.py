@@ -4,8 +4,8 @@ import gc
 import multiprocessing
 import os
 import pickle
-from pathlib import Path
 
+import loading
 import numpy as np
 import pytest
 import telegrad as tg
@@ -21,11 +21,8 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def programs(monkeypatch):
-    """Workers find the datasets by name."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "programs"))
-    import loading
-
+def programs():
+    """The datasets that workers import by name; in the end the batches' memory is gone."""
     yield loading
     gc.collect()
     with open("/proc/self/maps") as maps:

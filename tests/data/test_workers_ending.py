@@ -11,6 +11,7 @@ import time
 import traceback
 from pathlib import Path
 
+import loading
 import pytest
 import telegrad as tg
 from helpers.programs import worker_ids
@@ -23,16 +24,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
-PROGRAM = Path(__file__).parents[1] / "programs" / "loading.py"
 LIMIT = 60
 
 
 @pytest.fixture(autouse=True)
-def programs(monkeypatch):
-    """Workers find the datasets by name."""
-    monkeypatch.syspath_prepend(str(PROGRAM.parent))
-    import loading
-
+def programs():
+    """The datasets that workers import by name."""
     yield loading
     gc.collect()
 
@@ -219,7 +216,7 @@ def test_persistent_workers_end_with_the_loader(context, programs):
 
 def start(context, how):
     process = subprocess.Popen(
-        [sys.executable, PROGRAM, context, how],
+        [sys.executable, loading.__file__, context, how],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,12 +1,13 @@
 """Programs that tests run in processes of their own."""
 
+import faulthandler
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def run_python(*arguments, code=0, timeout=120, **options):
     )
     assert done.returncode == code, f"exit code {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout if not code else done.stdout + done.stderr
+
+
+@contextmanager
+def ending_within(seconds):
+    """Show all stacks and end this process if the body takes longer: its worker processes die with it."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 class Job:

@@ -1,9 +1,8 @@
 """Both launchers name the worker that failed, not one that lost it; ``programs/root_cause.py`` counts over many runs."""
 
-import faulthandler
-
 import pytest
-from helpers.programs import PROGRAMS
+import root_cause
+from helpers.programs import ending_within
 
 pytestmark = pytest.mark.processes
 
@@ -12,16 +11,13 @@ pytestmark = pytest.mark.processes
 def judge(tmp_path, monkeypatch):
     """``judge(launcher, case, how)`` runs a job that fails; the test fails if the verdict is wrong."""
     monkeypatch.delenv("TELEGRAD_WORKER", raising=False)
-    monkeypatch.syspath_prepend(str(PROGRAMS))  # the processes find what they run by name
     monkeypatch.chdir(tmp_path)
-    import root_cause
 
     def judge(launcher, case, how="raise", size=3):
         assert not root_cause.LAUNCHERS[launcher](size, case, how)
 
-    faulthandler.dump_traceback_later(150, exit=True)  # the workers die with this process
-    yield judge
-    faulthandler.cancel_dump_traceback_later()
+    with ending_within(150):
+        yield judge
 
 
 @pytest.mark.parametrize("launcher", ["run", "spawn"])

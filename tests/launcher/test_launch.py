@@ -1,12 +1,12 @@
 """``launch``: a job run from Python, and its result."""
 
-import faulthandler
 import io
 import os
 import signal
 import threading
 
 import pytest
+from helpers.programs import ending_within
 from telegrad.launcher import JobSpec, launch
 
 pytestmark = pytest.mark.processes
@@ -14,9 +14,8 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture(autouse=True)
 def watchdog():
-    faulthandler.dump_traceback_later(60, exit=True)  # the workers die with us
-    yield
-    faulthandler.cancel_dump_traceback_later()
+    with ending_within(60):
+        yield
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """``telegrad run`` with real processes: the workers' environment, the output, and that nothing is left at the end."""
 
-import faulthandler
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
+from helpers.programs import ending_within
 
 pytestmark = pytest.mark.processes
 
@@ -58,11 +58,10 @@ def watchdog(started):
 
     timer = threading.Timer(LIMIT, end)
     timer.start()
-    faulthandler.dump_traceback_later(LIMIT + 30, exit=True)  # should the test itself hang
     try:
-        yield
+        with ending_within(LIMIT + 30):
+            yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
         timer.cancel()
         timer.join()
 

@@ -1,6 +1,5 @@
 """``spawn``: calls of a function in several processes, as with ``torch.multiprocessing.spawn``."""
 
-import faulthandler
 import importlib
 import multiprocessing
 import os
@@ -15,7 +14,7 @@ from contextlib import closing
 from importlib.util import find_spec
 
 import pytest
-from helpers.programs import stop_fork_server
+from helpers.programs import ending_within, stop_fork_server
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
 from telegrad.launcher.engines.functions import FunctionEngine
 from telegrad.launcher.spawned_process import Work
@@ -78,9 +77,8 @@ def say_and_wait(i):
 def watchdog(monkeypatch):
     for name in JOB_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    faulthandler.dump_traceback_later(LIMIT, exit=True)  # the processes die with us
-    yield
-    faulthandler.cancel_dump_traceback_later()
+    with ending_within(LIMIT):
+        yield
     assert multiprocessing.active_children() == []
 
 

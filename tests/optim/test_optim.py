@@ -1,7 +1,6 @@
 """Optimizers: groups, state, stepping in place and by replacement. Their arithmetic is in tests/optim/test_optim_golden.py."""
 
 import copy
-import gc
 import pickle
 import weakref
 
@@ -265,16 +264,12 @@ def test_copies_have_no_hooks():
     assert seen == []
 
 
-def test_schedulers_and_optimizers_make_no_cycle():
+def test_schedulers_and_optimizers_make_no_cycle(no_collector):
     optimizer = optim.SGD([parameter(1.0)])
     scheduler = lr_scheduler.ExponentialLR(optimizer, 0.9)
     gone = weakref.ref(scheduler), weakref.ref(optimizer)
-    gc.disable()
-    try:
-        del scheduler, optimizer
-        assert [reference() for reference in gone] == [None, None]
-    finally:
-        gc.enable()
+    del scheduler, optimizer
+    assert [reference() for reference in gone] == [None, None]
 
 
 def test_a_hook_can_be_put_in_front():

@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import copy
-import gc
 import re
 import threading
 import weakref
@@ -294,24 +293,19 @@ class Thing:
     pass
 
 
-def test_nothing_keeps_arguments_and_results(workers, until):
+def test_nothing_keeps_arguments_and_results(workers, until, no_collector):
     kept = weakref.WeakSet()
 
     def watched(value):
         kept.add(value)
         return value
 
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(30):
-            rpc.rpc_sync("a", add, ([watched(Thing())], []))
-            rpc.rpc_async("b", len, ([watched(Thing())],)).then(lambda done: done.value()).wait()
-            with pytest.raises(TypeError):
-                rpc.rpc_sync("b", len, (watched(Thing()),))
-        until(lambda: len(kept) == 0)
-    finally:
-        gc.enable()
+    for _ in range(30):
+        rpc.rpc_sync("a", add, ([watched(Thing())], []))
+        rpc.rpc_async("b", len, ([watched(Thing())],)).then(lambda done: done.value()).wait()
+        with pytest.raises(TypeError):
+            rpc.rpc_sync("b", len, (watched(Thing()),))
+    until(lambda: len(kept) == 0)
 
 
 def test_debug_info(workers, until):

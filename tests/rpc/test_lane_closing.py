@@ -2,16 +2,16 @@
 
 import asyncio
 import threading
-from pathlib import Path
 
 import grpc
 import pytest
+from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
 
 METHOD = "/test/Stream"
-PROGRAM = Path(__file__).parents[1] / "programs" / "closing.py"
+PROGRAM = PROGRAMS / "closing.py"
 
 
 def agent_on(lane, name="a", rank=0):

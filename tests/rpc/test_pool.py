@@ -1,6 +1,5 @@
 """The thread pool: how many run, who may block, what a thread keeps."""
 
-import gc
 import threading
 import weakref
 from functools import partial
@@ -26,20 +25,16 @@ def meet(barrier, thing):
     barrier.wait(5)
 
 
-def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until):
-    gc.disable()
-    try:
-        things = [Thing() for _ in range(6)]
-        kept = [weakref.ref(thing) for thing in things]
-        for _ in range(3):
-            both = threading.Barrier(3)
-            for _ in range(2):
-                pool.submit(partial(meet, both, things.pop()))
-            both.wait(5)
-        until(lambda: pool.counts()["idle"] == 2)
-        assert [ref() for ref in kept] == [None] * 6
-    finally:
-        gc.enable()
+def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until, no_collector):
+    things = [Thing() for _ in range(6)]
+    kept = [weakref.ref(thing) for thing in things]
+    for _ in range(3):
+        both = threading.Barrier(3)
+        for _ in range(2):
+            pool.submit(partial(meet, both, things.pop()))
+        both.wait(5)
+    until(lambda: pool.counts()["idle"] == 2)
+    assert [ref() for ref in kept] == [None] * 6
 
 
 def test_at_most_size_tasks_run_and_the_others_wait(pool, until):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
@@ -31,7 +32,7 @@ from telegrad.testing.strangers import http2
 from telegrad.testing.strangers.__main__ import main
 
 METHODS = [CHALLENGE, FRAMES, BULK, JOIN]
-PROGRAM = str(Path(__file__).parents[1] / "programs" / "meet.py")
+PROGRAM = str(PROGRAMS / "meet.py")
 
 
 @pytest.fixture
