@@ -39,7 +39,7 @@ from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
 from .wire.control import goodbye
-from .wire.functions import main_script
+from .wire.function_names import main_script
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from .messages import Method
 from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer
 from .serving import ServerCall
-from .wire.functions import reference, resolve
+from .wire.function_names import reference, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "_telegrad_async_execution"

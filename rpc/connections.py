@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import RpcError
 from ..core.futures import Future
 from .flows import Flows
-from .lanes.base import Connection, Host, Lane
+from .lanes.base import Connection, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .options import GrpcRpcBackendOptions
 from .peers import Peer, Peers
@@ -22,7 +22,7 @@ PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Connection, Any, bool], None]
 
 
-class Connections(Host):
+class Connections(LaneListener):
     """Every connection of one agent, dialed by it or by others.
 
     Requests travel on connections that this worker dialed, control messages on any.
@@ -128,7 +128,7 @@ class Connections(Host):
             peer.redial_at = None
             self.dial(peer)
 
-    # -- events of lanes (lanes.base.Host)
+    # -- events of lanes (lanes.base.LaneListener)
 
     def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
         return self.me.dialer_handshake(expected_identity, address)

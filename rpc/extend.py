@@ -16,7 +16,7 @@ from .current import current_agent
 from .expulsion import record as record_expulsion
 from .gathering import Gathering
 from .intervals import IntervalSet
-from .lanes.base import Connection, Host, Lane, Ticket
+from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import make_lane, register_lane
 from .messages import Incoming, Interceptor, Outgoing
@@ -38,7 +38,7 @@ __all__ = [
     "Flag",
     "Gathering",
     "GrpcRpcBackendOptions",
-    "Host",
+    "LaneListener",
     "InProcessLane",
     "InProcessNetwork",
     "Incoming",
@@ -52,7 +52,7 @@ __all__ = [
     "RpcBackendOptions",
     "ServerCall",
     "Shutdown",
-    "Ticket",
+    "FrameHandle",
     "WorkerInfo",
     "agent_variable",
     "call_function",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.extend import Tensor
 from ..core.futures import Future
-from .lanes.base import Connection, Ticket
+from .lanes.base import Connection, FrameHandle
 from .wire.header import restamp
 
 NOTHING: Any = ()  # in the place of a list: most messages have none of what it would hold
@@ -31,7 +31,7 @@ class Topic:
     CANCEL = 3
 
 
-class Outgoing(Ticket):
+class Outgoing(FrameHandle):
     """A request or a reply on its way out: its content while it is encoded, and then its way through flow control and lane.
 
     Attributes:
@@ -94,7 +94,7 @@ class Outgoing(Ticket):
         self.notes: dict[int, Any] = {}
         self.connection: Connection | None = None
         self.size = 0
-        self.place = None
+        self.waiting = None
 
     def drop_content(self) -> None:
         """Let go of all but what ``delivered`` and ``not_delivered`` need: the frame is made."""

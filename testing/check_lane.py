@@ -1,6 +1,6 @@
 """Checks that every lane must pass: ``check_lane(make_lane)`` (in the manner of trio's ``check_two_way_stream``).
 
-Each check gets two new hosts on new lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
+Each check gets two new listeners on new lanes, says in its name what holds, and leaves nothing open. A wait that takes longer
 than ``TIMEOUT_SECONDS`` is a failure.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from ..core.errors import AuthenticationError
 from ..core.futures import Future
 from ..proto.rpc_pb2 import WorkerRecord
-from ..rpc.extend import Connection, Host, Lane
+from ..rpc.extend import Connection, Lane, LaneListener
 from ..rpc.security import AcceptorHandshake, DialerHandshake
 
 TIMEOUT_SECONDS = 20.0
@@ -24,8 +24,8 @@ SECRET = b"what the workers of this job know"
 LaneMaker = Callable[[], Lane]
 
 
-class RecordingHost(Host):
-    """Host of a lane that only records what it is told."""
+class RecordingListener(LaneListener):
+    """Listener of a lane that only records what it is told."""
 
     def __init__(self, name: str, rank: int, secret: bytes, refuse: str = "") -> None:
         self.keepalive = 10.0
@@ -85,8 +85,8 @@ class Pair:
     """Dialer and acceptor, each on its own lane."""
 
     def __init__(self, make_lane: LaneMaker, dialer_secret: bytes = SECRET, refuse: str = "") -> None:
-        self.dialer = RecordingHost("dialer", 0, dialer_secret)
-        self.acceptor = RecordingHost("acceptor", 1, SECRET, refuse)
+        self.dialer = RecordingListener("dialer", 0, dialer_secret)
+        self.acceptor = RecordingListener("acceptor", 1, SECRET, refuse)
         self.near, self.far = make_lane(), make_lane()
         self.address = self.far.listen(self.acceptor, None)
         self.acceptor.record.addresses.append(self.address)
@@ -203,16 +203,16 @@ def check_a_refusal_reaches_the_dialer(make_lane: LaneMaker) -> None:
 
 
 def check_closing_delivers_the_last_frame_and_tells_each_host_once(make_lane: LaneMaker) -> None:
-    """Check that the last frame of a closing end arrives, and that both hosts are told exactly once."""
+    """Check that the last frame of a closing end arrives, and that both listeners are told exactly once."""
     for closes_far in (False, True):
         with pair(make_lane) as both:
             far_end = both.talk()
             closing, listening = (far_end, both.dialer) if closes_far else (both.connection, both.acceptor)
             closing.send([b"queued"])
             closing.close([b"last"])
-            listening.until(lambda host=listening: len(host.frames) == 2)  # type: ignore[misc]
-            for host in (both.dialer, both.acceptor):
-                host.until(lambda host=host: bool(host.ended))  # type: ignore[misc]
+            listening.until(lambda listener=listening: len(listener.frames) == 2)  # type: ignore[misc]
+            for listener in (both.dialer, both.acceptor):
+                listener.until(lambda listener=listener: bool(listener.ended))  # type: ignore[misc]
             assert not closing.send([b"after"])
         assert len(both.dialer.ended) == len(both.acceptor.ended) == 1
 

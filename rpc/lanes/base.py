@@ -13,20 +13,28 @@ from ...core.futures import Future
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 
-HEAD_BYTES = 24  # of a frame that has a ticket
+HEAD_BYTES = 24  # of a frame with a handle
 
 
-class Ticket(ABC):
-    """Names a frame that was given to ``Connection.send``. ``place``, where it waits, is for the lane to use."""
+class FrameHandle(ABC):
+    """Handle of a frame that was given to ``Connection.send``: with it the frame can be withdrawn.
 
-    __slots__ = ("place",)
+    Attributes:
+        waiting: the lane's record of the frame, while it waits to leave.
+    """
+
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self.place: Any = None
+        self.waiting: Any = None
 
     @abstractmethod
     def restamp(self, head: bytes) -> bytes:
-        """The frame's first ``HEAD_BYTES`` bytes as they are right now. A lane asks when a frame leaves that had to wait."""
+        """Return the frame's first ``HEAD_BYTES`` bytes as they are right now, when it leaves after it had to wait.
+
+        Args:
+            head: these bytes as they were when it was sent.
+        """
 
 
 class Connection(ABC):
@@ -37,18 +45,22 @@ class Connection(ABC):
     flow: Any = None
 
     def start(self) -> None:
-        """Begin to connect; for a dialed connection, once. Its host hears of the outcome later, or from inside this call."""
+        """Begin to connect; for a dialed connection, once. Its listener hears of the outcome, perhaps inside this call."""
 
     @abstractmethod
-    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
-        """Queue one frame, given as bytes-like parts. Any thread; never blocks; the memory may change afterwards.
+    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
+        """Queue one frame. Any thread; never blocks.
+
+        Args:
+            parts: the frame, as bytes-like objects; their memory may change afterwards.
+            handle: to withdraw it with.
 
         Returns:
             False if the connection is closed. True promises nothing: it may still break.
         """
 
-    def withdraw(self, ticket: Ticket) -> bool:
-        """Let go of a frame that waits. Any thread. True if it was still there: the peer will not receive it."""
+    def withdraw(self, handle: FrameHandle) -> bool:
+        """Drop a frame that waits. Any thread. True if it was still there: the peer will not receive it."""
         return False
 
     @abstractmethod
@@ -56,10 +68,11 @@ class Connection(ABC):
         """Send what is queued, then ``last`` as a final frame, then close. Any thread; returns at once."""
 
 
-class Host(Protocol):
-    """What a lane asks of the agent that it serves. All of it is quick, runs no user code, and may come from any thread.
+class LaneListener(Protocol):
+    """Listener to the events of a lane: the agent that it serves. All of it is quick, runs no user code, in any thread.
 
-    ``keepalive``: seconds of silence after which the lane asks whether a peer is there, and then waits for an answer.
+    Attributes:
+        keepalive: seconds of silence after which the lane asks whether a peer is there, and then waits for an answer.
     """
 
     keepalive: float
@@ -103,7 +116,7 @@ class Lane(ABC):
     scheme: str
 
     @abstractmethod
-    def listen(self, host: Host, address: str | None) -> str:
+    def listen(self, listener: LaneListener, address: str | None) -> str:
         """Accept connections, at ``address`` ("host:port") if given.
 
         Returns:
@@ -114,7 +127,7 @@ class Lane(ABC):
         """
 
     @abstractmethod
-    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
         """A connection that ``start`` opens; frames may be sent before."""
 
     @abstractmethod

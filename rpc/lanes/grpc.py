@@ -24,13 +24,13 @@ from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
-from .base import Connection, Host, Lane, Ticket
+from .base import Connection, FrameHandle, Lane, LaneListener
 from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
 from .ioloop import acquire_loop, first_of, release_loop
 from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
-from .waiting import SmallFrame, Transfer, Waits
+from .waiting_frames import SmallFrame, Transfer, Waits
 
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
@@ -59,7 +59,7 @@ Finish = Callable[[], Awaitable[Any]]
 
 
 def options_for(keepalive: float) -> list[tuple[str, int]]:
-    """gRPC's options for a host that asks for a sign of life after ``keepalive`` seconds of silence."""
+    """gRPC's options for a listener that asks for a sign of life after ``keepalive`` seconds of silence."""
     milliseconds = max(int(min(keepalive * 1000, LONGEST_MILLISECONDS)), 1)
     return [
         *OPTIONS,
@@ -88,34 +88,34 @@ class GrpcConnection(Connection):
 
     scheme = "grpc"
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: Host) -> None:
-        self.host = host
+    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener) -> None:
+        self.listener = listener
         self.closed = False
         self._frames = Outbox(loop)
         self._bulk = Outbox(loop)
         self._transfers = itertools.count()
 
-    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
+    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
         if self.closed:
             return False
         size = sum(map(len, parts))
         if size > BULK_BYTES:
-            self._send_bulk(parts, size, ticket)
+            self._send_bulk(parts, size, handle)
         else:
-            self._frames.put(SmallFrame(b"".join(parts), ticket))
+            self._frames.put(SmallFrame(b"".join(parts), handle))
         return True
 
-    def _send_bulk(self, parts: list[Any], size: int, ticket: Ticket | None) -> None:
+    def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> None:
         number = next(self._transfers)
-        transfer = Transfer(number, size, ticket)
+        transfer = Transfer(number, size, handle)
         # Chunk by chunk, so that the first is on its way while the next is copied.
         for chunk in chunks(number, parts):
             if not transfer.add(chunk):
                 break
             self._bulk.put(transfer)  # once for each chunk: transfers take turns
 
-    def withdraw(self, ticket: Ticket) -> bool:
-        waits: Waits | None = ticket.place
+    def withdraw(self, handle: FrameHandle) -> bool:
+        waits: Waits | None = handle.waiting
         if waits is None or not waits.withdraw():
             return False
         if isinstance(waits, Transfer):
@@ -153,7 +153,7 @@ class GrpcConnection(Connection):
     async def _read_frames(self, read: Read) -> None:
         while (batch := await read()) is not grpc.aio.EOF:
             for frame in split_batch(batch):
-                self.host.received(self, frame, False)
+                self.listener.received(self, frame, False)
 
     async def _write_bulk(self, write: Write) -> None:
         while (transfer := await self._bulk.get()) is not None:
@@ -166,14 +166,14 @@ class GrpcConnection(Connection):
         while (message := await read()) is not grpc.aio.EOF:
             frame = assembly.add(message)
             if frame is not None:
-                self.host.received(self, frame, True)
+                self.listener.received(self, frame, True)
 
 
 class DialedConnection(GrpcConnection):
     """The end that opened the connection."""
 
-    def __init__(self, lane: GrpcLane, host: Host, peer: WorkerRecord, address: str) -> None:
-        super().__init__(lane.loop, host)
+    def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
+        super().__init__(lane.loop, listener)
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
@@ -185,9 +185,9 @@ class DialedConnection(GrpcConnection):
         self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
 
     async def run(self) -> None:
-        """Connect, move frames until the connection ends, and tell the host."""
+        """Connect, move frames until the connection ends, and tell the listener."""
         error: Exception = ConnectionError("the connection was closed")
-        channel = grpc.aio.insecure_channel(self._target, options=options_for(self.host.keepalive))
+        channel = grpc.aio.insecure_channel(self._target, options=options_for(self.listener.keepalive))
         try:
             await probe(self._target)
             await self._converse(channel)
@@ -198,15 +198,15 @@ class DialedConnection(GrpcConnection):
         finally:
             self._ended()
             await channel.close()
-            self.host.disconnected(self, error)
+            self.listener.disconnected(self, error)
 
     async def _converse(self, channel: grpc.aio.Channel) -> None:
-        handshake = self.host.dialer_handshake(self._identity, self._address)
-        await connect(channel, 2 * self.host.keepalive)
+        handshake = self.listener.dialer_handshake(self._identity, self._address)
+        await connect(channel, 2 * self.listener.keepalive)
         # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
         stream = await introduce(channel, FRAMES, handshake)
         self.rank = handshake.peer.rank
-        self.host.connected(self)
+        self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
         await first_of(
             self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
@@ -216,12 +216,12 @@ class DialedConnection(GrpcConnection):
 class AcceptedConnection(GrpcConnection):
     """The end that listened."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: Host) -> None:
-        super().__init__(loop, host)
+    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener) -> None:
+        super().__init__(loop, listener)
         self.over = loop.create_future()
 
     async def run(self, context: Any, welcome: bytes) -> None:
-        """Let the dialer in, move frames until the connection ends, and tell the host."""
+        """Let the dialer in, move frames until the connection ends, and tell the listener."""
         error: Exception = ConnectionResetError("the peer closed the connection")
         try:
             await context.send_initial_metadata(((WELCOME_KEY, welcome),))
@@ -232,7 +232,7 @@ class AcceptedConnection(GrpcConnection):
             self._ended()
             if not self.over.done():
                 self.over.set_result(None)
-            self.host.disconnected(self, error)
+            self.listener.disconnected(self, error)
 
     async def run_bulk(self, context: Any) -> None:
         """Move bulk data until the connection ends."""
@@ -267,11 +267,11 @@ class GrpcLane(Lane):
         """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
         return await self._acceptor.authenticate(context)
 
-    def listen(self, host: Host, address: str | None) -> str:
-        return self._thread.run(self._listen(host, address or "127.0.0.1:0"))
+    def listen(self, listener: LaneListener, address: str | None) -> str:
+        return self._thread.run(self._listen(listener, address or "127.0.0.1:0"))
 
-    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
-        return DialedConnection(self, host, peer, address)
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
+        return DialedConnection(self, listener, peer, address)
 
     def target(self, peer: WorkerRecord, address: str) -> str:
         """Return the "host:port" to connect to for an address of ``peer``: a subclass may name a relay on the way there."""
@@ -279,6 +279,9 @@ class GrpcLane(Lane):
 
     def close(self) -> None:
         closing = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
+        if self._thread.is_current():  # an agent closes itself, and there was no other thread for it
+            closing.add_done_callback(lambda _: release_loop())
+            return
         try:
             closing.result()
         finally:
@@ -297,12 +300,12 @@ class GrpcLane(Lane):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _listen(self, host: Host, address: str) -> str:
-        self._acceptor = Acceptor(host)
-        self.serve(FRAMES, partial(self._accept, host))
+    async def _listen(self, listener: LaneListener, address: str) -> str:
+        self._acceptor = Acceptor(listener)
+        self.serve(FRAMES, partial(self._accept, listener))
         self.serve(BULK, self._accept_bulk)
         self.serve(CHALLENGE, self._acceptor.challenge)
-        self._server = make_server(server_options(host.keepalive), self._services)
+        self._server = make_server(server_options(listener.keepalive), self._services)
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError:  # it says no more than that it failed
@@ -316,11 +319,11 @@ class GrpcLane(Lane):
         await self._server.start()
         return f"grpc://{address.rpartition(':')[0]}:{port}"
 
-    async def _accept(self, host: Host, _: Any, context: Any) -> None:
+    async def _accept(self, listener: LaneListener, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
-        await host.members_known()
-        connection = AcceptedConnection(self.loop, host)
-        if refusal := host.admit(handshake, connection):
+        await listener.members_known()
+        connection = AcceptedConnection(self.loop, listener)
+        if refusal := listener.admit(handshake, connection):
             context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
             return
         token = handshake.session_token()

@@ -16,7 +16,7 @@ import grpc
 from ...core.errors import AuthenticationError
 from ..joiners import Joiners
 from ..security import NONCE_BYTES, SAME_SECRET, AcceptorHandshake, DialerHandshake
-from .base import Host
+from .base import LaneListener
 
 CHALLENGE = "/telegrad.Handshake/Challenge"
 HELLO_KEY, CHALLENGE_KEY = "telegrad-hello-bin", "telegrad-challenge-bin"
@@ -58,21 +58,21 @@ def entry(metadata: Any, key: str) -> bytes:
 
 
 class Acceptor:
-    """The acceptor's side, for all joiners of one host. Lives on the lane's loop."""
+    """The acceptor's side, for all joiners of one listener. Lives on the lane's loop."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, listener: LaneListener) -> None:
+        self._listener = listener
         self._joiners: Joiners[AcceptorHandshake] = Joiners()
 
     async def challenge(self, _: Any, context: Any) -> None:
         """Give a joiner its challenge."""
-        handshake = self._host.acceptor_handshake()
+        handshake = self._listener.acceptor_handshake()
         try:
             challenge = handshake.challenge(entry(context.invocation_metadata(), HELLO_KEY))
         except AuthenticationError as error:
             await self.turn_away(context, str(error))
         for address, reason in self._joiners.add(handshake.nonce, address_of(context), handshake, time.monotonic()):
-            self._host.refused(address, reason)
+            self._listener.refused(address, reason)
         context.set_trailing_metadata(((CHALLENGE_KEY, challenge),))
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
@@ -91,7 +91,7 @@ class Acceptor:
         self, context: Any, reason: str, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED
     ) -> NoReturn:
         """End a stream, and count it. The joiner is not told why."""
-        self._host.refused(address_of(context), reason)
+        self._listener.refused(address_of(context), reason)
         await context.abort(code)
         raise AssertionError("abort() has raised what ends the handler")
 

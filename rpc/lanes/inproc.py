@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
-from .base import Connection, Host, Lane, Ticket
+from .base import Connection, FrameHandle, Lane, LaneListener
 
 Deliver = Callable[[Callable[[], None]], None]
 
@@ -29,15 +29,15 @@ class InProcessNetwork:
 
     def __init__(self, deliver: Deliver = at_once) -> None:
         self.deliver = deliver
-        self.listeners: dict[str, Host] = {}
+        self.listeners: dict[str, LaneListener] = {}
         self._numbers = itertools.count()
 
-    def listen(self, host: Host, address: str | None) -> str:
+    def listen(self, listener: LaneListener, address: str | None) -> str:
         """Register a listener under the given address, or one of its own."""
         address = address or f"inproc://{next(self._numbers)}"
         if address in self.listeners:
             raise RendezvousError(f"address {address} is in use by another agent of this process")
-        self.listeners[address] = host
+        self.listeners[address] = listener
         return address
 
 
@@ -46,9 +46,9 @@ class InProcessConnection(Connection):
 
     scheme = "inproc"
 
-    def __init__(self, network: InProcessNetwork, host: Host) -> None:
+    def __init__(self, network: InProcessNetwork, listener: LaneListener) -> None:
         self.network = network
-        self.host = host
+        self.listener = listener
         self.other: InProcessConnection | None = None
         self.connect: Callable[[], None] | None = None
         self._waiting: list[bytearray] | None = []  # frames sent before the connection was open
@@ -59,7 +59,7 @@ class InProcessConnection(Connection):
         if self.connect is not None:
             self.network.deliver(self.connect)
 
-    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
+    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
         frame = bytearray().join(parts)
         with self._lock:
             if self._closed:
@@ -79,12 +79,12 @@ class InProcessConnection(Connection):
             self.network.deliver(lambda: other.fail(ConnectionResetError("closed by the peer")))
 
     def fail(self, error: Exception) -> None:
-        """Close this end and tell its host, once."""
+        """Close this end and tell its listener, once."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        self.host.disconnected(self, error)
+        self.listener.disconnected(self, error)
 
     def open(self, other: InProcessConnection) -> None:
         """Connect the two ends and send what waited."""
@@ -102,7 +102,7 @@ class InProcessConnection(Connection):
     def take(self, frame: bytearray) -> None:
         """A frame arrived at this end."""
         if not self._closed:
-            self.host.received(self, frame, True)
+            self.listener.received(self, frame, True)
 
 
 class InProcessLane(Lane):
@@ -114,12 +114,12 @@ class InProcessLane(Lane):
         self.network = network
         self.addresses: list[str] = []
 
-    def listen(self, host: Host, address: str | None) -> str:
-        self.addresses.append(self.network.listen(host, address))
+    def listen(self, listener: LaneListener, address: str | None) -> str:
+        self.addresses.append(self.network.listen(listener, address))
         return self.addresses[-1]
 
-    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
-        mine = InProcessConnection(self.network, host)
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
+        mine = InProcessConnection(self.network, listener)
         mine.rank = peer.rank
         mine.connect = lambda: self._connect(mine, peer, address)
         return mine
@@ -134,7 +134,7 @@ class InProcessLane(Lane):
         if listener is None:
             mine.fail(ConnectionRefusedError(f"no agent listens at {address}"))
             return
-        dialer, acceptor = mine.host.dialer_handshake(peer.identity, address), listener.acceptor_handshake()
+        dialer, acceptor = mine.listener.dialer_handshake(peer.identity, address), listener.acceptor_handshake()
         try:
             acceptor.check(dialer.prove(acceptor.challenge(dialer.hello())))
         except Exception as error:
@@ -144,7 +144,7 @@ class InProcessLane(Lane):
         listener.members_known().add_done_callback(lambda _: self._admit(mine, listener, dialer, acceptor))
 
     def _admit(
-        self, mine: InProcessConnection, listener: Host, dialer: DialerHandshake, acceptor: AcceptorHandshake
+        self, mine: InProcessConnection, listener: LaneListener, dialer: DialerHandshake, acceptor: AcceptorHandshake
     ) -> None:
         theirs = InProcessConnection(self.network, listener)
         try:
@@ -153,5 +153,5 @@ class InProcessLane(Lane):
             mine.fail(error)
             return
         theirs.open(mine)
-        mine.host.connected(mine)
+        mine.listener.connected(mine)
         mine.open(theirs)

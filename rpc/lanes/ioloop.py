@@ -52,11 +52,15 @@ class LoopThread:
         finally:
             future.cancel()
 
+    def is_current(self) -> bool:
+        """Return whether the caller runs on this loop's thread, which must not wait for it."""
+        return threading.current_thread() is self._thread
+
     def stop(self, timeout: float | None = None) -> bool:
         """End the loop's tasks and the loop, and join its thread; False if that took longer than ``timeout`` seconds."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
-            if threading.current_thread() is not self._thread:
+            if not self.is_current():
                 self._thread.join(timeout)
         return not self._thread.is_alive()
 

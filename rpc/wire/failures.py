@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 
 from ...core.errors import RemoteError
-from .functions import Unpickler
+from .function_names import Unpickler
 
 ROOM = __name__.partition(".wire")[0] + "."
 

@@ -32,6 +32,6 @@ class Flag:
 
 
 def restamp(head: bytes, seconds: float) -> bytes:
-    """Return the header of a message that has so many seconds left now, if it has a deadline at all."""
+    """Return the header of a message that has ``seconds`` left now, if it has a deadline at all."""
     kind, flags, method, call_id, timeout = HEAD.unpack(head)
     return HEAD.pack(kind, flags, method, call_id, seconds) if timeout else head

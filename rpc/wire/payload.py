@@ -21,10 +21,10 @@ import numpy as np
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ..messages import Incoming, Outgoing
-from .blame import find_culprit
 from .dtypes import dtype_name
-from .functions import MAIN, MAIN_NAMES, Unpickler
+from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
+from .unpicklable import find_unpicklable
 
 HERE = __name__
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
@@ -205,7 +205,7 @@ def pack(
             f"{limit:,} bytes; send it in parts, or raise GrpcRpcBackendOptions(max_message_bytes=) on the sender"
         ) from None
     except Exception as error:
-        path = find_culprit(labels(body), lambda part: attempt(ByValue, part))
+        path = find_unpicklable(labels(body), lambda part: attempt(ByValue, part))
         raise SerializationError(
             f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; "
             f"leave it out (see __getstate__), or keep it where it lives and send an RRef to it"

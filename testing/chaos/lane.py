@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...launcher.environment import LOOPBACK
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.extend import Host, register_lane
+from ...rpc.extend import LaneListener, register_lane
 from ...rpc.lanes.grpc import GrpcLane
 
 
@@ -18,8 +18,8 @@ class RelayedLane(GrpcLane):
         self._port = port
         self._relays = relays
 
-    def listen(self, host: Host, address: str | None) -> str:
-        return super().listen(host, address or f"{LOOPBACK}:{self._port}")
+    def listen(self, listener: LaneListener, address: str | None) -> str:
+        return super().listen(listener, address or f"{LOOPBACK}:{self._port}")
 
     def target(self, peer: WorkerRecord, address: str) -> str:
         return f"{LOOPBACK}:{self._relays[peer.rank]}"

@@ -6,8 +6,8 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...rpc.extend import Connection, Host
-from ...rpc.lanes.base import HEAD_BYTES, Ticket
+from ...rpc.extend import Connection, LaneListener
+from ...rpc.lanes.base import HEAD_BYTES, FrameHandle
 from .events import Action, Process
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ class SimulatedConnection(Connection):
 
     scheme = SCHEME
 
-    def __init__(self, network: Network, process: Process, host: Host, dial: Action | None = None) -> None:
+    def __init__(self, network: Network, process: Process, listener: LaneListener, dial: Action | None = None) -> None:
         self.network = network
         self.process = process
-        self.host = host
+        self.listener = listener
         self.other: SimulatedConnection | None = None
         self.closed = False
         self.broken = False  # what is sent from here on is lost
         self.dialed = dial is not None
         self._dial = dial
-        self._waiting: list[tuple[bytearray, Ticket | None]] | None = []  # frames sent before it was open
+        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames sent before it was open
         self._held: deque[Action] = deque()  # what arrived while the link was cut
         self._latest = 0.0  # when the last frame arrives
 
@@ -38,19 +38,19 @@ class SimulatedConnection(Connection):
         if self._dial is not None:
             self._dial()
 
-    def send(self, parts: list[Any], ticket: Ticket | None = None) -> bool:
+    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
         if self.closed:
             return False
         frame = bytearray().join(parts)
         if self._waiting is not None:
-            self._waiting.append((frame, ticket))
+            self._waiting.append((frame, handle))
         elif not self.broken and self.other is not None:
             self.network.carry(self.other, frame)
         return True
 
-    def withdraw(self, ticket: Ticket) -> bool:
+    def withdraw(self, handle: FrameHandle) -> bool:
         waiting = self._waiting or []
-        left = [(frame, other) for frame, other in waiting if other is not ticket]
+        left = [(frame, other) for frame, other in waiting if other is not handle]
         if len(left) < len(waiting):
             self._waiting = left
         return len(left) < len(waiting)
@@ -69,12 +69,12 @@ class SimulatedConnection(Connection):
             other.enqueue("close", lambda: other.fail(ConnectionResetError("closed by the peer")))
 
     def fail(self, error: Exception) -> None:
-        """Close this end and tell its host, once."""
+        """Close this end and tell its listener, once."""
         if self.closed:
             return
         self.closed = True
         self.network.closed(self)
-        self.host.disconnected(self, error)
+        self.listener.disconnected(self, error)
 
     def give_up(self) -> None:
         """Close this end because the time to connect is over."""
@@ -90,12 +90,12 @@ class SimulatedConnection(Connection):
         if self.closed and self.dialed:
             return
         if self.dialed:
-            self.host.connected(self)
+            self.listener.connected(self)
         waiting, self._waiting = self._waiting or [], None
         if self.other is not None and not self.broken:
-            for frame, ticket in waiting:
-                if ticket is not None:
-                    frame[:HEAD_BYTES] = ticket.restamp(bytes(frame[:HEAD_BYTES]))
+            for frame, handle in waiting:
+                if handle is not None:
+                    frame[:HEAD_BYTES] = handle.restamp(bytes(frame[:HEAD_BYTES]))
                 self.network.carry(self.other, frame)
         if self.closed:
             self._say_closed()
@@ -108,7 +108,7 @@ class SimulatedConnection(Connection):
     def take(self, frame: bytearray) -> None:
         """Take a frame that arrived."""
         if not self.closed and self._waiting is None:
-            self.host.received(self, frame, True)
+            self.listener.received(self, frame, True)
 
     def release(self) -> None:
         """Deliver what a link held that is healed now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.extend import Connection, Host, Lane
+from ...rpc.extend import Connection, Lane, LaneListener
 from .connection import SCHEME, SimulatedConnection
 from .events import Process, State
 from .network import Network
@@ -20,14 +20,14 @@ class SimulatedLane(Lane):
         self._network = network
         self._process = process
 
-    def listen(self, host: Host, address: str | None) -> str:
+    def listen(self, listener: LaneListener, address: str | None) -> str:
         address = address or f"{SCHEME}://{self._process.rank}"
-        self._network.listeners[address] = (self._process, host)
+        self._network.listeners[address] = (self._process, listener)
         return address
 
-    def dial(self, host: Host, peer: WorkerRecord, address: str) -> Connection:
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
         connection = SimulatedConnection(
-            self._network, self._process, host, lambda: self._connect(connection, peer, address)
+            self._network, self._process, listener, lambda: self._connect(connection, peer, address)
         )
         connection.rank = peer.rank
         return connection
@@ -48,21 +48,23 @@ class SimulatedLane(Lane):
         if self._network.is_cut(end.process.rank, peer.rank):
             self._network.queue.after(DIAL_AGAIN_SECONDS, None, "dial", lambda: self._knock(end, peer, address))
             return
-        listener = self._network.listeners.get(address)
-        if listener is None:
+        listening = self._network.listeners.get(address)
+        if listening is None:
             refused = ConnectionRefusedError(f"nobody listens at {address}")
             self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(refused))
             return
-        process, host = listener
+        process, listener = listening
         self._network.queue.add(
-            self._network.queue.now, process, "handshake", lambda: self._accept(end, process, host, peer, address)
+            self._network.queue.now, process, "handshake", lambda: self._accept(end, process, listener, peer, address)
         )
 
-    def _accept(self, end: SimulatedConnection, process: Process, host: Host, peer: WorkerRecord, address: str) -> None:
+    def _accept(
+        self, end: SimulatedConnection, process: Process, listener: LaneListener, peer: WorkerRecord, address: str
+    ) -> None:
         if end.closed or end.process.state is State.DEAD:
             return
-        theirs = SimulatedConnection(self._network, process, host)
-        error = shake_hands(end.host, host, theirs, peer, address)
+        theirs = SimulatedConnection(self._network, process, listener)
+        error = shake_hands(end.listener, listener, theirs, peer, address)
         if error is not None:
             self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(error))
             return
@@ -75,9 +77,9 @@ class SimulatedLane(Lane):
 
 
 def shake_hands(
-    dialing: Host, listening: Host, theirs: Connection, peer: WorkerRecord, address: str
+    dialing: LaneListener, listening: LaneListener, theirs: Connection, peer: WorkerRecord, address: str
 ) -> Exception | None:
-    """Have two hosts authenticate each other, as every lane does; return why the dialer is refused."""
+    """Have two listeners authenticate each other, as every lane does; return why the dialer is refused."""
     dialer, acceptor = dialing.dialer_handshake(peer.identity, address), listening.acceptor_handshake()
     try:
         acceptor.check(dialer.prove(acceptor.challenge(dialer.hello())))

@@ -19,7 +19,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...rpc.extend import Host, Incoming, Kind
+from ...rpc.extend import Incoming, Kind, LaneListener
 from ...rpc.wire.frames import decode
 from ...rref.context import NUMBER as REFERENCES
 from .events import Action, EventQueue, Process, State
@@ -51,7 +51,7 @@ class Network:
         self.rates = Rates()
         self.counts: Counter[str] = Counter()
         self.keepalive = keepalive
-        self.listeners: dict[str, tuple[Process, Host]] = {}
+        self.listeners: dict[str, tuple[Process, LaneListener]] = {}
         self._rng = rng
         self._ends: dict[SimulatedConnection, None] = {}  # open ones, in the order in which they were made
         self._cuts: dict[frozenset[int], int] = {}  # links that are cut, each with the number of its cut

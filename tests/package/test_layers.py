@@ -59,7 +59,6 @@ UPWARD = {
 
 CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
-    "rpc.flow rpc.lanes.base rpc.messages rpc.wire.control rpc.wire.frames": "a message notes the connection it is on",
     "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing
 from telegrad import rpc
 from telegrad.core.errors import RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
-from telegrad.rpc.lanes.base import register_lane
+from telegrad.rpc.extend import register_lane
 from telegrad.rpc.lanes.grpc import GrpcLane
 
 HOWS = ("exit", "shutdown", "interrupt")

@@ -70,3 +70,17 @@ def test_a_bulk_stream_that_arrives_after_its_connection_is_no_strangers(until):
             list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, "a stranger's")]))
         assert a.connections.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
     a.close()
+
+
+def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
+    """No thread was to be had for it: it must not wait for the loop on which it runs."""
+    before = set(threading.enumerate())
+    a, b = agent_on(GrpcLane()), agent_on(GrpcLane(), "b", 1)
+    for agent in (a, b):
+        agent.start([a.record, b.record])
+    with a.use():
+        assert rpc.rpc_sync("b", abs, (-1,)) == 1
+    a.timers.call_soon(a.close)
+    until(lambda: a.closed)
+    b.close()
+    until(lambda: not [each for each in set(threading.enumerate()) - before if each.name.startswith("telegrad")])

@@ -2,16 +2,16 @@
 
 import struct
 
-from telegrad.rpc.lanes import waiting
-from telegrad.rpc.lanes.base import HEAD_BYTES, Ticket
+from telegrad.rpc.lanes import waiting_frames
+from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.outbox import CHUNK, CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.lanes.waiting import SmallFrame, Transfer
+from telegrad.rpc.lanes.waiting_frames import SmallFrame, Transfer
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import HEAD, restamp
 
 
-class Stamp(Ticket):
+class Stamp(FrameHandle):
     def restamp(self, head):
         return restamp(head, 0.25)
 
@@ -22,8 +22,8 @@ def request(size):
     return encode(made)
 
 
-def transfer(number, parts, ticket=None):
-    made = Transfer(number, sum(map(len, parts)), ticket)
+def transfer(number, parts, handle=None):
+    made = Transfer(number, sum(map(len, parts)), handle)
     assert all(made.add(chunk) for chunk in chunks(number, parts))
     return made
 
@@ -34,7 +34,7 @@ def test_a_header_has_the_length_that_lanes_know():
 
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
-        monkeypatch.setattr(waiting, "LATE_SECONDS", late)
+        monkeypatch.setattr(waiting_frames, "LATE_SECONDS", late)
         small = SmallFrame(b"".join(request(10)), Stamp()).take()
         assert decode(small, False, 0, Incoming).timeout == seconds and len(small) == HEAD.size + 10
         large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None

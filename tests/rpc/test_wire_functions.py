@@ -14,7 +14,7 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.wire.functions import main_module_name, main_script, reference, resolve
+from telegrad.rpc.wire.function_names import main_module_name, main_script, reference, resolve
 
 
 class Adder:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import Protocol
 
-from .base import HEAD_BYTES, Ticket
+from .base import HEAD_BYTES, FrameHandle
 from .outbox import CHUNK
 
 LATE_SECONDS = 0.01  # a frame that waited longer gets a new header
@@ -24,14 +24,14 @@ class Waits(Protocol):
 class SmallFrame:
     """A frame that leaves as one piece."""
 
-    __slots__ = ("_data", "_since", "_ticket")
+    __slots__ = ("_data", "_handle", "_since")
 
-    def __init__(self, data: bytes, ticket: Ticket | None) -> None:
+    def __init__(self, data: bytes, handle: FrameHandle | None) -> None:
         self._data = [data]  # emptied by whoever is first: popping is atomic
-        self._ticket = ticket
+        self._handle = handle
         self._since = time.monotonic()
-        if ticket is not None:
-            ticket.place = self
+        if handle is not None:
+            handle.waiting = self
 
     def take(self) -> bytes | None:
         """The frame, which leaves now; ``None`` if it was withdrawn."""
@@ -39,9 +39,9 @@ class SmallFrame:
             data = self._data.pop()
         except IndexError:
             return None
-        ticket, self._ticket = self._ticket, None  # else the two would be a cycle
-        if ticket is not None and time.monotonic() - self._since > LATE_SECONDS:
-            return ticket.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
+        handle, self._handle = self._handle, None  # else the two would be a cycle
+        if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
+            return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
         return data
 
     def withdraw(self) -> bool:
@@ -49,23 +49,23 @@ class SmallFrame:
             self._data.pop()
         except IndexError:
             return False
-        self._ticket = None
+        self._handle = None
         return True
 
 
 class Transfer:
     """A large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short."""
 
-    def __init__(self, number: int, size: int, ticket: Ticket | None) -> None:
+    def __init__(self, number: int, size: int, handle: FrameHandle | None) -> None:
         self._lock = threading.Lock()
         self._cut: bytes | None = CHUNK.pack(number, 0)
         self._chunks: deque[bytes] = deque()
         self._total = self._left = size
-        self._ticket = ticket
+        self._handle = handle
         self._since = time.monotonic()
         self._withdrawn = False
-        if ticket is not None:
-            ticket.place = self
+        if handle is not None:
+            handle.waiting = self
 
     def add(self, chunk: bytes) -> bool:
         """Take the next chunk; False if there is no need for more."""
@@ -80,11 +80,11 @@ class Transfer:
             if self._withdrawn:
                 cut, self._cut = self._cut if self._left < self._total else None, None
                 return cut
-            ticket, self._ticket = self._ticket, None  # for the first chunk only; and the two would be a cycle
+            handle, self._handle = self._handle, None  # for the first chunk only; and the two would be a cycle
             chunk = self._chunks.popleft()
             self._left -= len(chunk) - CHUNK.size
-        if ticket is not None and time.monotonic() - self._since > LATE_SECONDS:
-            return _restamp(ticket, chunk)
+        if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
+            return _restamp(handle, chunk)
         return chunk
 
     def withdraw(self) -> bool:
@@ -92,11 +92,11 @@ class Transfer:
             if self._withdrawn or not self._left:
                 return False
             self._withdrawn = True
-            self._ticket = None
+            self._handle = None
             self._chunks.clear()
         return True
 
 
-def _restamp(ticket: Ticket, chunk: bytes) -> bytes:
+def _restamp(handle: FrameHandle, chunk: bytes) -> bytes:
     end = CHUNK.size + HEAD_BYTES
-    return b"".join((chunk[: CHUNK.size], ticket.restamp(chunk[CHUNK.size : end]), memoryview(chunk)[end:]))
+    return b"".join((chunk[: CHUNK.size], handle.restamp(chunk[CHUNK.size : end]), memoryview(chunk)[end:]))

@@ -8,7 +8,7 @@ from typing import Any
 DEPTH = 12
 
 
-def find_culprit(parts: list[tuple[str, Any]], attempt: Callable[[Any], object]) -> str:
+def find_unpicklable(parts: list[tuple[str, Any]], attempt: Callable[[Any], object]) -> str:
     """The path to the innermost part on which ``attempt`` raises, starting from the labelled ``parts``."""
     for label, part in parts:
         if _fails(part, attempt):
