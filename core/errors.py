@@ -55,7 +55,7 @@ class _WorkerConnectionError(RpcError, ConnectionError):
 
 
 class WorkerLostError(_WorkerConnectionError):
-    """The worker that should answer is gone for good: it died, fell silent, or was replaced.
+    """The worker that should answer is lost for good: it died, fell silent, or was replaced.
 
     ``worker`` is its name.
     """

@@ -155,13 +155,13 @@ class GraphTask:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is running, ready, or fed and not yet accepted."""
+        """True if nothing is running, ready, or fed and not yet accepted."""
         with self._lock:
             return not (self._running or self._ready or self._fed)
 
     @property
     def failed(self) -> bool:
-        """Whether a node, hook or sink raised."""
+        """True after a node, hook or sink has raised."""
         return self._failure is not None
 
     def unfed(self) -> list[Node]:

@@ -15,7 +15,7 @@ from .saved_values import SavedValue, SavingNode, saved_value
 
 
 class FunctionContext:
-    """What ``forward`` leaves for ``backward``: saved tensors, marks, and any attributes that you set.
+    """Storage for what ``backward`` needs of ``forward``: saved tensors, marks, and any attributes that you set.
 
     Attributes:
         needs_input_grad: for each argument of ``forward``, whether its gradient is wanted.

@@ -28,12 +28,12 @@ def backward(
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves below them (or of ``inputs`` only).
 
     Args:
-        tensors: where to start.
-        grad_tensors: the gradient of each start, of its shape; ``None`` stands for 1 and is allowed for one-element
+        tensors: the tensors to start from.
+        grad_tensors: the gradient of each start, of its shape; ``None`` means 1 and is allowed for one-element
             tensors only.
         retain_graph: keep what the graph saved, to go over it again; by default as ``create_graph``.
         create_graph: record the pass, so that the gradients can be differentiated.
-        inputs: leave every other leaf alone.
+        inputs: the only leaves to add to; all by default.
 
     Raises:
         AutogradError: a start requires no grad, needs a gradient, or the graph was freed or modified in place.
@@ -66,7 +66,7 @@ def grad(
     Args:
         outputs: the tensors to differentiate.
         inputs: tensors of the graph, leaves or not.
-        grad_outputs: the gradient of each output, of its shape; ``None`` stands for 1 and is allowed for one-element
+        grad_outputs: the gradient of each output, of its shape; ``None`` means 1 and is allowed for one-element
             tensors only.
         retain_graph: keep what the graph saved, to go over it again; by default as ``create_graph``.
         create_graph: record the pass, so that the results can be differentiated.
@@ -86,7 +86,9 @@ def grad(
         ValueError: ``only_inputs`` is false.
     """
     if not only_inputs:
-        raise ValueError("grad() leaves all leaves but its inputs alone; for the gradients of others call backward()")
+        raise ValueError(
+            "grad() changes no .grad, so only_inputs must be true; call backward() to add to the .grad of leaves"
+        )
     wanted = _sequence(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     task = GraphTask(keep_graph=keep, create_graph=create_graph, inputs=wanted)

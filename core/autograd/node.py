@@ -1,6 +1,6 @@
 """Nodes and edges: the recorded graph, and nothing about arrays.
 
-A node stands for one operation of the forward pass. Its edges lead to the nodes that produced the operation's inputs,
+A node represents one operation of the forward pass. Its edges lead to the nodes that produced the operation's inputs,
 so gradients travel along them. Tensors own nodes, nodes own what they saved; no node refers to its own outputs, so
 the graph has no reference cycle and dies with its last output.
 """

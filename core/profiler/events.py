@@ -28,7 +28,7 @@ class FunctionEvent:
 
     @property
     def self_time(self) -> int:
-        """The same without the calls inside it."""
+        """``duration`` without that of the calls inside it."""
         return max(self.duration - self.children, 0)
 
 

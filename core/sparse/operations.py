@@ -191,7 +191,7 @@ def _checked_dim(dim: int, ndim: int) -> int:
 
 
 def to(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return ``input`` in another dtype, given as for ``Tensor.to``; a sparse tensor stands for its dtype."""
+    """Return ``input`` in another dtype, given as for ``Tensor.to``; a sparse tensor among the arguments gives its dtype."""
     if not isinstance(input, SparseTensor):  # only the dtype is asked for
         return input.to(*(arg.dtype if isinstance(arg, SparseTensor) else arg for arg in args), **kwargs)
     return input.with_values(input._elements.to(*args, **kwargs))

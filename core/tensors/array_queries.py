@@ -38,12 +38,12 @@ class ArrayQueries(TensorState):
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it is on the CPU: always true."""
+        """True: every tensor is on the CPU."""
         return True
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it is on a GPU: always false."""
+        """False: no tensor is on a GPU."""
         return False
 
     @property

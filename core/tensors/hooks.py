@@ -28,7 +28,7 @@ class Hookable(TensorState):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` is in effect."""
+        """True if backward passes store the gradient of this non-leaf tensor."""
         if self._edge is None or self._edge[0]._hooks is None:
             return False
         reference = self._edge[0]._hooks.retained.get(self._edge[1])

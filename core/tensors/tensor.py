@@ -111,7 +111,7 @@ class Tensor(ArrayQueries, Copyable, Hookable, Shareable, TensorMethods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded."""
+        """True if operations on this tensor are recorded."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -145,7 +145,7 @@ class Tensor(ArrayQueries, Copyable, Hookable, Shareable, TensorMethods):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation produced it."""
+        """True if no recorded operation produced this tensor."""
         return self._edge is None
 
     @property
@@ -243,7 +243,7 @@ class Tensor(ArrayQueries, Copyable, Hookable, Shareable, TensorMethods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, outside the graph and with a version counter of its own. Assigning replaces the array."""
+        """A tensor over the same memory, outside the graph and with its own version counter; assigning replaces the array."""
         return Tensor(self._array)
 
     @data.setter
