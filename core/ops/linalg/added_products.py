@@ -1,4 +1,4 @@
-"""Products added to something: ``addmm``, ``baddbmm`` and their kin, ``beta * input + alpha * product``."""
+"""Products added to a tensor, ``beta * input + alpha * product``: ``addmm``, ``addbmm``, ``baddbmm``, ``addmv``, ``addr``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ADDMM = Row(
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``beta * input + alpha * (mat1 @ mat2)`` of matrices; ``input`` is broadcast. With ``beta`` 0 it is ignored.
+    """Return ``beta * input + alpha * (mat1 @ mat2)``, of shape ``(n, m)``.
 
     Args:
         input: what is added to, broadcast to the shape of the product.
@@ -54,7 +54,7 @@ def addmm(
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``addmm`` for batches: ``(n, i, k)`` and ``(n, k, j)``. Errors: those of ``addmm``.
+    """Return ``beta * input + alpha * (batch1 @ batch2)``, of shape ``(b, n, m)``. Errors: those of ``addmm``.
 
     Args:
         input: what is added to, broadcast to the shape of the product.
@@ -71,7 +71,7 @@ def baddbmm(
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``beta * input + alpha`` times the sum of the products of two batches of matrices. Errors: those of ``addmm``.
+    """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``, of shape ``(n, m)``. Errors: those of ``addmm``.
 
     Args:
         input: what is added to, broadcast to the shape of the product.
@@ -92,7 +92,7 @@ def addbmm(
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``beta * input + alpha * (mat @ vec)``. Errors: those of ``addmm``.
+    """Return ``beta * input + alpha * (mat @ vec)``, of shape ``(n,)``. Errors: those of ``addmm``.
 
     Args:
         input: what is added to, broadcast to the shape of the product.
@@ -109,7 +109,7 @@ def addmv(
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Tensor | None = None
 ) -> Tensor:
-    """Return ``beta * input + alpha * outer(vec1, vec2)``. Errors: those of ``outer``.
+    """Return ``beta * input + alpha * outer(vec1, vec2)``, of shape ``(n, m)``. Errors: those of ``outer``.
 
     Args:
         input: what is added to, broadcast to the shape of the product.
@@ -124,7 +124,7 @@ def addr(
 
 def _sum(name: str, input: Tensor, value: Tensor, beta: Any, alpha: Any) -> Tensor:
     dtype = result_type(input, value)
-    value = value if alpha == 1 else value * dtype.type(alpha).item()  # of integers, whole
+    value = value if alpha == 1 else value * dtype.type(alpha).item()  # integers stay integers
     result = value if not beta else value + (input if beta == 1 else input * dtype.type(beta).item())
     _check_shape(name, input, value.shape)
     return result

@@ -15,15 +15,15 @@ from ..table.operation import published
 
 @published(function="linalg.LinAlgError")
 class LinAlgError(TelegradError, RuntimeError):
-    """A matrix has no inverse, no Cholesky factor, ...; the message names the operation and the matrix of the batch."""
+    """Error of a matrix without inverse, Cholesky factor, ...; the message names the operation and the matrix of the batch."""
 
 
 def matrices(name: str, input: Tensor) -> Array:
-    """Return the array of a floating-point tensor of at least 2 dimensions.
+    """Return the array of a floating-point or complex tensor of at least 2 dimensions.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: fewer dimensions.
+        TypeError: ``input`` is not a tensor, or has another dtype.
+        ValueError: fewer than 2 dimensions.
     """
     try:
         x = input._array
@@ -35,10 +35,10 @@ def matrices(name: str, input: Tensor) -> Array:
 
 
 def floating(name: str, x: Array) -> Array:
-    """Return ``x``, if it is of a type that LAPACK computes in.
+    """Return ``x``, if LAPACK computes in its dtype.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: LAPACK does not.
     """
     if x.dtype.char not in "fdFD":
         raise TypeError(f"{name}() computes in float32, float64, complex64 and complex128, not {x.dtype}")
@@ -46,7 +46,7 @@ def floating(name: str, x: Array) -> Array:
 
 
 def square(name: str, input: Tensor) -> Array:
-    """Return ``matrices``, square ones.
+    """Return the array of a tensor of square matrices ``(..., n, n)``, floating-point or complex.
 
     Raises:
         TypeError: another dtype.
@@ -59,10 +59,17 @@ def square(name: str, input: Tensor) -> Array:
 
 
 def attempt(name: str, what: str, function: Callable[..., Any], x: Array, *more: Any) -> Any:
-    """Return ``function(x, *more)``, whose ``LinAlgError`` of NumPy becomes ours and says which matrix of the batch it was.
+    """Return ``function(x, *more)``; a ``LinAlgError`` of NumPy becomes ours, which names the matrix of the batch.
+
+    Args:
+        name: name of the operation.
+        what: end of the message, after the matrix: "is singular, ...".
+        function: a function of NumPy.
+        x: matrices ``(..., m, n)``.
+        more: further arguments of ``function``.
 
     Raises:
-        LinAlgError: the matrix is ``what``.
+        LinAlgError: ``function`` fails for a matrix.
     """
     try:
         return function(x, *more)
@@ -76,13 +83,19 @@ def _which(function: Callable[..., Any], x: Array, more: tuple[Any, ...]) -> str
             function(x[place], *(part[place] if isinstance(part, np.ndarray) else part for part in more))
         except np.linalg.LinAlgError:
             return f"matrix {place if len(place) > 1 else place[0]} of the batch" if place else "the matrix"
-        except (ValueError, IndexError):  # broadcast operands cannot be looked at one by one
+        except (ValueError, IndexError):  # broadcast operands cannot be tried one by one
             break
     return "a matrix of the batch"
 
 
 def unfit(x: Array, function: Callable[..., Any], check_errors: bool) -> Array:
-    """For which matrices of the batch NumPy's ``function`` fails; with ``check_errors`` that is left to the operation."""
+    """Return a mask of the matrices for which NumPy's ``function`` fails.
+
+    Args:
+        x: matrices ``(..., m, n)``.
+        function: a function of NumPy that raises its ``LinAlgError``.
+        check_errors: whether the operation raises the error itself; then the mask is all false.
+    """
     bad = np.zeros(x.shape[:-2], bool)
     if check_errors:
         return bad
@@ -98,7 +111,7 @@ def unfit(x: Array, function: Callable[..., Any], check_errors: bool) -> Array:
 
 
 def replaced(input: Tensor, bad: Array) -> Tensor:
-    """``input`` with the identity in place of the matrices that are ``bad``."""
+    """Return ``input`` with the identity instead of the matrices that the mask ``bad`` marks."""
     if not bad.any():
         return input
     mask = Tensor(np.asarray(bad)[..., None, None])

@@ -1,6 +1,7 @@
 """The labels of ``einsum``, and its step: two tensors multiplied and summed over shared labels.
 
-The step is a matrix product: dimensions of both that stay are its batch, those of one are rows and columns.
+The step is a matrix product. Its batch has the labels that both operands and the result have; its rows and columns have
+those of one operand and the result.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Labels = tuple[int, ...]
 
 
 class Plan(NamedTuple):
-    """How to bring two arrays to a matrix product and its result into order."""
+    """Orders of dimensions for a matrix product of two arrays and its result, and the numbers of dimensions of each kind."""
 
-    order_a: Labels
-    order_b: Labels
+    order_a: Labels  # batch, rows, summed
+    order_b: Labels  # batch, summed, columns
     batch: int
     rows: int
     columns: int
@@ -35,7 +36,12 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def plan(a: Labels, b: Labels, out: Labels) -> Plan:
-    """Return the plan for labels that occur once in each of ``a``, ``b`` and ``out``, and in at least two of them."""
+    """Return the plan of a contraction.
+
+    Args:
+        a, b, out: labels of the dimensions of the operands and the result: each occurs once in a tuple, and in at least
+            two of the three.
+    """
     batch = [label for label in out if label in a and label in b]
     rows = [label for label in out if label not in b]
     columns = [label for label in out if label not in a]
@@ -53,7 +59,12 @@ def plan(a: Labels, b: Labels, out: Labels) -> Plan:
 
 
 def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Array:
-    """Return ``contract`` on arrays."""
+    """Return ``contract`` on arrays.
+
+    Args:
+        x, y: arrays of one dtype.
+        a, b, out: labels of their dimensions and of those of the result.
+    """
     way = plan(a, b, out)
     x, y = x.transpose(way.order_a), y.transpose(way.order_b)
     batch, rows = x.shape[: way.batch], x.shape[way.batch : way.batch + way.rows]
@@ -70,9 +81,12 @@ def contract_arrays(x: Array, y: Array, a: Labels, b: Labels, out: Labels) -> Ar
 
 
 def contract(x: Tensor, y: Tensor, a: Labels, b: Labels, out: Labels) -> Tensor:
-    """Return the sum of products over the labels that ``out`` lacks; ``a`` and ``b`` name the dimensions of ``x`` and ``y``.
+    """Return the sum of products over the labels that ``out`` lacks.
 
-    Each label occurs once in a tuple and in at least two of the three.
+    Args:
+        x, y: tensors of one dtype.
+        a, b, out: labels of their dimensions and of those of the result: each occurs once in a tuple, and in at least
+            two of the three.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -105,10 +119,10 @@ Subscripts = tuple[Any, ...]  # labels (integers), and Ellipsis at most once
 
 @lru_cache(maxsize=1024)
 def parse(equation: str) -> tuple[tuple[Subscripts, ...], Subscripts | None]:
-    """Return the subscripts of the operands, and those of the result if ``->`` gives them.
+    """Return the subscripts of the operands, and those of the result, or ``None`` without ``->``.
 
     Raises:
-        ValueError: something else than letters, ``...``, commas and one ``->``.
+        ValueError: the equation holds something other than letters, ``...``, commas and one ``->``.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
     return tuple(_subscripts(part, equation) for part in left.split(",")), _subscripts(
@@ -128,7 +142,7 @@ def _subscripts(text: str, equation: str) -> Subscripts:
 
 
 def from_lists(args: tuple[Any, ...]) -> tuple[list[Any], tuple[Subscripts, ...], Subscripts | None]:
-    """Return operands and subscripts of ``einsum(op1, [0, 1], op2, [1, 2], [0, 2])``.
+    """Return the operands, their subscripts and those of the result of ``einsum(op1, [0, 1], op2, [1, 2], [0, 2])``.
 
     Raises:
         ValueError: a label is not between 0 and 51.
@@ -149,10 +163,15 @@ def _listed(labels: Any) -> Subscripts:
 def resolve(
     inputs: tuple[Subscripts, ...], out: Subscripts | None, ndims: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Return labels for every dimension: those that ``...`` stands for are negative, -1 the last of them.
+    """Return a label for every dimension of the operands and of the result; those of ``...`` are negative, -1 the last.
+
+    Args:
+        inputs: subscripts of the operands.
+        out: subscripts of the result; by default those of ``...``, then the labels that occur once, sorted.
+        ndims: numbers of dimensions of the operands.
 
     Raises:
-        ValueError: an operand has another number of dimensions, or the result names what no operand has, or twice.
+        ValueError: an operand has another number of dimensions, or the result has a label twice or one that no operand has.
     """
     widths = [ndim - sum(label is not Ellipsis for label in labels) for labels, ndim in zip(inputs, ndims)]
     for place, (labels, width) in enumerate(zip(inputs, widths)):

@@ -3,7 +3,7 @@
 Reflections ``I - tau[i] v[i] v[i].mH``, where ``v[i]`` is column i of a lower triangle with ones on its diagonal, have
 the product ``I - V @ T @ V.mH`` with ``T = inv(I + diag(tau) @ triu(V.mH @ V, 1)) @ diag(tau)``: C. Puglisi, "Modification of
 the Householder method based on the compact WY representation" (1992), without a division by tau. So everything is made of
-matrix products and one triangular system, and differentiates as they do.
+matrix products and one triangular system, and their gradient rules give its gradient.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class QR(NamedTuple):
 
 
 def identity(x: Any) -> Any:
-    """Return the identity in the size and dtype of square matrices."""
+    """Return the identity matrix ``(n, n)``, in the dtype of ``x`` ``(..., n, n)``."""
     return np.eye(x.shape[-1], dtype=x.dtype)
 
 
@@ -68,13 +68,15 @@ _INDEFINITE = "is not positive definite, so it has no Cholesky factor"
 
 @operation(method=True, synonyms=("linalg.cholesky",))
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """Return the lower triangular ``L`` with ``L @ L.mH = input`` (``upper``: its adjoint) of Hermitian ``(..., n, n)``.
+    """Return the lower triangular ``L`` with ``L @ L.mH = input``, of the shape of ``input``.
 
-    Only the lower triangle is read.
+    Args:
+        input: Hermitian matrices ``(..., n, n)``; only the lower triangle is read.
+        upper: whether to return ``L.mH``, which is upper triangular.
 
     Raises:
         LinAlgError: a matrix is not positive definite.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     x = square("linalg.cholesky", input)
@@ -93,12 +95,15 @@ class CholeskyInfo(NamedTuple):
 
 @operation(function="linalg.cholesky_ex")
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyInfo:
-    """Return ``cholesky`` without an error: where a matrix is not positive definite ``info`` is 1, else 0, and ``L`` is nan.
+    """Return ``cholesky`` and ``info``, without an error for a matrix that is not positive definite.
 
     Args:
-        input: symmetric or Hermitian matrices ``(..., n, n)``.
-        upper: whether triangles are upper ones.
-        check_errors: whether to raise the error all the same.
+        input: Hermitian matrices ``(..., n, n)``; only the lower triangle is read.
+        upper: whether to return the upper triangular factor.
+        check_errors: whether to raise the error.
+
+    Returns:
+        ``L`` ``(..., n, n)``, nan where a matrix is not positive definite, and ``info`` ``(...)``, int32, 1 there, else 0.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is not positive definite.
@@ -110,7 +115,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 
 @operation(function="linalg.qr")
 def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QR:
-    """Return ``A = Q @ R`` with orthonormal columns in ``Q`` and an upper triangular ``R``.
+    """Return the QR factors, ``A = Q @ R``: orthonormal columns in ``Q``, an upper triangular ``R``.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
@@ -118,8 +123,8 @@ def linalg_qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") 
             differentiable if ``m > n``), "r" an empty ``Q`` and the reduced ``R``.
 
     Raises:
-        AutogradError: the result is not differentiable.
-        TypeError: not of floating point.
+        AutogradError: ``A`` is recorded, ``mode`` is "complete", and ``m > n``.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions, or another mode.
     """
     x = matrices("linalg.qr", A)
@@ -148,7 +153,7 @@ def _qr_tall(a: Tensor, mode: Any) -> tuple[Tensor, Tensor]:
 
 
 def _qr_wide(a: Tensor) -> tuple[Tensor, Tensor]:
-    # The first columns decide Q; the others are only turned by it.
+    # Q depends on the first columns only.
     rows = a.shape[-2]
     q, r = _qr_tall(a[..., :rows], "reduced")
     return q, cat([r, matmul(q.mH, a[..., rows:])], -1)
@@ -167,19 +172,19 @@ def _no_gradient(*args: Any) -> NoReturn:
 
 @operation(method=True)
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Reflections:
-    """Return the QR factors of matrices ``(..., m, n)`` as LAPACK has them: ``R``, with the reflections below its diagonal.
+    """Return the QR factors of matrices ``(..., m, n)`` in LAPACK's form: ``R``, with the reflections below its diagonal.
 
     Returns:
-        ``a`` ``(..., m, n)`` and ``tau`` ``(..., min(m, n))``; ``Q`` is ``linalg.householder_product(a, tau)``.
-        ``linalg.qr`` has a gradient, these have none.
+        ``a`` ``(..., m, n)`` and ``tau`` ``(..., min(m, n))``; ``Q`` is ``linalg.householder_product(a, tau)``. They have
+        no gradient; those of ``linalg.qr`` have one.
 
     Raises:
         AutogradError: in the backward pass.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
-    turned, tau = np.linalg.qr(matrices("geqrf", input), "raw")
-    result = Reflections(Tensor(np.ascontiguousarray(turned.mT)), Tensor(tau))
+    transposed, tau = np.linalg.qr(matrices("geqrf", input), "raw")
+    result = Reflections(Tensor(np.ascontiguousarray(transposed.mT)), Tensor(tau))
     if records(input):
         record_outputs("geqrf", _no_gradient, result, input)
     return result
@@ -198,7 +203,7 @@ def _check(name: str, input: Tensor, tau: Tensor) -> None:
 
 
 def _vectors_and_weights(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``V`` and ``T``."""
+    """Return the matrices ``V`` and ``T`` of the product of reflections."""
     rows, count = input.shape[-2], tau.shape[-1]
     v = tril(input[..., :count], -1) + Tensor(np.eye(rows, count, dtype=input.dtype))
     above = tau[..., :, None] * triu(matmul(v.mH, v), 1)
@@ -207,15 +212,15 @@ def _vectors_and_weights(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
 
 @operation(function="linalg.householder_product")
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the first n columns of the product of the reflections that ``geqrf`` returns.
+    """Return the first n columns of the product of the reflections that ``geqrf`` returns, ``(..., m, n)``.
 
     Args:
-        A: ``(..., m, n)`` with ``m >= n``; only what is below the diagonal is read.
-        tau: ``(..., k)`` with ``k <= n``.
+        A: ``(..., m, n)`` with ``m >= n``; only the elements below the diagonal are read.
+        tau: ``(..., k)`` with ``k <= n``, factors of the reflections.
         out: where the result is written.
 
     Raises:
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     _check("linalg.householder_product", A, tau)
@@ -226,11 +231,11 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 
 @operation(method=True)
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ``linalg.householder_product``.
+    """Return ``linalg.householder_product`` under LAPACK's name.
 
     Args:
-        input: as ``A`` of ``linalg.householder_product``.
-        tau: as there.
+        input: ``(..., m, n)`` with ``m >= n``; only the elements below the diagonal are read.
+        tau: ``(..., k)`` with ``k <= n``, factors of the reflections.
         out: where the result is written.
     """
     return householder_product(input, tau)
@@ -240,18 +245,18 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the product of ``other`` with the whole Q, ``(..., m, m)``, of which ``geqrf`` returned the reflections.
+    """Return ``Q @ other``, of the shape of ``other``; ``Q`` ``(..., m, m)`` is the product of the reflections of ``geqrf``.
 
     Args:
-        input: ``(..., m, n)``; only what is below the diagonal is read.
-        tau: ``(..., k)``, ``k`` the smaller of ``m`` and ``n``.
+        input: ``(..., m, n)``; only the elements below the diagonal are read.
+        tau: ``(..., k)``, ``k`` the smaller of ``m`` and ``n``, factors of the reflections.
         other: ``(..., m, p)``, or ``(..., p, m)`` with ``left=False``.
-        left: ``Q @ other``; else ``other @ Q``.
-        transpose: take ``Q.mH`` for ``Q``.
+        left: whether to compute ``Q @ other``; else ``other @ Q``.
+        transpose: whether to use ``Q.mH`` instead of ``Q``.
         out: where the result is written.
 
     Raises:
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     x = matrices("ormqr", input)

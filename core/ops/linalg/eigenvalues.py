@@ -53,7 +53,7 @@ def _column(xp: Any, x: Any) -> Any:
 
 
 def _reciprocals(xp: Any, x: Any) -> Any:
-    """Return ``1 / x`` beside the diagonal, and 0 on it."""
+    """Return ``1 / x`` outside the diagonal, and 0 on it."""
     diagonal = identity(x)
     return (1 - diagonal) / (x + diagonal)
 
@@ -66,9 +66,9 @@ def _eig_rule(xp: Any, grads: Any, values: Any, vectors: Any, kind: str) -> Any:
     inside: Any = 0
     if gvectors is not None:
         apart = _row(xp, values) - _column(xp, values)
-        turned = xp.matmul(vh, gvectors)
-        own = xp.cast(xp.real(turned * identity(turned)), turned.dtype)
-        inside = (turned - xp.matmul(xp.matmul(vh, vectors), own)) * xp.conj(_reciprocals(xp, apart))
+        projected = xp.matmul(vh, gvectors)
+        own = xp.cast(xp.real(projected * identity(projected)), projected.dtype)
+        inside = (projected - xp.matmul(xp.matmul(vh, vectors), own)) * xp.conj(_reciprocals(xp, apart))
     if gvalues is not None:
         inside = inside + xp.diag_embed(gvalues)
     result = xp.solve(vh, xp.matmul(inside, vh))
@@ -86,15 +86,15 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     if gu is not None or gvh is not None:
         apart = _reciprocals(xp, (row - column) * (row + column))
         if gu is not None:
-            turned = xp.matmul(xp.adjoint(u), gu)
-            inside = inside + (turned - xp.adjoint(turned)) * apart * row
+            projected = xp.matmul(xp.adjoint(u), gu)
+            inside = inside + (projected - xp.adjoint(projected)) * apart * row
             if u.dtype.kind == "c":
-                inside = inside + (turned - xp.adjoint(turned)) * (identity(turned) * 0.25) / row
+                inside = inside + (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
         if gvh is not None:
-            turned = xp.matmul(vh, xp.adjoint(gvh))
-            inside = inside + column * ((turned - xp.adjoint(turned)) * apart)
+            projected = xp.matmul(vh, xp.adjoint(gvh))
+            inside = inside + column * ((projected - xp.adjoint(projected)) * apart)
             if u.dtype.kind == "c":
-                inside = inside - (turned - xp.adjoint(turned)) * (identity(turned) * 0.25) / row
+                inside = inside - (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
     result = xp.matmul(xp.matmul(u, inside), vh) if not isinstance(inside, int) else 0
     if gu is not None and u.shape[-2] > s.shape[-1]:
         outside = gu - xp.matmul(u, xp.matmul(xp.adjoint(u), gu))
@@ -107,13 +107,17 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
 
 @operation(function="linalg.eigh")
 def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
-    """Return eigenvalues, ascending and real, and orthonormal eigenvectors (columns) of Hermitian matrices ``(..., n, n)``.
+    """Return eigenvalues ``(..., n)``, real and ascending, and orthonormal eigenvectors, the columns of ``(..., n, n)``.
 
-    Only the triangle ``UPLO`` is read. The gradient of eigenvectors is not finite where eigenvalues are equal.
+    The gradient of eigenvectors is not finite where eigenvalues are equal.
+
+    Args:
+        A: Hermitian matrices ``(..., n, n)``.
+        UPLO: the triangle that is read, "L" (lower) or "U" (upper).
 
     Raises:
         LinAlgError: the computation does not converge.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     x = square("linalg.eigh", A)
@@ -125,7 +129,7 @@ def eigh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Eigen:
 
 @operation(function="linalg.eigvalsh")
 def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
-    """Return the eigenvalues of ``eigh``. Errors: those of ``eigh``."""
+    """Return the eigenvalues of Hermitian matrices ``(..., n, n)``, real and ascending: ``(..., n)``. Errors: ``eigh``'s."""
     if records(A):
         return eigh(A, UPLO).eigenvalues
     x = square("linalg.eigvalsh", A)
@@ -134,13 +138,13 @@ def eigvalsh(A: Tensor, UPLO: Literal["L", "U"] = "L") -> Tensor:
 
 @operation(function="linalg.eig")
 def eig(A: Tensor) -> Eigen:
-    """Return eigenvalues and eigenvectors (columns of length 1), complex, of square matrices ``(..., n, n)``.
+    """Return the eigenvalues ``(..., n)`` and eigenvectors (columns of length 1) of square matrices ``(..., n, n)``, complex.
 
-    The gradient of eigenvectors supposes a loss that does not depend on their phase.
+    The gradient is right for losses that do not depend on the phase of the eigenvectors.
 
     Raises:
         LinAlgError: the computation does not converge.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     x = square("linalg.eig", A)
@@ -154,7 +158,7 @@ def eig(A: Tensor) -> Eigen:
 
 @operation(function="linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
-    """Return the eigenvalues of ``eig``, complex. Errors: those of ``eig``."""
+    """Return the eigenvalues of square matrices ``(..., n, n)``, complex: ``(..., n)``. Errors: those of ``eig``."""
     if records(A):
         return eig(A).eigenvalues
     x = square("linalg.eigvals", A)
@@ -164,17 +168,20 @@ def eigvals(A: Tensor) -> Tensor:
 
 @operation(function="linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
-    """Return ``A = U @ diag(S) @ Vh`` with orthonormal columns in ``U`` and rows in ``Vh``, and ``S`` descending.
+    """Return the singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
-        full_matrices: ``U`` and ``Vh`` square, ``(..., m, m)`` and ``(..., n, n)``, instead of ``(..., m, k)`` and
-            ``(..., k, n)``; the gradient is that of the first ``k`` vectors.
-        driver: accepted; LAPACK's gesdd it is.
+        full_matrices: whether ``U`` and ``Vh`` are square; the gradient is that of the first ``k`` vectors.
+        driver: ignored; LAPACK's gesdd is used.
+
+    Returns:
+        ``U`` ``(..., m, k)`` or ``(..., m, m)``, with orthonormal columns; ``S`` ``(..., k)``, real and descending; ``Vh``
+        ``(..., k, n)`` or ``(..., n, n)``, with orthonormal rows.
 
     Raises:
         LinAlgError: the computation does not converge.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
     x = matrices("linalg.svd", A)
@@ -194,7 +201,7 @@ def _with(vectors: Tensor, others: Any, dim: int) -> Tensor:
 
 @operation(function="linalg.svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """Return the singular values, descending. Errors: those of ``linalg.svd``."""
+    """Return the singular values ``(..., min(m, n))``, descending, of ``(..., m, n)``. Errors: those of ``linalg.svd``."""
     if records(A):
         return linalg_svd(A, False).S
     return Tensor(attempt("linalg.svdvals", _UNCONVERGED, _singular_values, matrices("linalg.svdvals", A)))
@@ -218,8 +225,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
 
     Args:
         input: matrices ``(..., m, n)``.
-        some: whether to leave out the vectors that belong to no singular value.
-        compute_uv: whether to compute vectors; else they are zeros.
+        some: whether to return only the first ``min(m, n)`` vectors.
+        compute_uv: whether to return the vectors; else ``U`` and ``V`` are zeros.
     """
     u, s, vh = linalg_svd(input, not some)
     if not compute_uv:

@@ -29,13 +29,13 @@ def einsum(*args: Any) -> Tensor:
     """Return products of tensors' elements, summed over the dimensions that the result does not name.
 
     ``einsum("bij,bjk->bik", x, y)``, or with lists of labels: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``. ``...`` stands
-    for further dimensions, which are broadcast. A label twice in an operand means its diagonal. Without ``->`` the
+    for further dimensions, which are broadcast. A label that an operand has twice takes its diagonal. Without ``->`` the
     result has the labels that occur once, in alphabetical order. More than two operands are multiplied in the order
     that ``numpy.einsum_path`` finds best.
 
     Raises:
         TypeError: the dtypes differ.
-        ValueError: the equation is no equation, or does not fit the operands.
+        ValueError: the equation cannot be read, or does not fit the operands.
     """
     if isinstance(args[0], str):
         inputs, out = parse(args[0])
@@ -59,7 +59,7 @@ def einsum(*args: Any) -> Tensor:
 
 @lru_cache(maxsize=1024)
 def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether there is nothing to simplify: each label once in an operand, in two of the three, and of one length."""
+    """Return whether ``contract`` takes them: each label once in a tuple, in two of the three, and of one length."""
     if len({*a}) != len(a) or len({*b}) != len(b):
         return False
     twice = {*a} & {*b} | {*a} & {*out} | {*b} & {*out}
@@ -67,7 +67,7 @@ def _is_contraction(a: Labels, b: Labels, out: Labels, shape: tuple[int, ...], o
 
 
 def _simplified(operands: Sequence[Tensor], labels: Sequence[tuple[int, ...]]) -> list[Labelled]:
-    """Return each label once in each operand, and none of length 1 where it is longer elsewhere."""
+    """Return operands with each label once, and without dimensions of length 1 that are longer in another operand."""
     parts = [_unrepeated(operand, names) for operand, names in zip(operands, labels)]
     sizes: dict[int, int] = {}
     for operand, names in parts:
@@ -79,7 +79,7 @@ def _simplified(operands: Sequence[Tensor], labels: Sequence[tuple[int, ...]]) -
                     f"{', '.join(str(each.shape) for each in operands)}"
                 )
             sizes[name] = length if have == 1 else have
-    return [_stretched_out(operand, names, sizes) for operand, names in parts]
+    return [_without_broadcast(operand, names, sizes) for operand, names in parts]
 
 
 def _unrepeated(operand: Tensor, names: tuple[int, ...]) -> Labelled:
@@ -96,7 +96,7 @@ def _unrepeated(operand: Tensor, names: tuple[int, ...]) -> Labelled:
     return operand, names
 
 
-def _stretched_out(operand: Tensor, names: tuple[int, ...], sizes: dict[int, int]) -> Labelled:
+def _without_broadcast(operand: Tensor, names: tuple[int, ...], sizes: dict[int, int]) -> Labelled:
     kept = [place for place, name in enumerate(names) if operand.shape[place] == sizes[name]]
     if len(kept) == len(names):
         return operand, names
@@ -118,7 +118,7 @@ def _path(parts: Sequence[Labelled], result: tuple[int, ...]) -> list[tuple[int,
 
 
 def _multiplied(chosen: list[Labelled], others: list[tuple[int, ...]], result: tuple[int, ...]) -> Labelled:
-    """Return the product of operands, summed over what neither another operand nor the result needs."""
+    """Return the product of operands, summed over the labels that neither another operand nor the result has."""
     while len(chosen) > 1:
         (x, a), (y, b), *rest = chosen
         needed = set(result).union(*others, *(names for _, names in rest))
@@ -147,13 +147,16 @@ def tensordot(
 ) -> Tensor:
     """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over listed ones.
 
+    The result has the other dimensions of ``a``, then those of ``b``.
+
     Args:
-        a: a tensor.
-        b: a tensor of the same dtype.
-        dims: how many dimensions, or two lists: those of ``a``, and their counterparts in ``b``.
+        a: any shape.
+        b: any shape, of the dtype of ``a``.
+        dims: the number of dimensions to sum over, or two lists: those of ``a``, and those of ``b`` in the same order.
         out: where the result is written.
 
     Raises:
+        TypeError: the dtypes differ, or are bool.
         ValueError: the lengths differ.
     """
     given: Any = dims.tolist() if isinstance(dims, Tensor) else dims
@@ -172,16 +175,18 @@ def tensordot(
 
 @operation(method=True)
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the Kronecker product: each element of ``input`` replaced by its product with all of ``other``.
+    """Return the Kronecker product: each element of ``input`` is replaced by its product with ``other``.
+
+    The lengths of the result are the products of the lengths; missing dimensions are added in front, with length 1.
 
     Args:
         input: any shape.
-        other: of the dtype of ``input``, any shape.
+        other: any shape; both are converted to one dtype.
         out: where the result is written.
     """
     ndim = max(input.ndim, other.ndim)
     first, second = ((1,) * (ndim - x.ndim) + x.shape for x in (input, other))
-    dtype = promote_types(input.dtype, other.dtype)  # a 0-d factor counts as much
-    spread = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
-    blocks = spread * reshape(to(other, dtype), [n for length in second for n in (1, length)])
+    dtype = promote_types(input.dtype, other.dtype)  # here a 0-d tensor decides the dtype as much as others
+    elements = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
+    blocks = elements * reshape(to(other, dtype), [n for length in second for n in (1, length)])
     return reshape(blocks, [n * m for n, m in zip(first, second)])

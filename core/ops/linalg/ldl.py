@@ -1,7 +1,7 @@
-"""LDL factors of symmetric and Hermitian matrices, indefinite ones too, and systems solved with them.
+"""LDL factors of symmetric and Hermitian matrices, which may be indefinite, and linear systems solved with them.
 
 J. R. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems" (Math. Comp. 31,
-1977), in LAPACK's form (sytf2, lower triangle): D has blocks of 1 or 2 rows, chosen as the elimination goes.
+1977), in LAPACK's form (sytf2, lower triangle): D has blocks of 1 or 2 rows, chosen during the elimination.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LDLFactorInfo(NamedTuple):
 
 
 def _factor(a: Array, pivots: Array, hermitian: bool) -> int:
-    """Factor one matrix in its lower triangle; return the number, from 1, of the first column of zeros, or 0."""
+    """Factor one matrix in its lower triangle; return the number, counted from 1, of the first column of zeros, or 0."""
     n, k, info = len(a), 0, 0
     while k < n:
         step, other = _choose(a, k)
@@ -56,7 +56,7 @@ def _factor(a: Array, pivots: Array, hermitian: bool) -> int:
 
 
 def _choose(a: Array, k: int) -> tuple[int, int]:
-    """Return the rows of the next block (0: the column is zeros), and the row to swap with its last."""
+    """Return the number of rows of the next block (0 if the column is zeros), and the row to swap with its last."""
     own, below = float(size(a[k, k])), size(a[k + 1 :, k])
     largest = float(below.max(initial=0))
     if max(own, largest) == 0:
@@ -92,7 +92,7 @@ def _eliminate(a: Array, k: int, step: int, hermitian: bool) -> None:
 
 
 def _block(lower: Array, hermitian: bool) -> Array:
-    """Return a whole symmetric block, from its lower triangle."""
+    """Return the full symmetric or Hermitian block of a lower triangle."""
     below = np.tril(lower, -1)
     diagonal = np.diag(np.diag(lower).real if hermitian else np.diag(lower))
     return np.asarray(below + (below.conj().T if hermitian else below.T) + diagonal)
@@ -108,17 +108,22 @@ def _no_gradient(*args: Any) -> NoReturn:
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LDLFactorInfo:
-    """Return ``ldl_factor`` without an error: ``info`` is i where column i of a matrix, counted from 1, left nothing, else 0.
+    """Return ``ldl_factor`` and ``info``, without an error for a singular matrix.
 
     Args:
-        A: symmetric matrices ``(..., n, n)``.
+        A: symmetric or Hermitian matrices ``(..., n, n)``, of which only the lower triangle is read.
         hermitian: whether complex matrices are Hermitian.
-        check_errors: whether to raise the error all the same.
+        check_errors: whether to raise the error.
         out: where the results are written.
+
+    Returns:
+        ``LD`` and ``pivots`` of ``ldl_factor``, and ``info`` ``(...)``, int32: i where column i, counted from 1, is the
+        first that the elimination left zero, else 0.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
-        TypeError, ValueError: as of ``ldl_factor``.
+        TypeError: the dtype is not floating-point or complex.
+        ValueError: not square.
     """
     x = square("linalg.ldl_factor", A)
     packed = np.array(np.tril(x))
@@ -128,7 +133,7 @@ def ldl_factor_ex(
         if check_errors and info[place]:
             where = f"matrix {place} of the batch" if place else "the matrix"
             raise LinAlgError(
-                f"linalg.ldl_factor(): {where} is singular: column {info[place]} left nothing to divide by"
+                f"linalg.ldl_factor(): {where} is singular: column {info[place]} has no pivot other than 0"
             )
     result = LDLFactorInfo(Tensor(packed), Tensor(pivots), Tensor(info))
     if records(A):
@@ -141,18 +146,19 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | 
     """Return ``A = P @ L @ D @ L.mT @ P.mT`` in LAPACK's packed form, for ``ldl_solve``; there is no gradient.
 
     Args:
-        A: symmetric matrices ``(..., n, n)``, of which only the lower triangle is read.
-        hermitian: complex matrices are Hermitian (``L.mH``), not symmetric.
+        A: symmetric or Hermitian matrices ``(..., n, n)``, of which only the lower triangle is read.
+        hermitian: whether complex matrices are Hermitian, ``A = P @ L @ D @ L.mH @ P.mT``.
         out: where the results are written.
 
     Returns:
-        ``LD`` ``(..., n, n)``, D's blocks with L below them, and ``pivots`` ``(..., n)``, int32: positive for a block of
-        one row, which was swapped with that row, counted from 1; twice the same negative one for a block of two.
+        ``LD`` ``(..., n, n)``, the blocks of D with L below them, and ``pivots`` ``(..., n)``, int32. A block of one row
+        has a positive pivot: the row, counted from 1, that it was swapped with. A block of two rows has the same negative
+        pivot twice: minus the row that its second row was swapped with.
 
     Raises:
         AutogradError: in the backward pass.
         LinAlgError: a matrix is singular.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     result = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
@@ -160,7 +166,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, ...] | 
 
 
 def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array, Array]:
-    """Return the order of rows, L and D of one matrix; swaps reach the columns of L before them."""
+    """Return the order of rows, L and D of one matrix; a swap also exchanges rows in the earlier columns of L."""
     n = len(packed)
     order, lower, blocks = np.arange(n), np.tril(packed, -1), np.zeros_like(packed)
     k = 0
@@ -177,18 +183,20 @@ def _unpack(packed: Array, pivots: Array, hermitian: bool) -> tuple[Array, Array
 
 @operation(function="linalg.ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
-    """Return ``X`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``; differentiable to ``B``.
+    """Return ``X`` ``(..., n, k)`` with ``A @ X = B``, from the results of ``linalg.ldl_factor(A)``.
+
+    It has a gradient for ``B`` only.
 
     Args:
-        LD: ``(..., n, n)``.
+        LD: factors ``(..., n, n)``.
         pivots: int32, ``(..., n)``.
-        B: ``(..., n, k)``.
-        hermitian: as for ``ldl_factor``.
+        B: right sides ``(..., n, k)``.
+        hermitian: whether complex matrices are Hermitian, as given to ``ldl_factor``.
         out: where the result is written.
 
     Raises:
         LinAlgError: ``A`` is singular.
-        TypeError: the dtypes differ, are not of floating point, or pivots are not int32.
+        TypeError: the dtypes differ, are not floating-point or complex, or pivots are not int32.
         ValueError: the shapes do not fit.
     """
     x, y = square("linalg.ldl_solve", LD), matrices("linalg.ldl_solve", B)

@@ -17,7 +17,7 @@ from .matrix_products import matmul
 
 
 def _basis(a: Tensor, q: int, niter: int) -> Tensor:
-    """Return orthonormal columns that span about what the ``q`` largest singular vectors do."""
+    """Return ``q`` orthonormal columns that span nearly the same space as the first ``q`` left singular vectors."""
     q_columns = linalg_qr(matmul(a, randn(*a.shape[:-2], a.shape[-1], q, dtype=a.dtype))).Q
     for _ in range(niter):
         q_columns = linalg_qr(matmul(adjoint(a), q_columns)).Q
@@ -27,19 +27,19 @@ def _basis(a: Tensor, q: int, niter: int) -> Tensor:
 
 @operation(function=True)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> OldSVD:
-    """Return about the ``q`` largest singular values and vectors, ``A - M = U @ diag(S) @ V.mH``, from random projections.
+    """Return approximately the ``q`` largest singular values and vectors: ``A - M`` is about ``U @ diag(S) @ V.mH``.
 
     Args:
-        A: ``(..., m, n)``.
-        q: how many; a few more than are needed.
-        niter: how often the projection is repeated, for singular values that fall slowly.
-        M: subtracted from ``A``, broadcast.
+        A: matrices ``(..., m, n)``.
+        q: number of singular values; a few more than needed makes them more accurate.
+        niter: number of power iterations, for singular values that fall slowly.
+        M: subtracted from ``A``, broadcast; nothing if ``None``.
 
     Returns:
         ``U`` ``(..., m, q)``, ``S`` ``(..., q)`` and ``V`` ``(..., n, q)``.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions, or a negative ``niter``.
     """
     x = matrices("svd_lowrank", A)
@@ -58,16 +58,19 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
 @operation(function=True)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> OldSVD:
-    """Return about the ``q`` largest principal components of samples (rows): ``svd_lowrank`` without the mean.
+    """Return approximately the ``q`` largest principal components: ``svd_lowrank`` of the samples minus their mean.
 
     Args:
-        A: ``(..., m, n)``.
-        q: how many; at most 6 by default.
-        center: subtract the mean of the rows.
-        niter: as for ``svd_lowrank``.
+        A: samples in rows, ``(..., m, n)``.
+        q: number of components; the smallest of 6, ``m`` and ``n`` if ``None``.
+        center: whether to subtract the mean of the rows.
+        niter: number of power iterations, for singular values that fall slowly.
+
+    Returns:
+        ``U`` ``(..., m, q)``, ``S`` ``(..., q)`` and ``V`` ``(..., n, q)``, whose columns are the components.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: ``q`` is not from 0 to the smaller of ``m`` and ``n``, or ``niter`` is negative.
     """
     smaller = min(matrices("pca_lowrank", A).shape[-2:])

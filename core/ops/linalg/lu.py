@@ -1,4 +1,4 @@
-"""LU factors and systems solved with them: ``linalg.lu``, ``lu_factor``, ``lu_solve``, and PyTorch's older forms."""
+"""LU factors and linear systems solved with them: ``linalg.lu``, ``lu_factor``, ``lu_solve``, and PyTorch's older forms."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def _rows(input: Tensor, permutation: Array) -> Tensor:
 
 
 def _recorded(a: Tensor, packed: Tensor) -> Tensor:
-    """Return the factors of ``a``, whose rows are in order; the square at the top has a rule, and the rest follows from it."""
+    """Return the factors of ``a``, whose rows are permuted, with a gradient.
+
+    The square at the top left has a rule; the rest follows from it by a triangular system.
+    """
     rows, columns = a.shape[-2:]
     k = min(rows, columns)
     top = Tensor(np.array(packed._array[..., :k, :k]))
@@ -87,17 +90,22 @@ def _recorded(a: Tensor, packed: Tensor) -> Tensor:
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: tuple[Tensor, ...] | None = None
 ) -> LUFactorInfo:
-    """Return ``lu_factor`` without an error: ``info`` is i where ``U[i - 1, i - 1]`` is the first zero of a diagonal, else 0.
+    """Return ``lu_factor`` and ``info``, without an error for a singular matrix.
 
     Args:
         A: matrices ``(..., m, n)``.
-        pivot: whether to swap rows.
-        check_errors: whether to raise the error all the same.
+        pivot: whether to swap rows, so that each pivot is the largest of its column.
+        check_errors: whether to raise the error.
         out: where the results are written.
 
+    Returns:
+        ``LU`` and ``pivots`` of ``lu_factor``, and ``info`` ``(...)``, int32: i where ``U[i - 1, i - 1]`` is the first zero
+        of the diagonal, else 0.
+
     Raises:
-        LinAlgError: ``check_errors``, and a diagonal has a zero.
-        TypeError, ValueError: as of ``lu_factor``.
+        LinAlgError: ``check_errors``, and a diagonal of U has a zero.
+        TypeError: the dtype is not floating-point or complex.
+        ValueError: fewer than 2 dimensions.
     """
     result = _factor("linalg.lu_factor_ex", A, pivot)
     if check_errors:
@@ -111,7 +119,7 @@ def _check(name: str, info: Array) -> None:
         where = f"matrix {tuple(map(int, place))} of the batch" if place else "the matrix"
         raise LinAlgError(
             f"{name}(): {where} is singular, U[{info[place] - 1}, {info[place] - 1}] is 0; "
-            "use lu_factor_ex() or lu() to factor it all the same"
+            "lu_factor_ex() and lu() factor it without an error"
         )
 
 
@@ -121,16 +129,16 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None =
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
-        pivot: swap rows, so that each pivot is the largest in its column; without it the result may be imprecise.
+        pivot: whether to swap rows, so that each pivot is the largest of its column; without, the result may be imprecise.
         out: where the results are written.
 
     Returns:
-        ``LU`` ``(..., m, n)``, U with L below the diagonal (whose own diagonal is ones), and ``pivots`` ``(..., k)``,
-        int32, counted from 1: row i was swapped with row ``pivots[i]``.
+        ``LU`` ``(..., m, n)``, U with L below its diagonal (the diagonal of L is ones and not stored), and ``pivots``
+        ``(..., k)``, int32, counted from 1: row i was swapped with row ``pivots[i]``.
 
     Raises:
         LinAlgError: a diagonal of U has a zero.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
     result = _factor("linalg.lu_factor", A, pivot)
@@ -144,14 +152,14 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, ...] | None =
 
     Args:
         A: matrices ``(..., m, n)``; ``k`` is the smaller of the two.
-        pivot: swap rows; without it, ``P`` is empty.
+        pivot: whether to swap rows; without, ``P`` is empty.
         out: where the results are written.
 
     Returns:
         ``P`` ``(..., m, m)``, ``L`` ``(..., m, k)`` and ``U`` ``(..., k, n)``.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
     packed, pivots, _ = _factor("linalg.lu", A, pivot)
@@ -183,10 +191,10 @@ def lu_unpack(
     """Return ``P``, ``L`` and ``U`` as ``linalg.lu`` gives them, from the results of ``linalg.lu_factor``.
 
     Args:
-        LU_data: ``(..., m, n)``.
+        LU_data: factors ``(..., m, n)``.
         LU_pivots: int32, ``(..., min(m, n))``.
-        unpack_data: else ``L`` and ``U`` are empty.
-        unpack_pivots: else ``P`` is empty.
+        unpack_data: whether to return ``L`` and ``U``; else they are empty.
+        unpack_pivots: whether to return ``P``; else it is empty.
         out: where the results are written.
 
     Raises:
@@ -216,16 +224,16 @@ def linalg_lu_solve(
     """Return ``X`` with ``A @ X = B``, from the results of ``linalg.lu_factor(A)``.
 
     Args:
-        LU: ``(..., n, n)``.
+        LU: factors ``(..., n, n)``.
         pivots: int32, ``(..., n)``.
-        B: ``(..., n, k)``, or ``(..., k, n)`` with ``left=False``.
-        left: on which side ``A`` stands; ``False``: ``X @ A = B``.
-        adjoint: take ``A.mH`` for ``A``.
+        B: right sides ``(..., n, k)``, or ``(..., k, n)`` with ``left=False``.
+        left: whether to solve ``A @ X = B``; else ``X @ A = B``.
+        adjoint: whether to use ``A.mH`` instead of ``A``.
         out: where the result is written.
 
     Raises:
         LinAlgError: ``A`` is singular.
-        TypeError: the dtypes differ, are not of floating point, or pivots are not int32.
+        TypeError: the dtypes differ, are not floating-point or complex, or pivots are not int32.
         ValueError: the shapes do not fit.
     """
     x = square("linalg.lu_solve", LU)
@@ -242,19 +250,19 @@ def linalg_lu_solve(
 
 def _solved(packed: Tensor, p: Tensor, b: Tensor, conjugated: bool) -> Tensor:
     if conjugated:
-        turned = adjoint(packed)
-        return matmul(p, triangle_solved(turned, triangle_solved(turned, b, False, False), True, True))
+        factors = adjoint(packed)
+        return matmul(p, triangle_solved(factors, triangle_solved(factors, b, False, False), True, True))
     return triangle_solved(packed, triangle_solved(packed, matmul(p.mT, b), False, True), True, False)
 
 
 @operation(method=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the older form of ``linalg.lu_solve``: the right side comes first. Errors as there.
+    """Return the older form of ``linalg.lu_solve``: the right sides come first. Errors: those of ``linalg.lu_solve``.
 
     Args:
         b: right sides ``(..., n, k)``.
         LU_data: factors ``(..., n, n)`` of ``lu``.
-        LU_pivots: pivots of ``lu``.
+        LU_pivots: pivots of ``lu``, int32, ``(..., n)``.
         out: where the result is written.
     """
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -262,12 +270,12 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | Non
 
 @operation(method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorInfo:
-    """Return the older form of ``linalg.lu_factor``: no error for singular matrices; with ``get_infos``, ``info`` as well.
+    """Return the older form of ``linalg.lu_factor``, without an error for a singular matrix.
 
     Args:
         A: matrices ``(..., m, n)``.
-        pivot: whether to swap rows.
-        get_infos: whether to return ``info`` too.
+        pivot: whether to swap rows, so that each pivot is the largest of its column.
+        get_infos: whether to return ``info`` as well, as ``linalg.lu_factor_ex`` does.
     """
     result = _factor("lu", A, pivot)
     return result if get_infos else LUFactor(result.LU, result.pivots)

@@ -25,15 +25,15 @@ from .solving import inv
 
 @operation(method=True, synonyms=("linalg.matrix_power",))
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """Return the ``n``-th power of square matrices ``(..., m, m)``; a negative one of their inverses.
+    """Return the ``n``-th power of square matrices ``(..., m, m)``.
 
     Args:
         input: matrices ``(..., m, m)``.
-        n: the power, an integer.
+        n: the exponent; a negative one is a power of the inverse.
         out: where the result is written.
 
     Raises:
-        LinAlgError: ``n`` is negative and a matrix singular.
+        LinAlgError: ``n`` is negative, and a matrix is singular.
         ValueError: not square.
     """
     x = input._array
@@ -59,8 +59,9 @@ def _power(matrix: Tensor, n: int) -> Tensor:
 
 
 def _exp_rule(xp: Any, g: Any, a: Any) -> Any:
-    # The derivative in a direction is a block of the exponential of a matrix twice as large: Najfeld and Havel,
-    # "Derivatives of the matrix exponential and their computation" (1995), theorem 4.13; its adjoint is that at a.mH.
+    # The derivative in a direction is a block of the exponential of a matrix twice as large (Najfeld and Havel,
+    # "Derivatives of the matrix exponential and their computation", 1995, theorem 4.13). Its adjoint is the derivative
+    # at a.mH.
     n = a.shape[-1]
     h = xp.adjoint(a)
     zeros = h * 0
@@ -81,11 +82,11 @@ _PADE_BOUND = 5.371920351148152
 def matrix_exp(input: Tensor) -> Tensor:
     """Return the exponential of square matrices ``(..., n, n)``.
 
-    By scaling, a Padé approximation of degree 13 and squaring: Higham, "The scaling and squaring method for the matrix
-    exponential revisited" (2005).
+    It is computed by scaling, a Padé approximation of degree 13 and squaring: Higham, "The scaling and squaring method for
+    the matrix exponential revisited" (2005).
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     result = Tensor(exponentials(square("linalg.matrix_exp", input)))
@@ -120,7 +121,9 @@ ARRAYS.matrix_exp, TENSORS.matrix_exp = exponentials, matrix_exp
 
 @operation(function="linalg.multi_dot")
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Return the product of matrices in the order of least work; the first may be a row, the last a column vector.
+    """Return the product of matrices, multiplied in the order of least work.
+
+    The first and the last may be vectors: a row and a column, which the result lacks.
 
     Raises:
         TypeError: the dtypes differ.
@@ -142,7 +145,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 
 def _best_cuts(lengths: list[int]) -> dict[tuple[int, int], int]:
-    """Return where to cut each part of the chain; matrix ``i`` is ``lengths[i]`` by ``lengths[i + 1]``.
+    """Return the index after which to cut each part of the chain; matrix ``i`` is ``lengths[i]`` by ``lengths[i + 1]``.
 
     Cormen et al., "Introduction to Algorithms", 15.2.
     """
@@ -167,7 +170,7 @@ def _chain(parts: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int
 
 @operation(function=True)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return ``linalg.multi_dot`` of matrices given one by one; a single one is returned itself."""
+    """Return ``linalg.multi_dot`` of matrices given one by one; a single matrix is returned as it is."""
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
@@ -179,7 +182,7 @@ class SignLogabsdet(NamedTuple):
 
 
 def _det_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
-    # Jacobi's formula. A singular matrix has cofactors too, but no inverse to make them of.
+    # Jacobi's formula. A singular matrix has cofactors as well, but no inverse to compute them from.
     values = out if xp is ARRAYS else out._array
     if xp is ARRAYS and (np.asarray(values) == 0).any():
         return np.asarray(g)[..., None, None] * np.conjugate(_cofactors(a))
@@ -204,10 +207,10 @@ _SLOGDET = Row("linalg_slogdet", _slogdet_rule, holomorphic=False)
 
 @operation(method=True, synonyms=("linalg.det",))
 def det(input: Tensor) -> Tensor:
-    """Return the determinants of square matrices ``(..., n, n)``.
+    """Return the determinants ``(...)`` of square matrices ``(..., n, n)``.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     x = square("linalg.det", input)
@@ -218,12 +221,12 @@ def det(input: Tensor) -> Tensor:
 
 @operation(method=True, synonyms=("linalg.slogdet",))
 def slogdet(input: Tensor) -> SignLogabsdet:
-    """Return the determinants' signs (of complex matrices, directions) and the logarithms of their sizes.
+    """Return the signs of determinants and the logarithms of their absolute values, both ``(...)``, of ``(..., n, n)``.
 
-    A singular matrix gives 0 and -inf, and has no gradient.
+    The sign of a complex determinant has absolute value 1. A singular matrix gives 0 and -inf, and has no gradient.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     sign, logabsdet = np.linalg.slogdet(square("linalg.slogdet", input))
@@ -237,7 +240,7 @@ def slogdet(input: Tensor) -> SignLogabsdet:
 
 
 def _logarithm(input: Tensor, sign: Array, logabsdet: Array) -> Tensor:
-    """Return the logarithm of a complex determinant, of which the sign too has a gradient."""
+    """Return the logarithm of a complex determinant; the gradient of the sign follows from its imaginary part."""
     return _recorded(input, logabsdet + np.angle(sign) * sign.dtype.type(1j))
 
 
@@ -248,7 +251,12 @@ def _recorded(input: Tensor, logarithm: Any) -> Tensor:
 
 @operation(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """Return the logarithms of determinants: nan where a real one is negative, -inf where it is 0. Errors: ``slogdet``'s."""
+    """Return the logarithms ``(...)`` of determinants, nan where a real one is negative, -inf where it is 0.
+
+    Raises:
+        TypeError: the dtype is not floating-point or complex.
+        ValueError: not square.
+    """
     if input.dtype.kind == "c":
         return _logarithm(input, *np.linalg.slogdet(square("linalg.logdet", input)))
     sign, result = slogdet(input)

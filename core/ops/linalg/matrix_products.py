@@ -47,7 +47,7 @@ def _folded_rule_b(xp: Any, g: Any, a: Any, b: Any) -> Any:
 
 
 def _rows(xp: Any, a: Any) -> Any:
-    # Not (-1, ...): of no elements, NumPy cannot say how many rows.
+    # Not (-1, ...): NumPy cannot find the number of rows if there are no elements.
     return a if a.ndim == 2 else xp.reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
 
 
@@ -71,11 +71,11 @@ _LINEAR = Row(
 
 @operation(method=True, synonyms=("linalg.matmul",), operator="matmul")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the matrix product ``input @ other``: vectors are rows and columns, leading dimensions are broadcast.
+    """Return the matrix product ``input @ other``; leading dimensions are broadcast.
 
     Args:
-        input: at least 1-d.
-        other: the second factor, of the same dtype.
+        input: ``(..., n, k)``, or a vector ``(k,)``, a row that the result lacks.
+        other: ``(..., k, m)``, or a vector ``(k,)``, a column that the result lacks; of the same dtype.
         out: where the result is written.
 
     Raises:
@@ -109,7 +109,7 @@ def _row_for(x: Array, y: Array) -> tuple[Row, tuple[Any, ...]]:
 
 @operation(method=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the product of two matrices.
+    """Return the product of two matrices, of shape ``(n, m)``.
 
     Args:
         input: shape ``(n, k)``.
@@ -125,7 +125,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the products of two batches of matrices, ``(n, i, k)`` and ``(n, k, j)``.
+    """Return the products of two batches of matrices, of shape ``(b, n, m)``.
 
     Args:
         input: shape ``(b, n, k)``.
@@ -143,7 +143,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the product of a matrix and a vector. Errors: those of ``mm``.
+    """Return the product of a matrix and a vector, of shape ``(n,)``. Errors: those of ``mm``.
 
     Args:
         input: shape ``(n, m)``.
@@ -155,7 +155,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the sum of the products of two vectors' elements. Errors: those of ``mm``.
+    """Return the sum of the products of the elements of two vectors, 0-d. Errors: those of ``mm``.
 
     Args:
         input: a vector.
@@ -167,11 +167,11 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ``dot`` with the complex conjugate of the first. Errors: those of ``mm``.
+    """Return ``dot`` of the complex conjugate of ``input`` and ``other``, 0-d. Errors: those of ``mm``.
 
     Args:
         input: a vector.
-        other: the second factor, of the same dtype.
+        other: a vector of the same length and dtype.
         out: where the result is written.
     """
     return _of_dims("vdot", (1, 1), conj(input), other)
@@ -179,11 +179,11 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the sums of products along the last dimension of both; with a 0-d tensor, the product.
+    """Return the sums of products over the last dimension of both: ``(*input.shape[:-1], *other.shape[:-1])``.
 
     Args:
-        input: any shape.
-        other: the second factor, of the same dtype.
+        input: any shape; if one of the two is 0-d, the result is ``input * other``.
+        other: any shape, with the last length and the dtype of ``input``.
         out: where the result is written.
 
     Raises:
@@ -195,8 +195,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     else:
         if input.shape[-1] != other.shape[-1]:
             raise ValueError(f"inner() needs last dimensions of one length, not shapes {input.shape} and {other.shape}")
-        flat = matmul(_as_matrix(input), _as_matrix(other).mT)
-        result = reshape(flat, (*input.shape[:-1], *other.shape[:-1]))
+        sums = matmul(_as_matrix(input), _as_matrix(other).mT)
+        result = reshape(sums, (*input.shape[:-1], *other.shape[:-1]))
     return result
 
 
@@ -206,7 +206,7 @@ def _as_matrix(x: Tensor) -> Tensor:
 
 @operation(method=True, synonyms=("ger",))
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the matrix of the products of each element of one vector with each of another.
+    """Return the products of each element of one vector with each of another, ``(n, m)``.
 
     Args:
         input: shape ``(n,)``.
@@ -223,7 +223,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return ``input @ weight.T + bias``: shapes ``(..., in)``, ``(out, in)`` and ``(out,)`` give ``(..., out)``.
+    """Return ``input @ weight.T + bias``, of shape ``(..., out)``.
 
     Args:
         input: shape ``(..., in)``.
@@ -260,7 +260,16 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def link(
     row: Row, result: Tensor, inputs: tuple[Tensor, Tensor], arrays: tuple[Array, Array], params: Any, more: Any = ()
 ) -> None:
-    """Record a product of two: each factor is kept only if the other one wants a gradient."""
+    """Record a product of two factors; each is kept only if the other one requires a gradient.
+
+    Args:
+        row: gradient rules.
+        result: the product.
+        inputs: the factors.
+        arrays: their arrays.
+        params: further arguments of the rules.
+        more: gradient edges of further inputs.
+    """
     a, b = inputs
     edges = (gradient_edge(a), gradient_edge(b), *more)
     saved_a: Saved = (arrays[0], a, a._counter, a._counter[0]) if b._requires_grad else None
@@ -283,8 +292,12 @@ def _of_dims(name: str, dims: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
 def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:
     """Return the arrays of two factors of one dtype.
 
+    Args:
+        name: name of the operation.
+        a, b: the factors.
+
     Raises:
-        TypeError: the dtypes differ or are bool, or an operand is no tensor.
+        TypeError: the dtypes differ or are bool, or a factor is not a tensor.
     """
     try:
         x, y = a._array, b._array
@@ -301,5 +314,10 @@ def factors(name: str, a: Tensor, b: Tensor) -> tuple[Array, Array]:
 
 
 def misfit(name: str, x: Array, y: Array) -> ValueError:
-    """Return the error of shapes that cannot be multiplied."""
+    """Return the error of shapes that cannot be multiplied.
+
+    Args:
+        name: name of the operation.
+        x, y: the factors.
+    """
     return ValueError(f"{name}() cannot multiply shapes {x.shape} and {y.shape}; the inner lengths must be equal")

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and what is computed from them: distances, conditions, ranks."""
+"""Norms of vectors and matrices, and distances, condition numbers and ranks, which are computed from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _slope(xp: Any, g: Any, x: Any, out: Any, order: float, dims: Any, kept: Any
     if order in (np.inf, -np.inf):
         chosen = xp.cast((size == length) | ((size != size) & (length != length)), length.dtype)
         return xp.sign(x) * (g * chosen / xp.sum_dims(chosen, dims, True))
-    # Where x is 0 it has no direction, and no gradient, as in PyTorch also where the slope is infinite.
+    # Where x is 0 the gradient is 0, as in PyTorch, also if the slope is infinite there.
     here = xp.where(size == 0, 1.0, size)
     scale = xp.where(length == 0, 0.0, g * xp.where(length == 0, 1.0, length) ** (1 - order))
     return xp.where(size == 0, 0.0, xp.sign(x) * here ** (order - 1)) * scale
@@ -58,20 +58,21 @@ def vector_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the norm of vectors: ``(|x| ** ord).sum() ** (1 / ord)``; the largest or smallest size for plus or minus infinity.
+    """Return the norm of vectors, ``(|x| ** ord).sum() ** (1 / ord)``, real.
 
     Args:
-        x: of floating point.
-        ord: which norm; 0 counts what is not 0.
-        dim: the dimensions of the vectors, all by default: then the tensor counts as flattened.
-        keepdim: keep them, with length 1.
-        dtype: what to convert to first.
+        x: any shape, floating-point or complex.
+        ord: order of the norm; ``inf`` and ``-inf`` give the largest and smallest absolute value, 0 the number of elements
+            that are not 0.
+        dim: the dimensions to reduce; all if ``None``.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
         out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
-        TypeError: not of floating point.
-        ValueError: the smallest or largest of no elements.
+        TypeError: the dtype is not floating-point or complex.
+        ValueError: there are no elements, and ``ord`` is negative or ``inf``.
     """
     source = x if dtype is None else to(x, dtype)
     if source.dtype.kind in "biu":
@@ -119,21 +120,21 @@ def matrix_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the norm of matrices.
+    """Return the norm of matrices, real.
 
     Args:
-        A: of floating point, at least 2-d.
+        A: at least 2-d, floating-point or complex.
         ord: "fro" for the root of the sum of squares, "nuc" for the sum of singular values, 2 and -2 for the largest and
-            smallest of them, 1 and -1 for the largest and smallest sum of sizes in a column, plus and minus infinity in
-            a row.
+            smallest singular value, 1 and -1 for the largest and smallest sum of absolute values of a column, ``inf`` and
+            ``-inf`` of a row.
         dim: the dimensions of rows and columns.
-        keepdim: keep them, with length 1.
-        dtype: what to convert to first.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+        dtype: dtype to convert to before.
         out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: another ``ord``, or not two different dimensions.
     """
     source = A if dtype is None else to(A, dtype)
@@ -176,15 +177,15 @@ def linalg_norm(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``vector_norm`` or ``matrix_norm``, whichever fits.
+    """Return ``linalg.vector_norm`` or ``linalg.matrix_norm``.
 
-    Without ``ord``, the 2-norm of everything (over ``dim``). With it, of matrices if ``dim`` names two dimensions or
-    the tensor has two, else of vectors. Errors: those of the two.
+    With ``ord``, it is ``matrix_norm`` if ``dim`` names two dimensions or, without ``dim``, ``A`` is 2-d. Errors: those of
+    the two.
 
     Args:
         A: any shape, floating-point or complex.
-        ord: order of the norm, as of the two.
-        dim: the dimensions of the vectors or matrices.
+        ord: order of the norm; if ``None``, that of vectors of order 2.
+        dim: the dimensions to reduce; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         dtype: dtype to convert to before.
         out: where the result is written.
@@ -208,20 +209,20 @@ def norm(
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Tensor:
-    """Return the norm of vectors over ``dim`` (all dimensions if ``None``), ``linalg.vector_norm``.
+    """Return the norm of vectors, ``linalg.vector_norm``, or for "nuc" that of matrices.
 
     Args:
-        p: a number; ``inf`` and ``-inf`` give the largest and smallest absolute value, 0 the number of elements that
-            are not zero. ``"fro"`` is 2; ``"nuc"`` is the sum of the singular values of matrices.
         input: any shape, floating-point or complex.
-        dim: the dimensions of the vectors or matrices; all if ``None``.
+        p: order of the norm; ``inf`` and ``-inf`` give the largest and smallest absolute value, 0 the number of elements
+            that are not 0. "fro" is 2; "nuc" is the sum of the singular values of matrices.
+        dim: the dimensions to reduce; all if ``None``, for "nuc" the last two.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         out: where the result is written.
         dtype: dtype to convert to before.
 
     Raises:
-        TypeError: integers or booleans.
-        ValueError: another name for ``p``, or the smallest of no elements.
+        TypeError: the dtype is not floating-point or complex.
+        ValueError: another name for ``p``, or no elements for a negative ``p`` or ``inf``.
     """
     if p == "nuc":
         rows, columns = (-2, -1) if dim is None or isinstance(dim, int) else dim
@@ -234,7 +235,7 @@ def norm(
 
 @operation(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """Return the norm of order ``p`` of ``input - other``, broadcast.
+    """Return the norm of order ``p`` of all of ``input - other``, 0-d.
 
     Args:
         input: any shape, floating-point or complex.
@@ -246,17 +247,17 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @operation(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Return ``input`` with each slice along ``dim`` whose ``p``-norm is above ``maxnorm`` scaled down to that.
+    """Return ``input`` with each slice of ``dim`` whose norm is above ``maxnorm`` scaled down to it.
 
     Args:
         input: any shape, floating-point or complex.
         p: order of the norm.
-        dim: the dimension that counts the slices.
-        maxnorm: largest norm to leave.
+        dim: the dimension of the slices; negative ones count from the end.
+        maxnorm: the largest norm.
 
     Raises:
         IndexError: there is no such dimension.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
     """
     axis = one_dim(dim, input.ndim)
     lengths = vector_norm(input, p, tuple(each for each in range(input.ndim) if each != axis), True)
@@ -265,15 +266,16 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 @operation(function="linalg.cond")
 def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return the condition number of matrices in the norm ``p`` (see ``matrix_norm``; 2 by default), infinite if singular.
+    """Return the condition numbers ``(...)`` of matrices, ``matrix_norm(A, p) * matrix_norm(inv(A), p)``.
 
     Args:
         A: matrices ``(..., m, n)``.
-        p: order of the norm; 2 if ``None``.
+        p: order of the norm, see ``linalg.matrix_norm``; 2 if ``None``.
         out: where the result is written.
 
     Raises:
-        TypeError: not of floating point.
+        LinAlgError: a matrix is singular, for another norm than 2 and -2.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square, for another norm than 2 and -2.
     """
     if p is None or p in (2, -2):
@@ -295,17 +297,17 @@ def matrix_rank(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return how many singular values are above ``max(atol, rtol * largest)``, as ``int64``; see ``pinv``.
+    """Return the ranks ``(...)`` of matrices, int64: the number of singular values above ``max(atol, rtol * largest)``.
 
     Args:
         A: matrices ``(..., m, n)``.
-        atol: absolute tolerance.
-        rtol: relative tolerance.
-        hermitian: whether the matrices are Hermitian; then their eigenvalues count.
+        atol: absolute tolerance; 0 if ``None``.
+        rtol: relative tolerance; if ``None``, ``max(m, n)`` times the machine epsilon, or 0 if ``atol`` is given.
+        hermitian: whether the matrices are Hermitian; then the absolute eigenvalues are used.
         out: where the result is written.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
     x = matrices("linalg.matrix_rank", A)

@@ -42,17 +42,17 @@ _INV = Row("linalg_inv", _inv_rule, holomorphic=False)
 
 @operation(function="linalg.solve")
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
-    """Return ``X`` with ``A @ X = B``; with ``left=False``, ``X @ A = B``.
+    """Return ``X`` with ``A @ X = B``, of the shape of ``B``, broadcast.
 
     Args:
-        A: square matrices, ``(..., n, n)``.
-        B: ``(..., n, k)``, or vectors: ``(n,)``, or of the shape of ``A`` without its last dimension.
-        left: on which side ``A`` stands.
+        A: square matrices ``(..., n, n)``.
+        B: right sides ``(..., n, k)``, or vectors: ``(n,)``, or of the shape of ``A`` without its last dimension.
+        left: whether to solve ``A @ X = B``; else ``X @ A = B``.
         out: where the result is written.
 
     Raises:
         LinAlgError: a matrix is singular.
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     square("linalg.solve", A)
@@ -67,7 +67,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 def solved(a: Tensor, b: Tensor) -> Tensor:
-    """Return ``solve`` for matrices on the right."""
+    """Return ``X`` with ``a @ X = b`` for matrices ``a`` ``(..., n, n)`` and ``b`` ``(..., n, k)``."""
     x, y = factors("linalg.solve", a, b)
     if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise ValueError(f"linalg.solve() cannot solve a system of shape {x.shape} for {y.shape}")
@@ -88,7 +88,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Raises:
         LinAlgError: a matrix is singular.
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
     result = Tensor(inverse_arrays(square("linalg.inv", A)))
@@ -122,7 +122,10 @@ class SolveInfo(NamedTuple):
 
 @operation(function="linalg.inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
-    """Return ``inv`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the inverses there are nan.
+    """Return the inverses of square matrices ``(..., n, n)`` and ``info``, without an error for a singular matrix.
+
+    Returns:
+        ``inverse`` ``(..., n, n)``, nan where a matrix is singular, and ``info`` ``(...)``, int32, 1 there, else 0.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
@@ -134,13 +137,16 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
 
 @operation(function="linalg.solve_ex")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveInfo:
-    """Return ``solve`` without an error for a singular matrix: ``info`` is 1 there, else 0, and the solutions there are nan.
+    """Return ``solve`` and ``info``, without an error for a singular matrix.
 
     Args:
         A: square matrices ``(..., n, n)``.
-        B: right sides, ``(..., n, k)`` or ``(..., n)``.
-        left: whether it solves ``A @ X = B``; else ``X @ A = B``.
-        check_errors: whether to raise the error all the same.
+        B: right sides ``(..., n, k)``, or vectors: ``(n,)``, or of the shape of ``A`` without its last dimension.
+        left: whether to solve ``A @ X = B``; else ``X @ A = B``.
+        check_errors: whether to raise the error.
+
+    Returns:
+        ``result``, of the shape of ``B``, nan where a matrix is singular, and ``info`` ``(...)``, int32, 1 there, else 0.
 
     Raises:
         LinAlgError: ``check_errors``, and a matrix is singular.
@@ -159,15 +165,15 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """Return ``X`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A`` (the upper one, if ``upper``).
+    """Return ``X`` ``(..., n, k)`` with ``A @ X = B``, from the Cholesky factor ``L`` of ``A``.
 
     Args:
         B: right sides ``(..., n, k)``.
         L: triangular matrices ``(..., n, n)``.
-        upper: whether ``L`` is upper triangular.
+        upper: whether ``L`` is the upper triangular factor.
 
     Raises:
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     first, second = (adjoint(L), L) if upper else (L, adjoint(L))
@@ -176,7 +182,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @operation(method=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """Return the inverse of the matrix of which ``L`` is the Cholesky factor. Errors: those of ``cholesky_solve``."""
+    """Return the inverse of the matrices whose Cholesky factor is ``L`` ``(..., n, n)``. Errors: ``cholesky_solve``'s."""
     x = square("cholesky_inverse", L)
     return cholesky_solve(Tensor(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)), L, upper)
 
@@ -203,17 +209,19 @@ def pinv(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the pseudoinverses of matrices ``(..., m, n)``; differentiable where the rank does not change.
+    """Return the pseudoinverses ``(..., n, m)`` of matrices; differentiable where the rank does not change.
+
+    Singular values up to ``max(atol, rtol * largest)`` count as 0.
 
     Args:
-        A: the matrices.
-        atol: singular values below this, ...
-        rtol: ... or below this share of the largest, count as 0; by default ``max(m, n)`` units in the last place.
-        hermitian: the matrices are symmetric, or Hermitian.
+        A: matrices ``(..., m, n)``.
+        atol: absolute tolerance; 0 if ``None``.
+        rtol: relative tolerance; if ``None``, ``max(m, n)`` times the machine epsilon, or 0 if ``atol`` is given.
+        hermitian: whether the matrices are Hermitian.
         out: where the result is written.
 
     Raises:
-        TypeError: not of floating point.
+        TypeError: the dtype is not floating-point or complex.
         ValueError: fewer than 2 dimensions.
     """
     x = matrices("linalg.pinv", A)
@@ -233,7 +241,14 @@ def _pseudoinverses(x: Array, atol: float | None, rtol: float | None, hermitian:
 
 
 def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
-    """Return which singular values of ``x`` (``s``, the largest first) count as 0: those up to this."""
+    """Return the limits ``(...)`` up to which singular values count as 0: ``max(atol, rtol * largest)``.
+
+    Args:
+        x: matrices ``(..., m, n)``.
+        s: their singular values, the largest first.
+        atol: absolute tolerance; 0 if ``None``.
+        rtol: relative tolerance; if ``None``, ``max(m, n)`` times the machine epsilon, or 0 if ``atol`` is given.
+    """
     if rtol is None:
         rtol = 0.0 if atol else max(x.shape[-2:]) * np.finfo(s.dtype).eps
     largest = s[..., 0] if s.shape[-1] else np.zeros(s.shape[:-1], s.dtype)
@@ -243,7 +258,7 @@ def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
 
 @operation(method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Return ``linalg.pinv`` with the share of the largest singular value that counts as 0."""
+    """Return ``linalg.pinv`` with the relative tolerance ``rcond``. Errors: those of ``linalg.pinv``."""
     return pinv(input, rtol=rcond)
 
 
@@ -261,20 +276,21 @@ _DRIVERS = "gels", "gelsy", "gelsd", "gelss"
 
 @operation(function="linalg.lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """Return ``X`` for which ``A @ X - B`` is shortest, by the pseudoinverse; ``X`` itself shortest if there are several.
+    """Return the ``X`` of least norm that minimizes the norm of ``A @ X - B``, computed by the pseudoinverse.
 
     Args:
         A: matrices ``(..., m, n)``.
-        B: ``(..., m, k)``, or vectors ``(..., m)`` if that is the shape of ``A`` without its last dimension.
-        rcond: singular values below this share of the largest count as 0.
-        driver: "gels", "gelsy" (the default), "gelsd" or "gelss": only which results are empty depends on it.
+        B: right sides ``(..., m, k)``, or vectors: of the shape of ``A`` without its last dimension.
+        rcond: relative tolerance: singular values up to ``rcond`` times the largest count as 0.
+        driver: "gels", "gelsy" (the default), "gelsd" or "gelss"; it only decides which results are empty.
 
     Returns:
-        ``solution`` ``(..., n, k)``; ``residuals``, squared, if ``m > n`` and all matrices have full rank, else empty;
-        ``rank`` and ``singular_values`` of each matrix.
+        ``solution`` ``(..., n, k)``; ``residuals`` ``(..., k)``, the sums of squares, empty for "gelsy", for ``m <= n`` and
+        if a matrix has not full rank; ``rank`` ``(...)``, empty for "gels"; ``singular_values`` ``(..., min(m, n))``, only
+        for "gelsd" and "gelss".
 
     Raises:
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     x, y = matrices("linalg.lstsq", A), B._array

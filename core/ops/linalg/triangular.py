@@ -1,7 +1,7 @@
-"""Triangular systems, and LU factors with partial pivoting, on arrays and by halves: most of the work is matrix products.
+"""Triangular systems, and LU factors with partial pivoting of arrays.
 
-S. Toledo, "Locality of reference in LU decomposition with partial pivoting" (SIAM J. Matrix Anal. Appl. 18, 1997). Batches are
-factored together: each step runs over all matrices at once.
+Both divide the columns in halves, so that most of the work is matrix products: S. Toledo, "Locality of reference in LU
+decomposition with partial pivoting" (SIAM J. Matrix Anal. Appl. 18, 1997). Each step runs over all matrices of a batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SMALL = 32
 def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, upper: bool, unit: bool, shape: Any, other: Any) -> Any:
     gb = xp.solve_triangular(xp.adjoint(a), g, not upper, unit)
     product = xp.fit(-xp.matmul(gb, xp.adjoint(out)), shape, g.dtype)
-    # What the solver does not read has no gradient.
+    # The triangle that the solver does not read has no gradient.
     return xp.triu(product, int(unit)) if upper else xp.tril(product, -int(unit))
 
 
@@ -53,19 +53,19 @@ def solve_triangular(
     unitriangular: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``X`` with ``A @ X = B`` for triangular ``A``, of which the other triangle is not read.
+    """Return ``X`` with ``A @ X = B``, of the shape of ``B``, for triangular ``A``.
 
     Args:
-        A: square matrices ``(..., n, n)``.
-        B: ``(..., n, k)``, or ``(..., k, n)`` with ``left=False``.
-        upper: which triangle.
-        left: on which side ``A`` stands.
-        unitriangular: take the diagonal for ones.
+        A: square matrices ``(..., n, n)``; the other triangle is not read.
+        B: right sides ``(..., n, k)``, or ``(..., k, n)`` with ``left=False``.
+        upper: whether ``A`` is upper triangular; else lower.
+        left: whether to solve ``A @ X = B``; else ``X @ A = B``.
+        unitriangular: whether the diagonal of ``A`` counts as ones and is not read.
         out: where the result is written.
 
     Raises:
         LinAlgError: a diagonal has a zero.
-        TypeError: the dtypes differ, or are not of floating point.
+        TypeError: the dtypes differ, or are not floating-point or complex.
         ValueError: the shapes do not fit.
     """
     square("linalg.solve_triangular", A)
@@ -100,7 +100,18 @@ def triangular_solve(
 
 
 def triangle_solved(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
-    """Return ``solve_triangular`` with the matrix on the left."""
+    """Return ``X`` with ``a @ X = b`` for triangular ``a``.
+
+    Args:
+        a: matrices ``(..., n, n)``.
+        b: right sides ``(..., n, k)``.
+        upper: whether ``a`` is upper triangular; else lower.
+        unit: whether the diagonal of ``a`` counts as ones and is not read.
+
+    Raises:
+        LinAlgError: a diagonal has a zero.
+        ValueError: the shapes do not fit.
+    """
     x, y = factors("linalg.solve_triangular", a, b)
     if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise ValueError(f"linalg.solve_triangular() cannot solve a system of shape {x.shape} for {y.shape}")
@@ -111,7 +122,17 @@ def triangle_solved(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
 
 
 def solve_triangle(x: Array, y: Array, upper: bool, unit: bool) -> Array:
-    """Return ``triangle_solved`` on arrays."""
+    """Return ``triangle_solved`` on arrays.
+
+    Args:
+        x: matrices ``(..., n, n)``.
+        y: right sides ``(..., n, k)``.
+        upper: whether ``x`` is upper triangular; else lower.
+        unit: whether the diagonal of ``x`` counts as ones and is not read.
+
+    Raises:
+        LinAlgError: a diagonal has a zero.
+    """
     if not unit and (np.diagonal(x, 0, -2, -1) == 0).any():
         raise LinAlgError("linalg.solve_triangular(): a diagonal has a zero, so the matrix is singular")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -139,11 +160,11 @@ def _substitute(x: Array, out: Array, upper: bool, unit: bool) -> None:
     out[...] = np.linalg.solve(block, out)
 
 
-_NARROW = 8  # panels of so many columns are factored column by column
+_NARROW = 8  # panels of at most this many columns are factored column by column
 
 
 class Factors(NamedTuple):
-    """L, without its diagonal of ones, and U in one array; where the rows came from; the first zero of U's diagonal."""
+    """LU factors: L, without its diagonal of ones, and U in one array; the swaps of rows; the first zero of U's diagonal."""
 
     packed: Array  # (..., m, n)
     pivots: Array  # (..., k), int32: row i was swapped with row pivots[i] - 1, i = 0, 1, ...
@@ -152,7 +173,10 @@ class Factors(NamedTuple):
 
 
 def factored(x: Array, pivot: bool) -> Factors:
-    """Factor matrices ``(..., m, n)``; those with a zero on U's diagonal too, whose L has zeros below it."""
+    """Return the LU factors of matrices ``(..., m, n)``, with row swaps if ``pivot``.
+
+    A zero on U's diagonal raises no error; L has zeros below it.
+    """
     m, n = x.shape[-2:]
     k = min(m, n)
     packed = np.array(x).reshape(math.prod(x.shape[:-2]), m, n)
@@ -171,7 +195,7 @@ def factored(x: Array, pivot: bool) -> Factors:
 
 
 def permutation_of(pivots: Array, rows: int) -> Array:
-    """Return the order of ``rows`` rows after the swaps that ``pivots`` ``(..., k)``, counted from 1, tell."""
+    """Return the order ``(..., rows)`` of the rows after the swaps ``pivots`` ``(..., k)``, counted from 1."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.broadcast_to(np.arange(rows), (len(flat), rows)).copy()
     each = np.arange(len(flat))
@@ -182,7 +206,7 @@ def permutation_of(pivots: Array, rows: int) -> Array:
 
 
 def _factor(x: Array, pivots: Array, pivot: bool, start: int, stop: int) -> None:
-    """Factor the columns from ``start`` to ``stop`` below row ``start``; of all columns, swap the rows."""
+    """Factor the columns from ``start`` to ``stop`` below row ``start``; swap the rows of all columns."""
     rows = x.shape[-2]
     if stop - start <= _NARROW or start >= rows:
         for column in range(start, min(stop, rows)):
@@ -216,5 +240,5 @@ def _eliminate(x: Array, pivots: Array, pivot: bool, column: int, stop: int) -> 
 
 
 def size(x: Array) -> Array:
-    """LAPACK's measure of complex numbers chooses the pivots."""
+    """Return the absolute values, for complex numbers LAPACK's measure ``|real| + |imag|``, which chooses the pivots."""
     return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)

@@ -1,4 +1,4 @@
-"""Products and distances of vectors, and systems with tensors for matrices."""
+"""Products, powers and distances of vectors, and inverses and linear systems of tensors, ``tensorinv`` and ``tensorsolve``."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .solving import inv, solve
 
 @operation(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return the cross products of vectors of length 3 along ``dim``, broadcast; by default the first dimension of length 3.
+    """Return the cross products of vectors of length 3, of the shape of both, broadcast.
 
     Args:
-        input: any shape.
-        other: of the dtype of ``input``, broadcast.
+        input: at least 1-d.
+        other: broadcast with ``input``, of the same number of dimensions.
         dim: the dimension of the vectors; the first of length 3 if ``None``.
         out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: no dimension, or not this one, has length 3 in both.
+        ValueError: no dimension, or not ``dim``, has length 3 in both, or the numbers of dimensions differ.
     """
     if dim is None:
         threes = [axis for axis, length in enumerate(input.shape) if length == 3]
@@ -48,11 +48,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
 @operation(function="linalg.cross")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """Return the cross products of vectors of length 3 along ``dim``, broadcast. Errors: those of ``cross``.
+    """Return the cross products of vectors of length 3, of the shape of both, broadcast. Errors: those of ``cross``.
 
     Args:
-        input: any shape.
-        other: of the dtype of ``input``, broadcast.
+        input: at least 1-d.
+        other: broadcast with ``input``, of the same number of dimensions.
         dim: the dimension of the vectors.
         out: where the result is written.
     """
@@ -71,11 +71,11 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 @operation(function="linalg.vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """Return the inner products of vectors along ``dim``, broadcast; of complex ones with the conjugate of ``x``.
+    """Return the inner products of vectors, ``(conj(x) * y).sum(dim)``.
 
     Args:
         x: any shape.
-        y: of the same dtype, broadcast.
+        y: broadcast with ``x``.
         dim: the dimension of the vectors.
         out: where the result is written.
 
@@ -87,7 +87,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
 
 @operation(function="linalg.vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Return the powers 0 to ``N - 1`` of each element of ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` by default.
+    """Return the powers 0 to ``N - 1`` of each element of ``x`` ``(..., n)``: ``(..., n, N)``; ``N`` is ``n`` if ``None``.
 
     Raises:
         ValueError: a 0-d tensor, or ``N`` below 0.
@@ -105,12 +105,12 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @operation(function=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Return the powers of the elements of a vector, as columns: the highest first unless ``increasing``.
+    """Return the powers 0 to ``N - 1`` of the elements of a vector, ``(n, N)``.
 
     Args:
-        x: vectors ``(..., n)``.
-        N: number of columns; n if ``None``.
-        increasing: whether the power 0 comes first.
+        x: a vector ``(n,)``.
+        N: number of columns; ``n`` if ``None``.
+        increasing: whether the power 0 is the first column; else the last.
 
     Raises:
         ValueError: not a vector, or ``N`` below 0.
@@ -138,18 +138,19 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 @operation(function=True)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
-    """Return the distances in the ``p``-norm between each row of ``(..., n, m)`` and each of ``(..., k, m)``: ``(..., n, k)``.
+    """Return the distances of each row of ``x1`` from each row of ``x2``, ``(..., n, k)``.
 
     Args:
-        x1: rows.
-        x2: rows of the same dtype.
-        p: which norm; 0 counts differences.
-        compute_mode: for ``p`` 2, whether a matrix product may be used: quicker, and less exact for near rows. By
-            default from 25 rows on.
+        x1: rows ``(..., n, m)``.
+        x2: rows ``(..., k, m)``, of the same dtype.
+        p: order of the norm; 0 gives the number of elements that differ.
+        compute_mode: "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist" or "donot_use_mm_for_euclid_dist":
+            for ``p`` 2, whether to compute with a matrix product, which is faster and less exact for rows that are near;
+            "if necessary" is for more than 25 rows.
 
     Raises:
         TypeError: the dtypes differ.
-        ValueError: the shapes do not fit, ``p`` is negative, or another mode.
+        ValueError: the shapes do not fit, ``p`` is negative, or another ``compute_mode``.
     """
     x, y = factors("cdist", x1, x2)
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
@@ -179,7 +180,7 @@ def _distances_by_product(x: Any, y: Any) -> Any:
 
 @operation(function=True)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """Return the distances in the ``p``-norm of each two rows of ``(n, m)``, the first before the second: ``(n (n - 1) / 2,)``.
+    """Return the distances of each two rows i < j of a matrix ``(n, m)``, in the ``p``-norm: ``(n * (n - 1) / 2,)``.
 
     Raises:
         ValueError: not a matrix, or ``p`` is negative.
@@ -192,15 +193,15 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @operation(function="linalg.tensorinv")
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """Return the inverse for ``tensordot``: the first ``ind`` dimensions together are as long as the others.
+    """Return the inverse for ``tensordot``, of shape ``A.shape[ind:] + A.shape[:ind]``.
 
     Args:
-        A: any shape.
-        ind: how many dimensions are the first ones.
+        A: a tensor with ``prod(A.shape[:ind]) == prod(A.shape[ind:])``.
+        ind: number of the dimensions that count as rows.
         out: where the result is written.
 
     Raises:
-        LinAlgError: it is singular.
+        LinAlgError: ``A`` is singular.
         ValueError: ``ind`` is not positive, or the lengths differ.
     """
     rows, columns = A.shape[:ind], A.shape[ind:]
@@ -217,11 +218,11 @@ def tensorsolve(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to the end first.
+    """Return ``X`` with ``tensordot(A, X, X.ndim) = B``, of shape ``A.shape[B.ndim:]``.
 
     Args:
-        A: any shape.
-        B: any shape.
+        A: shape ``B.shape`` and that of ``X``, which have equally many elements.
+        B: any shape, of the dtype of ``A``.
         dims: dimensions of ``A`` to move to the end; none if ``None``.
         out: where the result is written.
 
