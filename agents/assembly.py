@@ -66,5 +66,5 @@ def make_agent(
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
-    agent.codec.interceptors += [ReferenceInterceptor(references), AutogradInterceptor(contexts)]
+    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts))
     return agent

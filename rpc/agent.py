@@ -2,7 +2,7 @@
 
 Clock, executor and lanes come from outside, so that a simulator can run many agents on one thread; every blocking function
 for users is ``wait()`` on a future that a component returned. Higher layers add methods (``server.serve``), control topics
-(``control.on``), interceptors (``codec.interceptors``) and handlers of losses (``losses.on_lost``); ``agents/`` lists them.
+(``control.on``), interceptors (``codec.intercept``) and handlers of losses (``losses.on_lost``); ``agents/`` lists them.
 """
 
 from __future__ import annotations

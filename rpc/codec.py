@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .messages import Incoming, Interceptor, Outgoing
@@ -22,8 +23,25 @@ class Codec:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.interceptors: list[Interceptor] = []
+        self.interceptors: tuple[Interceptor, ...] = ()
         self.reference_types: tuple[type, ...] = ()
+        self._set_hooks()
+
+    def intercept(self, *interceptors: Interceptor) -> None:
+        """Let these interceptors see every message, in this order, instead of those before."""
+        self.interceptors = interceptors
+        self._set_hooks()
+
+    def _set_hooks(self) -> None:
+        # Hot: hooks that an interceptor does not override are not called.
+        self._arrived = self._overridden("arrived")
+        self._opening = self._overridden("opening")
+        self._delivered = self._overridden("delivered")
+        self._not_delivered = self._overridden("not_delivered")
+
+    def _overridden(self, hook: str) -> list[Callable[[Any], Any]]:
+        base = getattr(Interceptor, hook)
+        return [getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base]
 
     def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels) -> None:
         """Put ``body`` into a message.
@@ -47,8 +65,8 @@ class Codec:
         """
         if message.flags & Flag.TABLES:
             make_tensors(message)
-        for interceptor in self.interceptors:
-            interceptor.opening(message)
+        for opening in self._opening:
+            opening(message)
         return unpack(message)
 
     # -- the way of a message
@@ -66,16 +84,16 @@ class Codec:
     def arrived(self, message: Incoming) -> bool:
         """Show a message that arrived to every interceptor; return False if one of them says that it is void."""
         valid = True
-        for interceptor in self.interceptors:
-            valid = interceptor.arrived(message) and valid
+        for arrived in self._arrived:
+            valid = arrived(message) and valid
         return valid
 
     def delivered(self, message: Outgoing) -> None:
         """Tell every interceptor that a message has arrived."""
-        for interceptor in self.interceptors:
-            interceptor.delivered(message)
+        for delivered in self._delivered:
+            delivered(message)
 
     def not_delivered(self, message: Outgoing) -> None:
         """Tell every interceptor that a message did not go out, or may not have arrived."""
-        for interceptor in self.interceptors:
-            interceptor.not_delivered(message)
+        for not_delivered in self._not_delivered:
+            not_delivered(message)

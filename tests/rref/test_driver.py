@@ -231,7 +231,7 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
         accept(message, connection)
 
     monkeypatch.setattr(b.server, "accept", lose_creations)
-    monkeypatch.setattr(b.codec, "interceptors", [])
+    b.codec.intercept()
     reference = rpc.remote("b", list)
     with pytest.raises(RpcError, match=r"was not created: .*'b'"):
         reference.to_here()
