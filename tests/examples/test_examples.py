@@ -86,7 +86,7 @@ def test_a_killed_trainer_ends_the_job(tmp_path):
             _, errors = job.communicate(timeout=LIMIT_S)
         finally:
             job.kill()
-    assert time.monotonic() - killed < 5.0
+    assert time.monotonic() - killed < 30, "not before a call timed out"
     assert job.returncode != 0
     assert "root cause: worker2" in errors and "SIGKILL" in errors
 
