@@ -1,4 +1,4 @@
-"""The caller's side: requests go out, answers and deadlines come in, each call is completed once."""
+"""Caller's side: requests go out, answers and deadlines come in, each call is completed once."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Caller:
     def with_deadline(
         self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
     ) -> Future[Any]:
-        """``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``.
+        """Return ``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``.
 
         ``str(what)`` names the wait in errors; it is made only for them.
         """
@@ -166,7 +166,7 @@ class Caller:
         return False
 
     def _unsent(self, call: Outgoing) -> None:
-        """A call was queued for a connection that closed."""
+        """Fail a call that was queued for a connection that closed."""
         if (taken := self.table.take(call.call_id)) is not None:
             self.fail(taken, RpcError(f"the connection closed before {call.what} was sent; call again"))
 
@@ -204,7 +204,7 @@ class Caller:
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
-        # First of all it has failed: whoever learns more about the message, as interceptors do, can see that.
+        # The future fails first: interceptors, which hear of the message next, can see that.
         callbacks = call.future.finish(error=error)
         if call.to >= 0:
             self._cancel(call)

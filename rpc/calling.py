@@ -28,7 +28,7 @@ def async_execution(function: F) -> F:
 
 
 def is_async_execution(function: Any) -> bool:
-    """Whether ``async_execution`` marked it."""
+    """Return whether ``async_execution`` marked it."""
     return bool(getattr(function, MARK, False))
 
 
@@ -43,7 +43,7 @@ def call_function(
 
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
-    """What a request to run a function carries (it, by name where possible, and its arguments), and its name for people.
+    """Return the body of a request to run a function (it, by name where possible, and its arguments), and its name for people.
 
     Raises:
         TypeError: ``function`` cannot be called, or the arguments are no tuple and dict.
@@ -59,7 +59,7 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
 
 
 def name_of(function: Any) -> str:
-    """A function's name for people; its type's if it has none."""
+    """Return a function's name for people; its type's if it has none."""
     return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
@@ -85,7 +85,7 @@ def resolve_timeout(agent: Agent, timeout: float) -> float:
 
 
 def open_request(body: tuple[Any, Any, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """The function and arguments of a request that arrived."""
+    """Return the function and arguments of a request that arrived."""
     function, args, kwargs = body
     return resolve(function) if isinstance(function, str) else function, args, kwargs
 

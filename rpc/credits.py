@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 
 class Amount(NamedTuple):
-    """A number of bytes, and of messages."""
+    """Numbers of bytes and of messages."""
 
     bytes: int
     messages: int
 
 
 class Window:
-    """The sender's half. Keys name messages; ``ask`` must be called after each event but ``take``.
+    """Sender's half. Keys name messages; ``ask`` must be called after each event but ``take``.
 
     ``take`` holds the lock itself; for all other methods the caller does.
     """
@@ -87,14 +87,14 @@ class Window:
         return False
 
     def returned(self, used: Amount) -> list[Any]:
-        """A credit arrived. Returns the messages to send now, in their order."""
+        """Take a credit. Returns the messages to send now, in their order."""
         known = self._returned
         self._note_returned(Amount(max(known.bytes, used.bytes), max(known.messages, used.messages)))
         self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
         return self._advance()
 
     def withdraw(self, size: int) -> list[Any]:
-        """A message that was sent will not arrive after all. Returns the messages to send now."""
+        """Take a message back that was sent and will not arrive. Returns the messages to send now."""
         self._bytes -= size
         self._messages -= 1
         return self._advance()
@@ -108,7 +108,7 @@ class Window:
         return True, self._advance()
 
     def ask(self) -> Amount | None:
-        """The count to ask the receiver for, if there is something new to ask."""
+        """Return the count to ask the receiver for, if there is something new to ask."""
         if not self.queue and self._bytes <= self._spare_bytes and self._messages <= self._spare_messages:
             return None
         limit, asked = self.limit, self._asked
@@ -123,7 +123,7 @@ class Window:
         return goal
 
     def clear(self) -> list[Any]:
-        """The connection ended. Returns what was queued."""
+        """Empty the queue, because the connection ended. Returns what was queued."""
         waiting = list(self.queue)
         self.queue.clear()
         self._queued_bytes = 0
@@ -157,7 +157,7 @@ class Window:
 
 
 class Receipts:
-    """The receiver's half: counts what was used, and calls ``tell(used)`` when the sender has asked for it.
+    """Receiver's half: counts what was used, and calls ``tell(used)`` when the sender has asked for it.
 
     ``tell`` is called without the lock.
     """
@@ -172,7 +172,7 @@ class Receipts:
         self._asked: Amount | None = None
 
     def used(self, size: int) -> None:
-        """A message of that size was used, or dropped."""
+        """Count a message of that size, which was used or dropped."""
         with self._lock:
             self._bytes += size
             self._messages += 1
@@ -183,7 +183,7 @@ class Receipts:
             self._tell(used)
 
     def asked(self, goal: Amount) -> None:
-        """The sender wants to know when that much was used. Of several questions the lowest counts."""
+        """Tell the sender when that much was used. Of several questions the lowest counts."""
         with self._lock:
             asked = self._asked
             self._asked = goal if asked is None else Amount(min(asked[0], goal[0]), min(asked[1], goal[1]))

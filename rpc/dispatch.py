@@ -17,8 +17,10 @@ MOST_QUEUES = 16  # of time-outs that have no call under way: those that are com
 
 
 class PendingCall(Outgoing):
-    """A request that was sent and not answered, or another wait (``to`` is -1). Whoever takes it out of the table completes
-    its future, once."""
+    """Request that was sent and not answered, or another wait (``to`` is -1).
+
+    The one who takes it out of the table completes its future, once.
+    """
 
     __slots__ = ("future",)
 
@@ -37,7 +39,7 @@ class DeadlineQueue(dict[int, PendingCall]):
 
 
 class CallTable:
-    """The calls under way of one agent.
+    """Calls under way of one agent.
 
     Calls of one time-out expire in the order in which they were made, so they need one timer together, and an answered call
     leaves at once.

@@ -111,7 +111,7 @@ class Flow:
         )
 
     def _go(self, message: Outgoing) -> bool:
-        """A message has room now. Without a thread of its own, this one sends it; False if the connection is closed."""
+        """Let a message go that has room now; if no thread waits with it, send it. False if the connection is closed."""
         if message.gate is not None:
             complete_once(message.gate, True)
             return True
@@ -156,13 +156,13 @@ class Flow:
     # -- frames of the peer's flow control
 
     def credited(self, used: Amount) -> None:
-        """The peer has used that much."""
+        """Take a credit: the peer has used that much."""
         with self._lock:
             ask = self._collect(self._window.returned(used))
         self._carry_out(ask)
 
     def asked(self, goal: Amount) -> None:
-        """The peer wants to know when we have used that much."""
+        """Take a question: the peer wants to know when this worker has used that much."""
         self._receipts.asked(goal)
 
     def _send_credit(self, used: Amount) -> None:
@@ -181,7 +181,7 @@ class Flow:
     # -- the end
 
     def close(self) -> None:
-        """The connection ended: nothing is queued any more."""
+        """Drop what is queued: the connection ended."""
         with self._lock:
             self.closed = True
             waiting: list[Outgoing] = self._window.clear()

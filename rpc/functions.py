@@ -1,4 +1,4 @@
-"""``rpc.functions``: decorators for functions that others call (``torch.distributed.rpc.functions``)."""
+"""Decorators for functions that others call (``torch.distributed.rpc.functions``)."""
 
 from .calling import async_execution
 

@@ -1,10 +1,10 @@
-"""A set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs."""
+"""Set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs."""
 
 from bisect import bisect_left, bisect_right
 
 
 class IntervalSet:
-    """A set of non-negative integers, kept as disjoint intervals that do not touch.
+    """Set of non-negative integers, kept as disjoint intervals that do not touch.
 
     Finding is O(log n) in the number of intervals. Counters arrive almost in order, so gaps close and one interval
     is the usual state; numbers cannot be taken out again.
@@ -51,7 +51,7 @@ class IntervalSet:
         self._starts[low:high], self._ends[low:high] = [first], [end]
 
     def start_of(self, number: int) -> int:
-        """The first number of the interval that holds ``number``, which must be in the set."""
+        """Return the first number of the interval that holds ``number``, which must be in the set."""
         return self._starts[bisect_right(self._starts, number) - 1]
 
     def __contains__(self, number: int) -> bool:
@@ -59,11 +59,11 @@ class IntervalSet:
         return at > 0 and number < self._ends[at - 1]
 
     def __len__(self) -> int:
-        """How many integers, not how many intervals."""
+        """Return how many integers it holds, not how many intervals."""
         return sum(self._ends) - sum(self._starts)
 
     def intervals(self) -> list[tuple[int, int]]:
-        """The intervals in rising order, each as (first, one past the last)."""
+        """Return the intervals in rising order, each as (first, one past the last)."""
         return list(zip(self._starts, self._ends))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What can be chosen when an agent starts."""
+"""Options of an agent."""
 
 from __future__ import annotations
 

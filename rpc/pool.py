@@ -1,4 +1,4 @@
-"""The threads that run user functions.
+"""Threads that run user functions.
 
 At most ``size`` of them *run* at a time. One that blocks in ``Future.wait`` gives its place to another and does not queue
 to come back, so nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
@@ -22,14 +22,14 @@ CEILING = 4096
 
 
 class Executor(Protocol):
-    """What the agent needs of its threads; a simulator brings one without threads."""
+    """Executor of an agent's tasks; a simulator brings one without threads."""
 
     def submit(self, task: Task) -> None:
         """Run ``task`` soon. Raises ``RpcError`` if there will never be a thread for it."""
         ...
 
     def busy(self) -> int:
-        """How many tasks run, block or wait."""
+        """Return how many tasks run, block or wait."""
         ...
 
     def close(self, timeout: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""The callee's side: requests come in, a handler runs, one answer goes out."""
+"""Callee's side: requests come in, a handler runs, one answer goes out."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Server:
         self.handlers[method] = handler
 
     def accept(self, call: ServerCall, connection: Connection) -> None:
-        """A request arrived. Runs in a reader's thread."""
+        """Take a request that arrived. Runs in a reader's thread."""
         call.begin(self, connection)
         if self._waiting.setdefault(call.key, call) is not call:
             call.flow.used(call.size)  # a repetition
@@ -114,7 +114,7 @@ class Server:
             self.cancel(peer, call_id)
 
     def cancel(self, peer: Peer, call_id: int) -> None:
-        """The caller gave a call up: it is dropped unless it has started, also if it has yet to arrive."""
+        """Drop a request that its caller has cancelled, unless it has started; also if it has yet to arrive."""
         key = (peer.info.id, call_id)
         self._cancelled[key] = None
         while len(self._cancelled) > REMEMBERED:
@@ -153,12 +153,12 @@ class Server:
         self.codec.not_delivered(reply)
 
     def served(self, call: ServerCall) -> None:
-        """A request was answered, or dropped because its caller gave up."""
+        """Note that a request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
 
 
 class Reply(Outgoing):
-    """An answer. While it is queued, ``timer`` drops it at the deadline of its call."""
+    """Answer to a request. While it is queued, ``timer`` drops it at the deadline of its call."""
 
     __slots__ = ("timer",)
 
@@ -170,7 +170,7 @@ class Reply(Outgoing):
 
 
 class ServerCall(Incoming):
-    """A request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
+    """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
     Attributes:
         connection: where it came from, and its answer goes.
@@ -195,12 +195,12 @@ class ServerCall(Incoming):
 
     @property
     def must_run(self) -> bool:
-        """Whether it runs even if its caller has given up."""
+        """Return whether it runs even if its caller has given up."""
         return bool(self.flags & Flag.KEEP)
 
     @property
     def abandoned(self) -> bool:
-        """Whether nothing runs for it any more and nobody waits for its answer."""
+        """Return whether nothing runs for it any more and nobody waits for its answer."""
         if not self._parked:
             return False
         return self._late() or bool(self._peer.gone)
@@ -319,7 +319,7 @@ def _too_large(kind: str) -> SerializationError:
 
 
 def check_future(result: Any) -> Future[Any]:
-    """What a function marked with ``async_execution`` returned.
+    """Return the result of a function marked with ``async_execution``, which must be a future.
 
     Raises:
         TypeError: it is no future.

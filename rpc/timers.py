@@ -24,7 +24,7 @@ Action = Callable[..., object]
 
 
 class Timer:
-    """An action that runs at ``when``, unless it is cancelled before."""
+    """Action that runs at ``when``, unless it is cancelled before."""
 
     __slots__ = ("_action", "_args", "when")
 
@@ -35,7 +35,7 @@ class Timer:
 
     @property
     def pending(self) -> bool:
-        """Whether it has neither run nor been cancelled."""
+        """Return whether it has neither run nor been cancelled."""
         return self._action is not None
 
     def cancel(self) -> None:
@@ -50,7 +50,7 @@ class Timer:
 
 
 class Timers:
-    """The timers of one agent.
+    """Timers of one agent.
 
     Args:
         now: monotonic seconds.

@@ -1,4 +1,4 @@
-"""How frames travel between workers: one file per transport, one seam (base.py)."""
+"""Lanes, on which frames travel between workers: one file for each transport; base.py is their interface."""
 
 from .forking import load_grpc
 

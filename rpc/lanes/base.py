@@ -1,4 +1,4 @@
-"""The seam between agent and transport: how frames travel, and what a lane may ask of its agent.
+"""Interface between agent and transport: how frames travel, and what a lane may ask of its agent.
 
 Lanes are directional: the caller dials, the reply returns on the connection of its request. So there is no tie between
 two connections to break and no order to keep between lanes. A lane never looks into a frame.
@@ -38,7 +38,7 @@ class FrameHandle(ABC):
 
 
 class Connection(ABC):
-    """A way to one peer. ``rank`` is -1 until the peer has proven who it is. ``flow`` is the agent's."""
+    """Connection to one peer. ``rank`` is -1 until the peer has proven who it is. ``flow`` is for the agent to use."""
 
     rank: int = -1
     scheme: str = ""
@@ -98,15 +98,15 @@ class LaneListener(Protocol):
         ...
 
     def connected(self, connection: Connection) -> None:
-        """A dialed connection is open: its peer proved itself."""
+        """Note that a dialed connection is open: its peer proved itself."""
         ...
 
     def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        """A frame arrived. ``owned``: its memory is writable and nobody else's."""
+        """Take a frame that arrived. ``owned``: its memory is writable and nobody else's."""
         ...
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
-        """The connection broke, was refused, or was closed; told once. ``ConnectionRefusedError``: nobody listens there."""
+        """Note, once, that a connection broke, was refused or closed. ``ConnectionRefusedError``: nobody listens there."""
         ...
 
 
@@ -128,7 +128,7 @@ class Lane(ABC):
 
     @abstractmethod
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
-        """A connection that ``start`` opens; frames may be sent before."""
+        """Return a connection that ``start`` opens; frames may be sent before."""
 
     @abstractmethod
     def close(self) -> None:

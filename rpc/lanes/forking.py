@@ -1,4 +1,4 @@
-"""A process with gRPC connections forks: the child neither crashes nor holds its parent's connections open.
+"""Forks of a process with gRPC connections: the child neither crashes nor holds its parent's connections open.
 
 gRPC's own fork handlers expect that no thread is in gRPC at the moment of the fork. An event loop always is, and then they
 leave the child with locks that no thread will open: it dies. Without the handlers the child has gRPC's objects as dead memory,
@@ -31,7 +31,7 @@ def load_grpc() -> None:
 
 
 def remember(target: str) -> None:
-    """A connection of this process has one end at ``target`` ("host:port")."""
+    """Note that a connection of this process has one end at ``target`` ("host:port")."""
     host, _, port = target.rpartition(":")
     _addresses.add((host.strip("[]"), int(port)))
 

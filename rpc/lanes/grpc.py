@@ -1,4 +1,4 @@
-"""The gRPC lane: makes first connections, proves who is who, carries everything across hosts.
+"""gRPC lane: makes first connections, proves who is who, carries everything across hosts.
 
 A connection is one bidirectional stream for small frames, several per write, and one for bulk data in chunks, so that a
 small call never waits behind a tensor. Both belong to one handshake: the second is tied to it by a token that only its
@@ -84,7 +84,7 @@ def server_options(keepalive: float) -> list[tuple[str, int]]:
 
 
 class GrpcConnection(Connection):
-    """What both ends share: two outboxes, and the coroutines that move frames between them and two streams."""
+    """Base of both ends: two outboxes, and the coroutines that move frames between them and two streams."""
 
     scheme = "grpc"
 
@@ -170,7 +170,7 @@ class GrpcConnection(Connection):
 
 
 class DialedConnection(GrpcConnection):
-    """The end that opened the connection."""
+    """Connection of the end that dialed."""
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
         super().__init__(lane.loop, listener)
@@ -214,7 +214,7 @@ class DialedConnection(GrpcConnection):
 
 
 class AcceptedConnection(GrpcConnection):
-    """The end that listened."""
+    """Connection of the end that listened."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener) -> None:
         super().__init__(loop, listener)
@@ -240,7 +240,7 @@ class AcceptedConnection(GrpcConnection):
 
 
 class GrpcLane(Lane):
-    """A gRPC server and the connections dialed from here."""
+    """gRPC server, and the connections dialed from here."""
 
     scheme = "grpc"
 
@@ -289,11 +289,11 @@ class GrpcLane(Lane):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Where everything of this lane runs."""
+        """Event loop on which everything of this lane runs."""
         return self._thread.loop
 
     def run_dialed(self, connection: DialedConnection) -> None:
-        """Start a dialed connection's life. On the loop."""
+        """Run a dialed connection. On the loop."""
         self._keep(self.loop.create_task(connection.run()))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:

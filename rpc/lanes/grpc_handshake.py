@@ -1,4 +1,4 @@
-"""The handshake over gRPC, in the metadata (the HTTP/2 headers) of two streams.
+"""Handshake over gRPC, in the metadata (the HTTP/2 headers) of two streams.
 
 The dialer opens one stream that carries hello and challenge, and then the stream it wants, which carries proof and welcome.
 So no message is read from a peer before the handshake is over: a stranger can make us hold metadata, which gRPC limits, and
@@ -58,7 +58,7 @@ def entry(metadata: Any, key: str) -> bytes:
 
 
 class Acceptor:
-    """The acceptor's side, for all joiners of one listener. Lives on the lane's loop."""
+    """Acceptor's side, for all joiners of one listener. Used on the lane's loop."""
 
     def __init__(self, listener: LaneListener) -> None:
         self._listener = listener

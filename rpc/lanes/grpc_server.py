@@ -1,4 +1,4 @@
-"""The gRPC server of a lane: it takes streams of the methods that were registered, and ends all others.
+"""gRPC server of a lane: it takes streams of the methods that were registered, and ends all others.
 
 grpc.aio decodes the name of every other method in the loop that takes all streams. A name that is no UTF-8 ends that loop, and
 with it the server and every connection of the job: one stranger's stream would do (seen in grpc 1.85). Registered methods

@@ -1,4 +1,4 @@
-"""The in-process lane: several agents in one process, and every agent's calls to itself.
+"""In-process lane: several agents in one process, and every agent's calls to itself.
 
 The semantics are those of every lane: a frame is copied, the receiver owns what it gets. Frames are handed over in the
 sender's thread unless the network is given another way (a simulator's queue).
@@ -100,7 +100,7 @@ class InProcessConnection(Connection):
         self.network.deliver(lambda: other.take(frame))
 
     def take(self, frame: bytearray) -> None:
-        """A frame arrived at this end."""
+        """Take a frame that arrived at this end."""
         if not self._closed:
             self.listener.received(self, frame, True)
 

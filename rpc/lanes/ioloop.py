@@ -1,4 +1,4 @@
-"""The process's one event loop for I/O and timers, in a thread of its own, alive while any agent or lane uses it.
+"""Event loop of the process for I/O and timers, in a thread of its own, alive while any agent or lane uses it.
 
 One, not one per agent: grpc.aio wakes every loop of a process through the same socket, and loops beside one another
 steal each other's wake-ups.
@@ -21,7 +21,7 @@ GRACE = (
 
 
 class RefusesToBlock:
-    """The blocker of an event loop's thread: waiting there would stop what is waited for."""
+    """Blocker of an event loop's thread: waiting there would stop what is waited for."""
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> NoReturn:
         """Refuse."""
@@ -31,7 +31,7 @@ class RefusesToBlock:
 
 
 class LoopThread:
-    """An asyncio loop running in a daemon thread.
+    """asyncio loop that runs in a daemon thread.
 
     Args:
         name: the thread's name.
@@ -91,7 +91,7 @@ _users = 0
 
 
 def acquire_loop() -> LoopThread:
-    """The shared loop; every call is matched by one of ``release_loop``."""
+    """Return the shared loop; every call is matched by one of ``release_loop``."""
     global _shared, _users
     with _lock:
         if _shared is None:

@@ -1,4 +1,4 @@
-"""What waits for a stream: filled from any thread without blocking, emptied in batches by one coroutine."""
+"""Queue of what waits for a stream: filled from any thread without blocking, emptied in batches by one coroutine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 
 
 class Outbox:
-    """A queue of items from many threads to one coroutine."""
+    """Queue of items from many threads to one coroutine."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -41,7 +41,7 @@ class Outbox:
                 pass  # the loop is closed, and the connection with it
 
     async def get(self) -> Any:
-        """The next item, as soon as there is one."""
+        """Return the next item, as soon as there is one."""
         while not self._items:
             self._waiter = self._loop.create_future()
             await self._waiter
@@ -61,7 +61,7 @@ class Outbox:
 
 
 async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
-    """Every small frame that waits now, up to a limit, as one stream message; and whether the outbox was closed."""
+    """Return every small frame that waits now, up to a limit, as one stream message; and whether the outbox was closed."""
     pieces: list[bytes] = []
     size = 0
     waiting = await outbox.get()
@@ -76,7 +76,7 @@ async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
 
 
 def split_batch(batch: bytes) -> Iterator[bytes]:
-    """The frames of one stream message.
+    """Yield the frames of one stream message.
 
     Raises:
         SerializationError: it is none.
@@ -91,7 +91,7 @@ def split_batch(batch: bytes) -> Iterator[bytes]:
 
 
 def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
-    """The bytes of ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
+    """Yield ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
     head = CHUNK.pack(transfer, sum(map(len, parts)))
     pending: list[Any] = [head]
     room = CHUNK_BYTES
@@ -150,7 +150,7 @@ class Assembly:
         return frame
 
     def _cut(self, transfer: int, total: int) -> None:
-        """The sender took the rest of a transfer back."""
+        """Drop a transfer of which the sender took the rest back."""
         frame, _ = self._under_way.pop(transfer, (b"", 0))
         if total or not frame:
             raise SerializationError("a chunk without content")

@@ -22,7 +22,7 @@ class Waits(Protocol):
 
 
 class SmallFrame:
-    """A frame that leaves as one piece."""
+    """Frame that leaves as one piece."""
 
     __slots__ = ("_data", "_handle", "_since")
 
@@ -34,7 +34,7 @@ class SmallFrame:
             handle.waiting = self
 
     def take(self) -> bytes | None:
-        """The frame, which leaves now; ``None`` if it was withdrawn."""
+        """Return the frame, which leaves now; ``None`` if it was withdrawn."""
         try:
             data = self._data.pop()
         except IndexError:
@@ -54,7 +54,7 @@ class SmallFrame:
 
 
 class Transfer:
-    """A large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short."""
+    """Large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short."""
 
     def __init__(self, number: int, size: int, handle: FrameHandle | None) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class Transfer:
             return not self._withdrawn
 
     def take(self) -> bytes | None:
-        """The next chunk, which leaves now; ``None`` if none does."""
+        """Return the next chunk, which leaves now; ``None`` if none does."""
         with self._lock:
             if self._withdrawn:
                 cut, self._cut = self._cut if self._left < self._total else None, None

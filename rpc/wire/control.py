@@ -25,7 +25,7 @@ def encode_control(messages: Iterable[ControlMessage]) -> Parts:
 
 
 def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
-    """The (id, topic, payload) of each message in a frame."""
+    """Yield the (id, topic, payload) of each message in a frame."""
     view, position = memoryview(frame), HEAD.size
     while position < len(view):
         number, topic, length = ITEM.unpack_from(view, position)
@@ -35,12 +35,12 @@ def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
 
 
 def encode_acknowledgement(ids: list[int]) -> Parts:
-    """The frame that tells the sender what arrived."""
+    """Return the frame that tells the sender what arrived."""
     return _frame(Kind.ACKNOWLEDGE, encode_ids(ids))
 
 
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
-    """The ids that the peer has."""
+    """Return the ids that the peer has."""
     return decode_ids(_body(frame))
 
 
@@ -50,22 +50,22 @@ def encode_ids(ids: list[int]) -> bytes:
 
 
 def decode_ids(data: Any) -> tuple[int, ...]:
-    """The reverse of ``encode_ids``."""
+    """Return the numbers that ``encode_ids`` encoded."""
     return struct.unpack(f"<{len(data) // 8}Q", data)  # which raises for half a number
 
 
 def encode_credit(used: Amount) -> Parts:
-    """The frame that tells how much its sender has used."""
+    """Return the frame that tells how much its sender has used."""
     return _frame(Kind.CREDIT, AMOUNT.pack(*used))
 
 
 def encode_ask(goal: Amount) -> Parts:
-    """The frame that asks for a credit as soon as it has reached ``goal``."""
+    """Return the frame that asks for a credit as soon as it has reached ``goal``."""
     return _frame(Kind.ASK, AMOUNT.pack(*goal))
 
 
 def decode_amount(frame: Any) -> Amount:
-    """The amount in a credit, or in the request for one."""
+    """Return the amount in a credit, or in the request for one."""
     return Amount(*AMOUNT.unpack_from(frame, HEAD.size))
 
 
@@ -81,17 +81,17 @@ def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
 
 
 def goodbye(reason: str) -> Parts:
-    """The last frame of a connection whose sender leaves."""
+    """Return the last frame of a connection whose sender leaves."""
     return _frame(Kind.GOODBYE, reason.encode())
 
 
 def expelled(reason: str) -> Parts:
-    """The last frame of a connection whose receiver counts as lost."""
+    """Return the last frame of a connection whose receiver counts as lost."""
     return _frame(Kind.EXPELLED, reason.encode())
 
 
 def read_reason(frame: Any) -> str:
-    """The reason in a frame that ends a connection."""
+    """Return the reason in a frame that ends a connection."""
     return bytes(_body(frame)).decode()
 
 

@@ -17,7 +17,7 @@ ROOM = __name__.partition(".wire")[0] + "."
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception that was raised on another worker: where it happened there, as text."""
+    """Cause of an exception that was raised on another worker: where it happened there, as text."""
 
     def __init__(self, worker: str, text: str) -> None:
         super().__init__(worker, text)
@@ -29,7 +29,7 @@ class RemoteTraceback(Exception):
 
 
 def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, str, str, str, str]:
-    """What a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker.
+    """Return what a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker.
 
     It cannot fail, whatever the exception's own methods do: nobody else would tell the caller.
     """
@@ -41,7 +41,7 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
 
 
 def traceback_text(error: BaseException, frames: TracebackType | None = None) -> str:
-    """The traceback of an exception, from ``frames`` on. Cannot fail."""
+    """Return the traceback of an exception as text, from ``frames`` on. Cannot fail."""
     try:
         return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
     except BaseException as problem:
@@ -56,7 +56,7 @@ def _text(error: BaseException) -> str:
 
 
 def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exception:
-    """The exception that ``describe_failure`` described, or a ``RemoteError`` that says the same."""
+    """Return the exception that ``describe_failure`` described, or a ``RemoteError`` that says the same."""
     pickled, name, message, text, worker = description
     error = _unpickle(pickled)
     if error is None:
@@ -66,7 +66,7 @@ def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exc
 
 
 def _users_part(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback from the called function on: how we got to call it says nothing to its author."""
+    """Return the traceback from the called function on: the frames of rpc say nothing to its author."""
     outermost = frames
     while frames is not None and str(frames.tb_frame.f_globals.get("__name__")).startswith(ROOM):
         frames = frames.tb_next
@@ -74,7 +74,7 @@ def _users_part(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _pickle(error: Exception) -> bytes | None:
-    """The pickle, if an equal exception comes out of it."""
+    """Return the pickle, if an equal exception comes out of it."""
     for form in (error, _Bare(error)):
         for dumps in (pickle.dumps, cloudpickle.dumps):
             try:
@@ -88,7 +88,7 @@ def _pickle(error: Exception) -> bytes | None:
 
 
 class _Bare:
-    """An exception without its constructor, which often takes other arguments than those that pickle gives it."""
+    """Exception without its constructor, which often takes other arguments than those that pickle gives it."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -28,7 +28,7 @@ Parts = list[Any]  # bytes-like objects; a lane sends them one after another
 
 
 def encode(message: Outgoing) -> Parts:
-    """The frame of a message, as parts still to be joined or copied: big arrays are not copied here."""
+    """Return the frame of a message, as parts still to be joined or copied: big arrays are not copied here."""
     if not (message.tensors or message.references or message.buffers or message.extras):
         return [_head(message, message.flags), *message.pickled]
     rows, arrays = _tensor_rows(message)
@@ -100,7 +100,7 @@ def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
 
 
 def raw_bytes(array: Any) -> memoryview:
-    """The array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
+    """Return the array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
     if array.flags.c_contiguous and array.size and array.dtype.num in QUICK_TYPES:
         return memoryview(array).cast("B")
     flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""How a function is named so that another worker finds its own: by module and qualified name, never by value if that works.
+"""Names of functions, by which another worker finds its own: by module and qualified name, never by value if that works.
 
 ``__main__`` counts as the same module on both sides when both run the same script, so a program whose workers share a
 script keeps its module globals. ``__mp_main__`` (a spawned child) and the name given to ``python -m`` are aliases of it.
@@ -32,7 +32,7 @@ def main_script() -> str:
 
 
 def main_module_name() -> str | None:
-    """The importable name of ``__main__`` when it was started with ``python -m``."""
+    """Return the importable name of ``__main__`` when it was started with ``python -m``."""
     spec = getattr(sys.modules.get(MAIN), "__spec__", None)
     name = getattr(spec, "name", None)
     if name in MAIN_NAMES:
@@ -41,7 +41,7 @@ def main_module_name() -> str | None:
 
 
 def reference(function: Any, same_main: bool) -> str | None:
-    """``module:qualified.name`` if the callee can find ``function`` by it, else ``None`` (it must travel by value)."""
+    """Return ``module:qualified.name`` if the callee can find ``function`` by it, else ``None`` (it must travel by value)."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
@@ -60,7 +60,7 @@ def reference(function: Any, same_main: bool) -> str | None:
 
 
 def resolve(name: str) -> Callable[..., Any]:
-    """The function of this process that another worker named.
+    """Return the function of this process that another worker named.
 
     Raises:
         SerializationError: there is none; the message says what to do.
@@ -96,7 +96,7 @@ def _walk(module: ModuleType, qualified: str) -> Any:
 
 
 class Unpickler(pickle.Unpickler):
-    """An unpickler for which ``__main__`` has one meaning, whatever it was called where the pickle was made."""
+    """Unpickler for which ``__main__`` has one meaning, whatever it was called where the pickle was made."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Look up a global by name."""

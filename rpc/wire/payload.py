@@ -54,7 +54,7 @@ def subclass_at(kind: type[Tensor], index: int) -> Any:
 
 
 class TooLargeError(Exception):
-    """A message grew over the limit while it was pickled; its argument is the size that it reached."""
+    """Error: a message grew over the limit while it was pickled; its argument is the size that it reached."""
 
 
 class Tables:
@@ -90,7 +90,7 @@ class Tables:
             raise TooLargeError(self.size)
 
     def replace(self, obj: Any) -> Any:
-        """The reduction of a tensor or reference; ``NotImplemented`` for everything else.
+        """Return the reduction of a tensor or reference; ``NotImplemented`` for everything else.
 
         A sparse tensor is everything else: pickle takes it apart, and its parts are an array and a tensor.
         """
@@ -122,7 +122,7 @@ class Tables:
 
 
 def _harmless(obj: Any) -> bool:
-    """Whether unpickling this kind of object runs no code but NumPy's and ours."""
+    """Return whether unpickling this kind of object runs no code but NumPy's and ours."""
     named = isinstance(obj, NAMEABLE)
     module = obj.__module__ if named else type(obj).__module__
     root = (module or "").partition(".")[0]
@@ -130,7 +130,7 @@ def _harmless(obj: Any) -> bool:
 
 
 class ByName(pickle.Pickler):
-    """The fast pickler: functions and classes by name only."""
+    """Fast pickler: functions and classes by name only."""
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables, 5, buffer_callback=tables.keep)
@@ -144,7 +144,7 @@ class ByName(pickle.Pickler):
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
-    """The slow pickler: what has no importable name is sent by value."""
+    """Slow pickler: what has no importable name is sent by value."""
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables, 5, buffer_callback=tables.keep)
@@ -265,7 +265,7 @@ def make_tensors(message: Incoming) -> None:
 
 
 def unpack(message: Incoming) -> Any:
-    """The body of a message whose tensors and references are in place.
+    """Return the body of a message whose tensors and references are in place.
 
     Raises:
         SerializationError: it does not unpickle here; the message names the module or attribute that is missing.

@@ -9,7 +9,7 @@ DEPTH = 12
 
 
 def find_unpicklable(parts: list[tuple[str, Any]], attempt: Callable[[Any], object]) -> str:
-    """The path to the innermost part on which ``attempt`` raises, starting from the labelled ``parts``."""
+    """Return the path to the innermost part on which ``attempt`` raises, starting from the labelled ``parts``."""
     for label, part in parts:
         if _fails(part, attempt):
             return _descend(label, part, attempt)
