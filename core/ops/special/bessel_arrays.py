@@ -1,17 +1,18 @@
-"""Bessel functions of order 0 and 1 on arrays, in double precision: J and Y, and the modified I and K.
+"""Bessel functions of orders 0 and 1 on arrays, in double precision: J and Y, and the modified I and K.
 
-Near 0 their power series (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 9.1.10-13 and 9.6.10-13; DLMF
-10.8 and 10.31). Far from 0 their asymptotic forms times a smooth function of 1/x, which is a Chebyshev fit to an integral:
+Near 0 they are computed by power series (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 9.1.10-13 and
+9.6.10-13; DLMF 10.8 and 10.31). Far from 0, by the asymptotic form times a smooth function of 1/x, which is a Chebyshev fit to
+an integral:
 
-* J, Y and K: Hankel's integral (G. N. Watson, "Theory of Bessel Functions", 6.12 and 7.2; DLMF 10.32.8),
-  ``2/gamma(n + 1/2)`` times that of ``exp(-v**2) v**(2n) (1 + v**2/(2z))**(n - 1/2)`` from 0, with z = -ix or x;
-* I: that of ``exp(x (cos t - 1)) cos(n t) / pi`` from 0 to pi (DLMF 10.32.3).
+* J, Y and K: Hankel's integral (G. N. Watson, "Theory of Bessel Functions", 6.12 and 7.2; DLMF 10.32.8), ``2/gamma(n + 1/2)``
+  times the integral of ``exp(-v**2) v**(2n) (1 + v**2/(2z))**(n - 1/2)`` over positive v, with z = -ix or x;
+* I: the integral of ``exp(x (cos t - 1)) cos(n t) / pi`` from 0 to pi (DLMF 10.32.3).
 
 The trapezoidal rule gives these integrals to the last digits: L. N. Trefethen and J. A. C. Weideman, "The exponentially
-convergent trapezoidal rule", SIAM Review 56 (2014), 385-458. A fit (``Fit``) is computed at its first use, in about a
-millisecond, so no table of numbers has to be copied or trusted.
+convergent trapezoidal rule", SIAM Review 56 (2014), 385-458. A fit (``Fit``) is computed when it is first used, in about a
+millisecond, so there are no tables of numbers to copy.
 
-Against 40-digit arithmetic the relative error is below 1e-14 for I and K, the error of J and Y below 2e-15.
+Compared with 40-digit arithmetic, the relative error of I and K is below 1e-14, the error of J and Y below 2e-15.
 """
 
 from __future__ import annotations
@@ -30,7 +31,13 @@ _COUNT = 61
 
 
 class Fit:
-    """``function`` between ``low`` and ``high``, to about 15 digits if it is smooth there; float64 arrays."""
+    """Chebyshev approximation of a function on an interval, to about 15 digits if the function is smooth there.
+
+    Args:
+        function: the function, from a float64 array to one of the same shape.
+        low: the lower end of the interval.
+        high: the upper end of the interval.
+    """
 
     def __init__(self, function: Callable[[Array], Array], low: float, high: float) -> None:
         self._function = function
@@ -38,21 +45,21 @@ class Fit:
 
     @cached_property
     def _coefficients(self) -> Array:
-        # Interpolation at the zeros of the polynomial of degree _COUNT. Angles are reduced before they are rounded.
+        # Interpolation at the zeros of the Chebyshev polynomial of degree _COUNT. Angles are reduced before they are rounded.
         odd = 2 * np.arange(_COUNT) + 1
         cosines = np.cos(np.arange(_COUNT)[:, None] * odd % (4 * _COUNT) * (np.pi / (2 * _COUNT)))
         values = self._function(self._middle + self._radius * cosines[1])
         found = 2 / _COUNT * cosines @ values
         found[0] /= 2
-        # The last ones are rounding errors only.
+        # The last coefficients are only rounding errors.
         return np.asarray(chebyshev.chebtrim(found, tol=3e-16 * float(np.abs(found).max())))
 
     def __call__(self, x: Array) -> Array:
-        """Return the values at ``x``."""
+        """Return the values at ``x``, a float64 array."""
         return np.asarray(chebyshev.chebval((x - self._middle) / self._radius, self._coefficients))
 
 
-_FAR_J, _FAR_I, _FAR_K = 5.0, 8.0, 2.0  # from here on the asymptotic forms are used
+_FAR_J, _FAR_I, _FAR_K = 5.0, 8.0, 2.0  # where the asymptotic forms begin
 _TERMS = 27
 _EULER = 0.57721566490153286061
 _PSI = [-_EULER + sum(1 / k for k in range(1, n)) for n in range(1, _TERMS + 2)]  # psi(1), psi(2), ...
@@ -62,7 +69,7 @@ _PSI = [-_EULER + sum(1 / k for k in range(1, n)) for n in range(1, _TERMS + 2)]
 
 
 def _series(order: int, weights: list[float]) -> list[float]:
-    """Return the coefficients, from the highest down, of the sum of ``weight[k] q**k / (k! (k + order)!)``."""
+    """Return the coefficients, highest power first, of the sum of ``weights[k] q**k / (k! (k + order)!)``."""
     return [weights[k] / (math.factorial(k) * math.factorial(k + order)) for k in reversed(range(_TERMS))]
 
 
@@ -71,13 +78,13 @@ _WITH_PSI = [_series(0, _PSI), _series(1, [_PSI[k] + _PSI[k + 1] for k in range(
 
 
 def _near(order: int, x: Array, sign: int) -> Array:
-    """J (``sign`` -1) or I (1) by its power series."""
+    """Return J (``sign`` -1) or I (``sign`` 1) by its power series."""
     series = polynomial(sign * x * x / 4, _PLAIN[order])
     return x / 2 * series if order else series
 
 
 def _near_second(order: int, x: Array, sign: int) -> Array:
-    """Y times ``-pi/2`` (``sign`` -1), or K (1), by its power series."""
+    """Return Y times ``-pi/2`` (``sign`` -1), or K (``sign`` 1), by its power series."""
     series = polynomial(sign * x * x / 4, _WITH_PSI[order])
     logarithm = np.log(x / 2) * _near(order, x, sign)
     if order == 0:
@@ -96,8 +103,8 @@ def _hankel(order: int, z: Array) -> Array:
     return np.asarray((weight * (1 + v * v / (2 * z[:, None])) ** (order - 0.5)).sum(-1))
 
 
-def _over_peak(order: int, x: Array) -> Array:
-    """Return ``sqrt(x) exp(-x) I(x)``; beyond 15 / sqrt(x) the integrand is 0."""
+def _scaled_integral(order: int, x: Array) -> Array:
+    """Return ``sqrt(x) exp(-x) I(x)``; the integrand is 0 beyond ``15 / sqrt(x)``."""
     end = np.minimum(np.pi, 15 / np.sqrt(x))[:, None]
     t = end * np.linspace(0, 1, 201)
     values = np.exp(-2 * x[:, None] * np.sin(t / 2) ** 2) * np.cos(order * t)
@@ -105,7 +112,7 @@ def _over_peak(order: int, x: Array) -> Array:
     return np.asarray(np.sqrt(x) * end[:, 0] / 200 / np.pi * values.sum(-1))
 
 
-# P and Q of Hankel's asymptotic form are even and odd in 1/x: these are P and xQ, of (_FAR_J / x)**2.
+# P and Q of Hankel's asymptotic form are even and odd in 1/x: these are P and xQ as functions of (_FAR_J / x)**2.
 
 
 def _p(order: int, square: Array) -> Array:
@@ -118,7 +125,7 @@ def _xq(order: int, square: Array) -> Array:
 
 
 def _scaled_i(order: int, ratio: Array) -> Array:
-    return _over_peak(order, _FAR_I / ratio)
+    return _scaled_integral(order, _FAR_I / ratio)
 
 
 def _scaled_k(order: int, ratio: Array) -> Array:

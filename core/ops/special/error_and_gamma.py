@@ -1,4 +1,4 @@
-"""The error function, the gamma function with its kin, and the zeta function, as operations."""
+"""Operations: the error function, the gamma function, functions derived from them, and the zeta function."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from .incomplete_gamma_arrays import lower_and_upper
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``function``, which would take complex numbers for their real parts."""
+    """Return ``function`` with a check that its last argument is real."""
 
     @functools.wraps(function)
     def checked(*args: Any) -> Any:
         if args[-1].dtype.kind == "c":
-            raise TypeError(f"{function.__name__}() is of real numbers only, and you gave {args[-1].dtype}")
+            raise TypeError(f"{function.__name__}() takes real numbers only, and you gave {args[-1].dtype}")
         return function(*args)
 
     return checked
 
 
-def _bell(xp: Any, g: Any, a: Any) -> Any:
+def _gaussian(xp: Any, g: Any, a: Any) -> Any:
     return g * (2 / np.pi**0.5 * xp.exp(-a * a))
 
 
 erf = unary(
     "erf",
     _real(error_arrays.erf),
-    _bell,
+    _gaussian,
     saves="a",
-    doc="Return ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
+    doc="Return the error function: ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``input`` (DLMF 7.2.1).",
     method=True,
     in_place=True,
     synonyms=("special.erf",),
@@ -52,9 +52,9 @@ erf = unary(
 erfc = unary(
     "erfc",
     _real(error_arrays.erfc),
-    lambda xp, g, a: -_bell(xp, g, a),
+    lambda xp, g, a: -_gaussian(xp, g, a),
     saves="a",
-    doc="Return ``1 - erf(input)``, precise where that is tiny.",
+    doc="Return the complementary error function ``1 - erf(input)``, accurate also where it is close to 0 (DLMF 7.2.2).",
     method=True,
     in_place=True,
     synonyms=("special.erfc",),
@@ -64,7 +64,7 @@ erfinv = unary(
     _real(error_arrays.erfinv),
     lambda xp, g, out: g * (np.pi**0.5 / 2 * xp.exp(out * out)),
     saves="o",
-    doc="Return the inverse of ``erf``: infinite at -1 and 1, nan beyond.",
+    doc="Return the inverse of ``erf``: -inf at -1, inf at 1, nan outside [-1, 1].",
     method=True,
     in_place=True,
     synonyms=("special.erfinv",),
@@ -74,7 +74,7 @@ erfcx = unary(
     _real(error_arrays.erfcx),
     lambda xp, g, a: g * (2 * a * xp.erfcx(a) - 2 / np.pi**0.5),
     saves="a",
-    doc="Return ``exp(input**2) * erfc(input)``, which does not vanish to the right.",
+    doc="Return the scaled complementary error function ``exp(input**2) * erfc(input)``, without underflow.",
     function="special.erfcx",
 )
 log_ndtr = unary(
@@ -82,7 +82,7 @@ log_ndtr = unary(
     _real(error_arrays.log_ndtr),
     lambda xp, g, a: g * ((2 / np.pi) ** 0.5 / xp.erfcx(a * -(0.5**0.5))),
     saves="a",
-    doc="Return the logarithm of the share of a standard normal distribution below ``input``, precise where that is tiny.",
+    doc="Return ``log(ndtr(input))``, accurate also for negative numbers.",
     function="special.log_ndtr",
 )
 ARRAYS.erfcx, TENSORS.erfcx = error_arrays.erfcx, erfcx
@@ -91,7 +91,7 @@ lgamma = unary(
     _real(gamma_arrays.lgamma),
     lambda xp, g, a: g * xp.digamma(a),
     saves="a",
-    doc="Return the logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.",
+    doc="Return the logarithm of the absolute value of the gamma function (DLMF 5.2): inf at 0 and the negative integers.",
     method=True,
     in_place=True,
     synonyms=("special.gammaln",),
@@ -101,7 +101,7 @@ digamma = unary(
     _real(gamma_arrays.digamma),
     lambda xp, g, a: g * xp.polygamma(1, a),
     saves="a",
-    doc="Return the derivative of ``lgamma``; nan at the negative integers.",
+    doc="Return the derivative of ``lgamma`` (DLMF 5.2.2): nan at the negative integers.",
     method=True,
     in_place=True,
     synonyms=("special.digamma", "special.psi"),
@@ -112,7 +112,7 @@ _POLYGAMMA = Row("polygamma", lambda xp, g, a, n: g * xp.polygamma(n + 1, a))
 
 @operation(method=True, in_place=True, synonyms=("special.polygamma",))
 def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None) -> Tensor:
-    """Return the derivative of order ``n`` of ``digamma``; as a method, ``input.polygamma(n)``.
+    """Return the derivative of order ``n`` of ``digamma`` (DLMF 5.15); as a method, ``input.polygamma(n)``.
 
     Args:
         n: the order, 0 or more.
@@ -122,7 +122,7 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
     Raises:
         ValueError: ``n`` is negative.
     """
-    if isinstance(n, Tensor):  # the method's order
+    if isinstance(n, Tensor):  # called as a method, with the tensor first
         n, input = input, n
     assert isinstance(n, int) and isinstance(input, Tensor)
     if n < 0:
@@ -136,7 +136,9 @@ def polygamma(n: int | Tensor, input: Tensor | int, *, out: Tensor | None = None
 
 @operation(method=True, in_place=True, synonyms=("special.multigammaln",))
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the multivariate gamma function of dimension ``p``; it is there above ``(p - 1) / 2``.
+    """Return the logarithm of the multivariate gamma function of dimension ``p`` (DLMF 35.3.4).
+
+    It is ``p (p - 1) / 4 * log(pi) + sum(lgamma(input - j / 2) for j in range(p))``, defined for ``input > (p - 1) / 2``.
 
     Args:
         input: any shape, real.
@@ -156,23 +158,23 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function="special.ndtr")
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the share of a standard normal distribution that is below ``input``."""
+    """Return the standard normal distribution function: the probability of a number below ``input``."""
     return erfc(input * -math.sqrt(0.5)) * 0.5
 
 
 @operation(function="special.ndtri")
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the inverse of ``ndtr``: infinite at 0 and 1, nan beyond."""
+    """Return the inverse of ``ndtr``: -inf at 0, inf at 1, nan outside [0, 1]."""
     return erfinv(input * 2 - 1) * math.sqrt(2)
 
 
 def _in_double(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
-    """Return ``function`` of two broadcast operands, of which one may be a number, computed in float64."""
+    """Return ``function`` computed in float64, for two operands that are broadcast; one of them may be a number."""
 
     def computed(first: Any, second: Any) -> Array:
         dtype = (first if isinstance(first, np.ndarray) else second).dtype
         if dtype.kind == "c":
-            raise TypeError(f"this is of real numbers only, and you gave {dtype}")
+            raise TypeError(f"this operation takes real numbers only, and you gave {dtype}")
         wide = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))
         return function(*wide).astype(dtype)
 
@@ -190,9 +192,9 @@ def _of_tensors(which: int) -> Callable[[Any, Any], Array]:
     return checked
 
 
-def _without(name: str, operand: str) -> Rule:
+def _no_gradient(name: str, operand: str) -> Rule:
     def rule(xp: Any, g: Any, *saved: Any) -> NoReturn:
-        raise AutogradError(f"{name}() has no gradient to {operand}; detach it, with {operand}.detach()")
+        raise AutogradError(f"{name}() has no gradient with respect to {operand}; detach it, with {operand}.detach()")
 
     return rule
 
@@ -207,22 +209,22 @@ _ARGUMENTS = """
 
     Args:
         input: the parameter ``a``, 0 or more.
-        other: ``x``, 0 or more, broadcast with ``input``; nan comes out where one is negative, or both are 0 or infinite.
+        other: ``x``, 0 or more, broadcast with ``input``. The result is nan where one is negative, or both are 0 or infinite.
 
-    Differentiable to ``other`` only, as in PyTorch.
+    Differentiable with respect to ``other`` only, as in PyTorch.
 
     Raises:
-        TypeError: complex numbers, or a number that is no tensor.
+        TypeError: a tensor is complex, or an argument is not a tensor.
         AutogradError: in the backward pass, if ``input`` requires grad.
     """
 igamma = binary(
     "igamma",
     _of_tensors(0),
-    _without("igamma", "input"),
+    _no_gradient("igamma", "input"),
     _density,
     saves=("", "ab"),
     floats=True,
-    doc="Return the regularized lower incomplete gamma function: the integral of ``t**(a-1) exp(-t) / gamma(a)`` to ``x``."
+    doc="Return the regularized lower incomplete gamma function, the integral of ``t**(a-1) exp(-t) / gamma(a)`` to ``x``."
     + _ARGUMENTS,
     method=True,
     in_place=True,
@@ -231,11 +233,11 @@ igamma = binary(
 igammac = binary(
     "igammac",
     _of_tensors(1),
-    _without("igammac", "input"),
+    _no_gradient("igammac", "input"),
     lambda xp, g, a, x: -_density(xp, g, a, x),
     saves=("", "ab"),
     floats=True,
-    doc="Return the regularized upper incomplete gamma function, ``1 - igamma``, precise where that is tiny."
+    doc="Return the regularized upper incomplete gamma function ``1 - igamma``, accurate also where it is close to 0."
     + _ARGUMENTS,
     method=True,
     in_place=True,
@@ -244,20 +246,20 @@ igammac = binary(
 zeta: Binary = binary(
     "zeta",
     _in_double(zeta_arrays),
-    _without("zeta", "input"),
+    _no_gradient("zeta", "input"),
     lambda xp, g, s, q: -g * s * xp.zeta(s + 1, q),
     saves=("", "ab"),
     floats=True,
-    doc="""Return the Hurwitz zeta function, the sum of ``(other + k)**-input`` over ``k >= 0``.
+    doc="""Return the Hurwitz zeta function, the sum of ``(other + k)**-input`` over ``k >= 0`` (DLMF 25.11.1).
 
     Args:
-        input: the exponent: inf comes out at 1, nan below.
+        input: the exponent; the result is inf for 1 and nan below 1.
         other: where the sum begins, broadcast with ``input``: inf comes out at 0, -1, ...; negative ones need whole exponents.
 
-    Differentiable to ``other`` only, as in PyTorch.
+    Differentiable with respect to ``other`` only, as in PyTorch.
 
     Raises:
-        TypeError: complex numbers.
+        TypeError: a tensor is complex.
         AutogradError: in the backward pass, if ``input`` requires grad.
     """,
     function="special.zeta",

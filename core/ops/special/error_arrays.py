@@ -1,7 +1,7 @@
-"""The error function, its complement and its inverse on arrays, to the precision of their type and at NumPy's speed.
+"""Error function, its complement and its inverse on arrays, to the precision of their dtype.
 
-Double precision: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969),
-631-637. Single precision: the one rational function of Eigen's ``generic_fast_erf_float``. Checked against ``math.erf``.
+Double precision: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), 631-637.
+Single precision: the rational function of Eigen's ``generic_fast_erf_float``. Tests compare with ``math.erf``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...types import Array
 
-# Each list from the highest power down.
+# Coefficients of numerators (ABOVE) and denominators (BELOW), highest power first.
 _SMALL_ABOVE = (
     1.85777706184603153e-1,
     3.16112374387056560e00,
@@ -92,35 +92,39 @@ def erf(x: Array) -> Array:
 
 
 def erfc(x: Array) -> Array:
-    """Return ``1 - erf(x)``, precise where that is tiny."""
+    """Return ``1 - erf(x)``, accurate also where it is close to 0."""
     return in_double(_erfc, x)
 
 
 def erfcx(x: Array) -> Array:
-    """Return ``exp(x**2) * erfc(x)``, which neither overflows nor vanishes to the right."""
+    """Return ``exp(x**2) * erfc(x)``, without underflow for large ``x``."""
     return in_double(_erfcx, x)
 
 
 def log_ndtr(x: Array) -> Array:
-    """Return the logarithm of ``erfc(-x / sqrt(2)) / 2``, where that is 0, too."""
+    """Return the logarithm of ``erfc(-x / sqrt(2)) / 2``, also where that underflows to 0."""
     return in_double(_log_ndtr, x)
 
 
 def erfinv(x: Array) -> Array:
-    """Return the number whose ``erf`` is ``x``: infinite at -1 and 1, nan beyond."""
+    """Return the number whose ``erf`` is ``x``: -inf at -1, inf at 1, nan outside [-1, 1]."""
     return in_double(_erfinv, x)
 
 
 def in_double(function: Callable[..., Array], x: Any) -> Array:
-    """Return ``function`` computed in float64, and rounded to the type of ``x``."""
+    """Return ``function(x)`` computed in float64 and rounded to the dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
+    """
     x = np.asarray(x)
     if x.dtype.kind == "c":
-        raise TypeError(f"this is for real numbers here, and you gave {x.dtype}")
+        raise TypeError(f"this operation takes real numbers only, and you gave {x.dtype}")
     return _by_blocks(lambda part: function(part.astype(np.float64, copy=False)), x)
 
 
 def _by_blocks(function: Callable[[Array], Array], x: Any) -> Array:
-    """Return ``function`` on pieces that stay in the processor's cache through all steps of a polynomial: twice as fast."""
+    """Return ``function(x)``, computed in blocks that stay in the processor's cache; twice as fast for polynomials."""
     flat = np.ascontiguousarray(x).reshape(-1)
     result = np.empty_like(flat)
     for start in range(0, flat.size, 16384):
@@ -130,7 +134,7 @@ def _by_blocks(function: Callable[[Array], Array], x: Any) -> Array:
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    """Horner's scheme, with one array for all intermediate results."""
+    """Return the polynomial at ``x`` by Horner's scheme, with one array for all intermediate results; highest power first."""
     result: Array = np.multiply(x, x.dtype.type(coefficients[0]))
     for coefficient in coefficients[1:-1]:
         result += x.dtype.type(coefficient)
@@ -140,7 +144,7 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
 
 
 def _single(x: Array) -> Array:
-    x = np.clip(x, -4, 4)  # beyond, it is 1 in float32; nan passes
+    x = np.clip(x, -4, 4)  # outside, erf is -1 or 1 in float32; nan stays nan
     square = x * x
     result = polynomial(square, _SINGLE_ABOVE)
     result *= x
@@ -183,16 +187,16 @@ def _log_ndtr(x: Array) -> Array:
 
 
 def _tail(y: Array) -> Array:
-    """Return ``erfc`` of ``y >= 0.5``; elements below are not used."""
-    y = np.minimum(y, 30.0)  # where it is 0
-    # exp(-y*y) with y*y split, so that its rounding is not magnified.
+    """Return ``erfc(y)`` for ``y >= 0.5``; the results for smaller ``y`` are not used."""
+    y = np.minimum(y, 30.0)  # erfc is 0 from there on
+    # exp(-y*y) as two factors, so that the rounding of y*y is not magnified.
     rough = np.trunc(y * 16) / 16
     result: Array = np.exp(-rough * rough) * np.exp(-(y - rough) * (y + rough)) * _scaled_tail(y)
     return result
 
 
 def _scaled_tail(y: Array) -> Array:
-    """Return ``erfcx`` of ``y >= 0.5``; elements below are not used."""
+    """Return ``erfcx(y)`` for ``y >= 0.5``; the results for smaller ``y`` are not used."""
     near = np.minimum(y, 4.0)
     scaled = polynomial(near, _MIDDLE_ABOVE) / polynomial(near, _MIDDLE_BELOW)
     large = y > 4
@@ -205,7 +209,7 @@ def _scaled_tail(y: Array) -> Array:
 
 
 def _erfinv(x: Array) -> Array:
-    # S. Winitzki's approximation, good to 0.002, then Halley's method, which triples the digits.
+    # S. Winitzki's approximation, whose error is below 0.002, then Halley's method: each step triples the number of digits.
     complement = 1 - np.abs(x)
     product = np.log(complement * (1 + np.abs(x)))
     half = 2 / (np.pi * 0.147) + product / 2

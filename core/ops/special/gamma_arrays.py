@@ -1,9 +1,9 @@
-"""The gamma function's logarithm with its derivatives, and the Hurwitz zeta function, on arrays, in double precision.
+"""Logarithm of the gamma function, its derivatives, and the Hurwitz zeta function on arrays, in double precision.
 
-The logarithm goes by recurrence to where the asymptotic series (Stirling's, and Euler and Maclaurin's for zeta) is exact to
-the last digit, and by reflection for negative numbers: M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions",
-6.1, 6.3, 6.4 and 23.2. Near 1 and 2, where the logarithm is 0, its Taylor series. Zeta is the formula of Euler and
-Maclaurin (DLMF 25.11.5; 2.10.1), with a relative error below 2e-14 where ``q`` is positive.
+The logarithm is moved by recurrence to where the asymptotic series (Stirling's formula) is exact to the last digit, and by
+reflection for negative numbers: M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 6.1, 6.3 and 6.4. Near 1
+and 2, where the logarithm is 0, it is computed by its Taylor series. Zeta is computed by the Euler-Maclaurin formula (A&S 23.2;
+DLMF 25.11.5 and 2.10.1), with a relative error below 2e-14 for positive ``q``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _STEPS = 12
 
 
 def zeta(s: Any, q: Array) -> Array:
-    """Return the sum of ``(q + k)**-s`` over ``k >= 0``, of float64 arrays that are broadcast (``s`` may be a number).
+    """Return the sum of ``(q + k)**-s`` over ``k >= 0``, for float64 arrays that are broadcast (``s`` may be a number).
 
-    Infinite for ``s`` = 1 and at 0, -1, ...; nan below ``s`` = 1, and for negative ``q`` unless ``s`` is whole.
+    It is inf for ``s`` = 1 and for ``q`` = 0, -1, ...; nan for ``s`` < 1, and for ``q`` < 0 unless ``s`` is an integer.
     """
     with np.errstate(all="ignore"):
         result = _of_positive(s, np.abs(q))
         negative = q < 0
         if negative.any():
-            # The terms of a negative q are those of two positive ones, of which one is cut off.
+            # The sum for a negative q is the sum for a positive one plus a finite number of terms with another sign.
             fraction = q - np.floor(q)
             sign = np.where(np.floor(s) == s, 1.0 - 2.0 * (np.floor(s) % 2), np.nan)
             folded = _of_positive(s, fraction) + sign * (_of_positive(s, 1 - fraction) - _of_positive(s, 1 - q))
@@ -52,20 +52,20 @@ def _of_positive(s: Any, q: Array) -> Array:
     for k, bernoulli in enumerate(BERNOULLI):
         rest = rest + bernoulli * factor / math.factorial(2 * k + 2)
         factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2) / (far * far)
-    return result + np.where(power == 0, 0.0, rest)  # nothing is left where 0 would meet an infinity
+    return result + np.where(power == 0, 0.0, rest)  # not 0 times infinity
 
 
-_FAR = 10  # from here on the series are used
+_FAR = 10  # where the asymptotic series begin
 _EULER = 0.5772156649015328606
 
 
 def lgamma(x: Array) -> Array:
-    """Return the logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers."""
+    """Return the logarithm of the absolute value of the gamma function: inf at 0 and the negative integers."""
     return in_double(_lgamma, x)
 
 
 def digamma(x: Array) -> Array:
-    """Return the derivative of ``lgamma``; -inf at 0 (inf at -0), nan at the negative integers."""
+    """Return the derivative of ``lgamma``: -inf at 0, inf at -0, nan at the negative integers."""
     return in_double(_digamma, x)
 
 
@@ -87,7 +87,7 @@ def _lgamma(x: Array) -> Array:
 
 
 def _steps(y: Array) -> Array:
-    """Return how many steps of the recurrence lead from ``y >= 0.5`` far enough: ten from 0.5, one from 9.5."""
+    """Return the number of recurrence steps from ``y >= 0.5`` to at least ``_FAR``."""
     return np.clip(np.ceil(_FAR - y), 0, _FAR)
 
 
@@ -106,7 +106,7 @@ def _stirling(y: Array) -> Array:
 
 
 def _taylor(y: Array) -> Array:
-    # lgamma(1 + z) for |z| <= 0.25 or so; around 2 by lgamma(2 + z) = lgamma(1 + z) + log(1 + z); between, by both.
+    # lgamma(1 + z) for small |z|; near 2, lgamma(2 + z) = lgamma(1 + z) + log(1 + z).
     z = np.clip(y - np.where(y < 1.5, 1.0, 2.0), -0.5, 0.5)
     series: Array = z * polynomial(z, taylor_terms())
     return np.where(y < 1.5, series, series + np.log1p(z))
@@ -114,7 +114,7 @@ def _taylor(y: Array) -> Array:
 
 @cache
 def taylor_terms() -> tuple[float, ...]:
-    """Return the coefficients, from the highest down, of the Taylor series of ``lgamma(1 + z) / z``."""
+    """Return the coefficients, highest power first, of the Taylor series of ``lgamma(1 + z) / z``."""
     terms = [(-1.0) ** k * float(zeta(float(k), np.ones(1))[0]) / k for k in range(2, 54)]
     return (*terms[::-1], -_EULER)
 
@@ -136,5 +136,5 @@ def _digamma(x: Array) -> Array:
 
 
 def _offset(x: Array) -> Array:
-    # From the nearest whole number: sine and tangent of a small angle lose nothing to rounding.
+    # Distance to the nearest integer: the sine and tangent of a small angle are not affected by rounding.
     return x - np.round(x)

@@ -1,8 +1,8 @@
-"""The classical orthogonal polynomials, as operations: Chebyshev's four kinds, plain and shifted, Hermite, Laguerre, Legendre.
+"""Classical orthogonal polynomials, as operations: Chebyshev (four kinds, also shifted), Hermite, Laguerre and Legendre.
 
-Each family is a recurrence of three terms (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 22.7; DLMF
-18.9): ``p[k+1] = (A[k] x + B[k]) p[k] - C[k] p[k-1]``. Differentiating it d times adds ``d A[k] p[k]``, differentiated d - 1
-times, so the same loop gives derivatives of every order.
+Each family is a three-term recurrence (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 22.7; DLMF 18.9):
+``p[k+1] = (A[k] x + B[k]) p[k] - C[k] p[k-1]``. Its derivative of order d has one more term, ``d A[k]`` times the derivative of
+order d - 1 of ``p[k]``, so the same loop computes derivatives of every order.
 """
 
 from __future__ import annotations
@@ -27,17 +27,24 @@ Recurrence = Callable[[int], tuple[float, float, float]]
 def values(name: str, order: int, x: Any, n: Any) -> Array:
     """Return the derivative of order ``order`` of the polynomials of degrees ``n`` at ``x``; 0 for negative degrees.
 
+    Args:
+        name: the family, a key of ``_FAMILIES``.
+        order: the order of the derivative; 0 for the polynomial itself.
+        x: an array or a number, real.
+        n: the degrees, an array or a number, broadcast with ``x``; rounded towards 0.
+
     Raises:
+        TypeError: an array is complex.
         ValueError: a degree is above 100000.
     """
     kind = x if isinstance(x, np.ndarray) else n
     if kind.dtype.kind == "c":
-        raise TypeError(f"this is of real numbers only, and you gave {kind.dtype}")
+        raise TypeError(f"this operation takes real numbers only, and you gave {kind.dtype}")
     wide, degrees = np.broadcast_arrays(np.asarray(x, np.float64), np.trunc(np.asarray(n, np.float64)))
     highest = int(degrees.max(initial=-1, where=np.isfinite(degrees)))
     if highest > _HIGHEST:
         raise ArgumentValueError(
-            f"it computes degrees up to {_HIGHEST} (the time grows with the degree), and you gave {highest}"
+            f"polynomials are computed for degrees up to {_HIGHEST} (the time grows with the degree), and you gave {highest}"
         )
     result = np.zeros(wide.shape)
     for degree, value in zip(range(highest + 1), _degrees(*_FAMILIES[name], order, wide)):
@@ -46,9 +53,9 @@ def values(name: str, order: int, x: Any, n: Any) -> Array:
 
 
 def _degrees(first: tuple[float, float], recurrence: Recurrence, order: int, x: Array) -> Any:
-    """Yield the derivatives of order ``order`` of degree 0, 1, 2, ..."""
+    """Yield the derivatives of order ``order`` of the polynomials of degrees 0, 1, 2, ..."""
     slope, constant = first
-    before = [np.ones_like(x), *[np.zeros_like(x)] * order]  # of all orders up to that one
+    before = [np.ones_like(x), *[np.zeros_like(x)] * order]  # the derivatives of orders 0 to ``order``
     now = [slope * x + constant, np.full_like(x, slope), *[np.zeros_like(x)] * order][: order + 1]
     yield before[order]
     k = 0
@@ -105,7 +112,7 @@ def _make(name: str, title: str, formula: str) -> Binary:
         name,
         lambda x, n: values(name, 0, x, n),
         lambda xp, g, x, n: g * xp.polynomial(name, 1, x, n),
-        zero_gradient,  # degrees are cut to whole numbers
+        zero_gradient,  # degrees are integers
         saves=("ab", ""),
         floats=True,
         function=f"special.{name}",
@@ -113,11 +120,11 @@ def _make(name: str, title: str, formula: str) -> Binary:
 
     Args:
         input: real numbers of any shape.
-        other: the degrees, cut to whole numbers; broadcast with ``input``. Below 0 the result is 0.
+        other: the degrees, rounded towards 0 and broadcast with ``input``; the result is 0 for negative ones.
 
     Raises:
-        TypeError: complex numbers.
-        ValueError: a degree above 100000.
+        TypeError: a tensor is complex.
+        ValueError: a degree is above 100000.
     """,
     )
 
@@ -137,7 +144,9 @@ def _chebyshev_operation(kind: str) -> Binary:
 
 def _shifted_operation(kind: str) -> Binary:
     title = f"shifted Chebyshev (of the {_KINDS[kind][0]} kind)"
-    return _make(f"shifted_chebyshev_polynomial_{kind}", title, "the plain one at ``2 * input - 1``")
+    return _make(
+        f"shifted_chebyshev_polynomial_{kind}", title, "the Chebyshev polynomial of the same kind at ``2 * input - 1``"
+    )
 
 
 chebyshev_polynomial_t = _chebyshev_operation("t")
@@ -148,7 +157,11 @@ shifted_chebyshev_polynomial_t = _shifted_operation("t")
 shifted_chebyshev_polynomial_u = _shifted_operation("u")
 shifted_chebyshev_polynomial_v = _shifted_operation("v")
 shifted_chebyshev_polynomial_w = _shifted_operation("w")
-hermite_polynomial_h = _make("hermite_polynomial_h", "(physicist's) Hermite", "orthogonal under ``exp(-x**2)``")
-hermite_polynomial_he = _make("hermite_polynomial_he", "(probabilist's) Hermite", "orthogonal under ``exp(-x**2 / 2)``")
-laguerre_polynomial_l = _make("laguerre_polynomial_l", "Laguerre", "orthogonal under ``exp(-x)`` from 0")
-legendre_polynomial_p = _make("legendre_polynomial_p", "Legendre", "orthogonal from -1 to 1")
+hermite_polynomial_h = _make(
+    "hermite_polynomial_h", "(physicist's) Hermite", "orthogonal with the weight ``exp(-x**2)``"
+)
+hermite_polynomial_he = _make(
+    "hermite_polynomial_he", "(probabilist's) Hermite", "orthogonal with the weight ``exp(-x**2 / 2)``"
+)
+laguerre_polynomial_l = _make("laguerre_polynomial_l", "Laguerre", "orthogonal on [0, inf) with the weight ``exp(-x)``")
+legendre_polynomial_p = _make("legendre_polynomial_p", "Legendre", "orthogonal on [-1, 1]")

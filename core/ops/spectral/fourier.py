@@ -1,12 +1,14 @@
-"""Discrete Fourier transforms, ``torch.fft``: complex to complex, real to half of a complex spectrum, and back.
+"""Discrete Fourier transforms, ``torch.fft``: of complex numbers, and of real numbers to half of a spectrum and back.
 
-All are made of three linear maps without a scale of their own (Cooley and Tukey 1965; computed by NumPy's pocketfft):
+All are built on three linear maps with a scale s (Cooley and Tukey 1965; computed by NumPy's pocketfft):
 
-* ``C2C``: y[k] = s · Σ x[n] exp(∓2πi·kn/N), along any dimensions; its adjoint has the other sign.
-* ``R2C``: the same of real numbers; of the last dimension only the first N // 2 + 1 are kept, the others mirror them.
-* ``C2R``: the inverse of that; the imaginary parts that a mirrored spectrum cannot have are ignored.
+* ``C2C``: y[k] = s · Σ x[n] exp(∓2πi·kn/N) over any dimensions; its adjoint has the other sign.
+* ``R2C``: the same for real numbers. Only the first N // 2 + 1 elements of the last dimension are computed; the others are the
+  conjugates of these in reverse order.
+* ``C2R``: the inverse of ``R2C``. Imaginary parts that the spectrum of real numbers cannot have are ignored.
 
-``norm`` chooses s, with N elements in all: "backward" 1/N in inverse transforms, "forward" 1/N in others, "ortho" 1/√N in all.
+``norm`` chooses s, where N is the number of transformed elements: "backward" scales inverse transforms by 1/N, "forward" the
+others by 1/N, "ortho" all by 1/√N.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def _c2r(x: Array, dims: Dims, length: int, scale: float) -> Array:
 
 def _c2r_adjoint(g: Array, shape: Dims, dims: Dims, length: int, scale: float) -> Array:
     spectrum = _r2c(g, dims, scale)
-    mirrored = slice(1, length - length // 2)  # each of these stands for two elements of the whole spectrum
+    mirrored = slice(1, length - length // 2)  # each of these represents two elements of the whole spectrum
     spectrum[(slice(None),) * dims[-1] + (mirrored,)] *= 2
     return spectrum
 
@@ -72,8 +74,8 @@ C2R = LinearMap("fft_c2r", _c2r, _c2r_adjoint)
 # -- arguments
 
 
-def _numbers(input: Tensor, *, real: bool = False) -> Tensor:
-    """Return ``input`` as floating-point or complex numbers that NumPy transforms without conversion."""
+def _transformable(input: Tensor, *, real: bool = False) -> Tensor:
+    """Return ``input`` in a dtype that NumPy transforms without conversion."""
     kind, width = input.dtype.kind, input.dtype.itemsize
     if real and kind == "c":
         raise TypeError(
@@ -85,7 +87,7 @@ def _numbers(input: Tensor, *, real: bool = False) -> Tensor:
 
 
 def _complex(input: Tensor) -> Tensor:
-    numbers = _numbers(input)
+    numbers = _transformable(input)
     return numbers if numbers.dtype.kind == "c" else numbers.to(np.result_type(numbers.dtype, np.complex64))
 
 
@@ -100,13 +102,16 @@ def _scale(norm: str | None, lengths: Sequence[int], inverse: bool) -> float:
 
 
 def _plan(input: Tensor, s: Lengths, dim: Any, spectrum: int | None = None) -> tuple[Dims, list[int]]:
-    """Return the dimensions to transform, and how many elements each has then.
+    """Return the dimensions to transform, and the length of each after the transform.
 
     Args:
-        spectrum: what the last length is by default if the input is half of a spectrum; ``None`` if it is not.
+        input: the tensor to transform.
+        s: the lengths that the user gave.
+        dim: the dimensions that the user gave.
+        spectrum: the default length of the last dimension if ``input`` is half of a spectrum; ``None`` if it is not.
 
     Raises:
-        ValueError: not as many lengths as dimensions, or a length below 1.
+        ValueError: there are not as many lengths as dimensions, or a length is below 1.
     """
     lengths = None if s is None else [int(length) for length in s]
     if dim is None and lengths is not None:
@@ -129,7 +134,7 @@ def _plan(input: Tensor, s: Lengths, dim: Any, spectrum: int | None = None) -> t
 
 
 def _resized(x: Tensor, dims: Dims, lengths: Sequence[int]) -> Tensor:
-    """Return ``x`` cut, or filled up with zeros at the end, to ``lengths`` along ``dims``."""
+    """Return ``x`` cut, or padded with zeros at the end, to ``lengths`` in the dimensions ``dims``."""
     for axis, length in zip(dims, lengths):
         present = x.shape[axis]
         if present > length:
@@ -144,18 +149,18 @@ def _half(lengths: Sequence[int]) -> list[int]:
     return [*lengths[:-1], lengths[-1] // 2 + 1]
 
 
-def _one(input: Tensor, dim: int) -> tuple[int]:
+def _dims_of_one(input: Tensor, dim: int) -> tuple[int]:
     if not input.ndim:
         raise IndexError("a transform needs a tensor with dimensions, and this one is 0-d")
     return (one_dim(dim, input.ndim),)
 
 
-def _some(dims: Dims) -> None:
+def _check_dims(dims: Dims) -> None:
     if not dims:
         raise ValueError("this transform needs at least one dimension, and you gave none")
 
 
-# -- the kinds of transforms, along any dimensions
+# -- the kinds of transforms, in any dimensions
 
 
 def _fft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool) -> Tensor:
@@ -165,9 +170,9 @@ def _fft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool) -
 
 
 def _rfft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool) -> Tensor:
-    x = _numbers(input, real=True)
+    x = _transformable(input, real=True)
     dims, lengths = _plan(x, s, dim)
-    _some(dims)
+    _check_dims(dims)
     result = R2C(_resized(x, dims, lengths), dims, _scale(norm, lengths, inverse))
     return conj(result) if inverse else result
 
@@ -176,7 +181,7 @@ def _irfft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool)
     x = _complex(input)
     last = input.ndim - 1 if dim is None or not len(dim) else one_dim(dim[-1], input.ndim)
     dims, lengths = _plan(x, s, dim, spectrum=2 * (input.shape[last] - 1) if input.ndim else None)
-    _some(dims)
+    _check_dims(dims)
     x = _resized(x if inverse else conj(x), dims, _half(lengths))
     return C2R(x, dims, lengths[-1], _scale(norm, lengths, inverse))
 
@@ -192,112 +197,137 @@ def _length(n: int | None) -> Lengths:
 def fft_fft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the Fourier transform along one dimension, complex.
+    """Return the discrete Fourier transform in one dimension, complex: ``y[k] = sum(x[j] * exp(-2 pi i j k / n))``.
 
     Args:
-        input: of any shape with at least one dimension; integers become the default dtype.
-        n: cut the dimension to this length, or fill it up with zeros, before.
-        dim: which dimension.
-        norm: "backward" (no scale), "ortho" (1/sqrt(n)) or "forward" (1/n).
+        input: at least 1-d; real numbers are converted to complex ones.
+        n: length to cut the dimension to, or to pad it to with zeros, before the transform; ``None`` for neither.
+        dim: the dimension.
+        norm: "backward" (not scaled), "ortho" (1/sqrt(n)) or "forward" (1/n); "backward" if ``None``.
         out: where the result is written.
 
     Raises:
-        IndexError: there is no such dimension.
-        ValueError: a length below 1, or another ``norm``.
-        TypeError: half-precision numbers.
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are of half precision.
     """
-    return _fft(input, _length(n), _one(input, dim), norm, False)
+    return _fft(input, _length(n), _dims_of_one(input, dim), norm, False)
 
 
 @operation(function="fft.ifft")
 def fft_ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``fft`` along one dimension; arguments and errors as there, "backward" scales by 1/n.
+    """Return the inverse of ``fft``, complex: ``x[j] = sum(y[k] * exp(2 pi i j k / n)) / n``.
 
     Args:
-        input: at least 1-d.
-        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
-        dim: which dimension.
-        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        input: at least 1-d; real numbers are converted to complex ones.
+        n: length to cut the dimension to, or to pad it to with zeros, before the transform; ``None`` for neither.
+        dim: the dimension.
+        norm: "backward" (scaled by 1/n), "ortho" (1/sqrt(n)) or "forward" (not scaled); "backward" if ``None``.
         out: where the result is written.
+
+    Raises:
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are of half precision.
     """
-    return _fft(input, _length(n), _one(input, dim), norm, True)
+    return _fft(input, _length(n), _dims_of_one(input, dim), norm, True)
 
 
 @operation(function="fft.rfft")
 def fft_rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the first n // 2 + 1 elements of the ``fft`` of real numbers; the others are their mirrored conjugates.
+    """Return the first ``n // 2 + 1`` elements of the ``fft`` of real numbers, complex.
+
+    The other elements are the conjugates of these, in reverse order.
 
     Args:
-        input: at least 1-d.
-        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
-        dim: which dimension.
-        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        input: at least 1-d, real.
+        n: length to cut the dimension to, or to pad it to with zeros, before the transform; ``None`` for neither.
+        dim: the dimension.
+        norm: "backward" (not scaled), "ortho" (1/sqrt(n)) or "forward" (1/n); "backward" if ``None``.
         out: where the result is written.
 
     Raises:
-        TypeError: complex or half-precision numbers.
-        IndexError, ValueError: as of ``fft``.
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are complex or of half precision.
     """
-    return _rfft(input, _length(n), _one(input, dim), norm, False)
+    return _rfft(input, _length(n), _dims_of_one(input, dim), norm, False)
 
 
 @operation(function="fft.irfft")
 def fft_irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``rfft``: ``n`` real numbers, 2 * (length - 1) if ``n`` is ``None``. Errors as of ``fft``.
+    """Return the inverse of ``rfft``: ``n`` real numbers in the dimension.
 
     Args:
-        input: at least 1-d.
-        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
-        dim: which dimension.
-        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        input: at least 1-d, the first half of a spectrum.
+        n: length of the result; ``input`` is cut or padded with zeros to ``n // 2 + 1``. 2 * (length - 1) if ``None``.
+        dim: the dimension.
+        norm: "backward" (scaled by 1/n), "ortho" (1/sqrt(n)) or "forward" (not scaled); "backward" if ``None``.
         out: where the result is written.
+
+    Raises:
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are of half precision.
     """
-    return _irfft(input, _length(n), _one(input, dim), norm, True)
+    return _irfft(input, _length(n), _dims_of_one(input, dim), norm, True)
 
 
 @operation(function="fft.hfft")
 def fft_hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the real ``fft`` of a signal of which the first half is given; the other half mirrors it, conjugated.
+    """Return the ``fft`` of a Hermitian-symmetric signal, ``n`` real numbers in the dimension.
+
+    The second half of such a signal is the conjugate of the first half, in reverse order.
 
     Args:
-        input: at least 1-d.
-        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
-        dim: which dimension.
-        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        input: at least 1-d, the first half of the signal.
+        n: length of the result; ``input`` is cut or padded with zeros to ``n // 2 + 1``. 2 * (length - 1) if ``None``.
+        dim: the dimension.
+        norm: "backward" (not scaled), "ortho" (1/sqrt(n)) or "forward" (1/n); "backward" if ``None``.
         out: where the result is written.
+
+    Raises:
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are of half precision.
     """
-    return _irfft(input, _length(n), _one(input, dim), norm, False)
+    return _irfft(input, _length(n), _dims_of_one(input, dim), norm, False)
 
 
 @operation(function="fft.ihfft")
 def fft_ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of ``hfft``: the first half of the ``ifft`` of real numbers.
+    """Return the inverse of ``hfft``, complex: the first ``n // 2 + 1`` elements of the ``ifft`` of real numbers.
 
     Args:
-        input: at least 1-d.
-        n: length to cut or fill up the dimension to, before; of inverses of half spectra, the length of the result.
-        dim: which dimension.
-        norm: "backward", "ortho" or "forward": where to scale, and by what.
+        input: at least 1-d, real.
+        n: length to cut the dimension to, or to pad it to with zeros, before the transform; ``None`` for neither.
+        dim: the dimension.
+        norm: "backward" (scaled by 1/n), "ortho" (1/sqrt(n)) or "forward" (not scaled); "backward" if ``None``.
         out: where the result is written.
+
+    Raises:
+        IndexError: the tensor has no dimension ``dim``.
+        ValueError: ``n`` is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are complex or of half precision.
     """
-    return _rfft(input, _length(n), _one(input, dim), norm, True)
+    return _rfft(input, _length(n), _dims_of_one(input, dim), norm, True)
 
 
-# -- several dimensions
+# -- two or more dimensions
 
 
 def _make(name: str, kind: Any, inverse: bool, summary: str, dims: Dims | None) -> Any:
-    """Make the form of a transform for two (``dims`` are the last two) or any dimensions."""
+    """Return the operation that transforms any number of dimensions; ``dims`` are the default ones."""
 
     def transform(
         input: Tensor,
@@ -314,32 +344,42 @@ def _make(name: str, kind: Any, inverse: bool, summary: str, dims: Dims | None) 
     transform.__doc__ = f"""{summary}
 
     Args:
-        input: of any shape.
-        s: lengths to cut or fill up the dimensions to, before; -1 leaves one as it is.
-        dim: which dimensions, {"the last two" if dims else "all, or the last len(s),"} by default.
-        norm: "backward", "ortho" or "forward": where to scale, by the product of the lengths.
+        input: any shape.
+        s: lengths to cut the dimensions to, or to pad them to with zeros, before the transform; -1 keeps a length.
+        dim: the dimensions; by default {"the last two" if dims else "the last ``len(s)``, or all"}.
+        norm: "backward" (inverse transforms are scaled by 1/N), "ortho" (all by 1/sqrt(N)) or "forward" (the others by 1/N),
+            where N is the product of the lengths; "backward" if ``None``.
+        out: where the result is written.
 
     Raises:
-        IndexError: there is no such dimension.
-        ValueError: not as many lengths as dimensions, a length below 1, or another ``norm``.
-        TypeError: numbers that the transform does not take.
+        IndexError: the tensor has no such dimension.
+        ValueError: there are not as many lengths as dimensions, a length is below 1, or ``norm`` is none of the three.
+        TypeError: the numbers are of half precision; they are complex, and the transform takes real ones.
     """
     return operation(function=f"fft.{name}")(transform)
 
 
-fft_fft2 = _make("fft2", _fft, False, "Return ``fft`` along two dimensions.", (-2, -1))
-fft_ifft2 = _make("ifft2", _fft, True, "Return ``ifft`` along two dimensions.", (-2, -1))
+fft_fft2 = _make("fft2", _fft, False, "Return the Fourier transform in two dimensions, complex.", (-2, -1))
+fft_ifft2 = _make("ifft2", _fft, True, "Return the inverse of ``fft2``, complex.", (-2, -1))
 fft_rfft2 = _make(
-    "rfft2", _rfft, False, "Return ``rfft`` along the last of two dimensions, ``fft`` along the other.", (-2, -1)
+    "rfft2",
+    _rfft,
+    False,
+    "Return ``rfft`` of the last of two dimensions, then ``fft`` of the other, complex.",
+    (-2, -1),
 )
-fft_irfft2 = _make("irfft2", _irfft, True, "Return the inverse of ``rfft2``.", (-2, -1))
+fft_irfft2 = _make("irfft2", _irfft, True, "Return the inverse of ``rfft2``, real.", (-2, -1))
 fft_hfft2 = _make(
-    "hfft2", _irfft, False, "Return ``hfft`` along the last of two dimensions, ``fft`` along the other.", (-2, -1)
+    "hfft2", _irfft, False, "Return ``fft`` of the first of two dimensions, then ``hfft`` of the last, real.", (-2, -1)
 )
-fft_ihfft2 = _make("ihfft2", _rfft, True, "Return the inverse of ``hfft2``.", (-2, -1))
-fft_fftn = _make("fftn", _fft, False, "Return ``fft`` along several dimensions.", None)
-fft_ifftn = _make("ifftn", _fft, True, "Return ``ifft`` along several dimensions.", None)
-fft_rfftn = _make("rfftn", _rfft, False, "Return ``rfft`` along the last dimension, ``fft`` along the others.", None)
-fft_irfftn = _make("irfftn", _irfft, True, "Return the inverse of ``rfftn``.", None)
-fft_hfftn = _make("hfftn", _irfft, False, "Return ``hfft`` along the last dimension, ``fft`` along the others.", None)
-fft_ihfftn = _make("ihfftn", _rfft, True, "Return the inverse of ``hfftn``.", None)
+fft_ihfft2 = _make("ihfft2", _rfft, True, "Return the inverse of ``hfft2``, complex.", (-2, -1))
+fft_fftn = _make("fftn", _fft, False, "Return the Fourier transform in any number of dimensions, complex.", None)
+fft_ifftn = _make("ifftn", _fft, True, "Return the inverse of ``fftn``, complex.", None)
+fft_rfftn = _make(
+    "rfftn", _rfft, False, "Return ``rfft`` of the last dimension, then ``fft`` of the others, complex.", None
+)
+fft_irfftn = _make("irfftn", _irfft, True, "Return the inverse of ``rfftn``, real.", None)
+fft_hfftn = _make(
+    "hfftn", _irfft, False, "Return ``fft`` of all dimensions but the last, then ``hfft`` of the last, real.", None
+)
+fft_ihfftn = _make("ihfftn", _rfft, True, "Return the inverse of ``hfftn``, complex.", None)

@@ -1,4 +1,4 @@
-"""Frequencies of a spectrum's elements, and their order."""
+"""Frequencies of the elements of a spectrum, and their order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..table.operation import operation
 
 @operation(function="fft.fftshift")
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return a spectrum with frequency 0 moved from the front to the middle of ``dim`` (all dimensions by default).
+    """Return a spectrum with frequency 0 moved from the start to the middle of each of ``dim`` (all dimensions by default).
 
     Raises:
-        IndexError: there is no such dimension.
+        IndexError: the tensor has no such dimension.
     """
     dims = all_dims(dim, input.ndim)
     return roll(input, [input.shape[axis] // 2 for axis in dims], dims)
@@ -30,7 +30,11 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 @operation(function="fft.ifftshift")
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return the inverse of ``fftshift``. Errors as there."""
+    """Return the inverse of ``fftshift``.
+
+    Raises:
+        IndexError: the tensor has no such dimension.
+    """
     dims = all_dims(dim, input.ndim)
     return roll(input, [-(input.shape[axis] // 2) for axis in dims], dims)
 
@@ -45,13 +49,13 @@ def fftfreq(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the frequencies of the elements of ``fft``, in cycles per unit of ``d``, the distance between samples.
+    """Return the frequencies of the elements of ``fft``: ``[0, 1, ..., -2, -1] / (n * d)``, shape ``(n,)``.
 
     Args:
         n: number of samples, 1 or more.
-        d: distance of two samples.
+        d: distance between samples; the frequencies are in cycles per unit of ``d``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 
@@ -71,15 +75,18 @@ def rfftfreq(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the frequencies of the elements of ``rfft`` of ``n`` numbers; see ``fftfreq``.
+    """Return the frequencies of the elements of ``rfft``: ``[0, 1, ..., n // 2] / (n * d)``, shape ``(n // 2 + 1,)``.
 
     Args:
         n: number of samples, 1 or more.
-        d: distance of two samples.
+        d: distance between samples; the frequencies are in cycles per unit of ``d``.
         out: where the result is written.
-        dtype: dtype of the result.
+        dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``n`` is below 1.
     """
     return finish(_frequencies(np.fft.rfftfreq, n, d, dtype), requires_grad, device)
 

@@ -1,4 +1,7 @@
-"""Window functions: what a stretch of a signal is multiplied with, so that its ends fade out."""
+"""Window functions, which a segment of a signal is multiplied by so that it falls off towards its ends.
+
+Formulas: F. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,18 @@ BLACKMAN = (0.42, 0.5, 0.08)
 
 
 def cosine_sum(t: Array, weights: Iterable[float]) -> Array:
-    """Return Σ (-1)^i weights[i] cos(2πi·t); ``t`` goes from 0 to 1."""
+    """Return ``Σ (-1)^i weights[i] cos(2πi·t)``; ``t`` is from 0 to 1."""
     angle = 2 * np.pi * t
     return np.asarray(sum((-1) ** i * weight * np.cos(i * angle) for i, weight in enumerate(weights)))
 
 
 def triangle(t: Array) -> Array:
-    """Return a line from 0 at the ends to 1 in the middle."""
+    """Return ``1 - |2t - 1|``: 0 at ``t`` = 0 and 1, and 1 in the middle."""
     return 1 - np.abs(2 * t - 1)
 
 
 def bessel(t: Array, beta: float) -> Array:
-    """Return I0(beta √(1 - x²)) / I0(beta); x goes from -1 to 1 (J. Kaiser 1974)."""
+    """Return the Kaiser window ``I0(beta √(1 - x²)) / I0(beta)`` with x = 2t - 1; ``t`` is from 0 to 1 (J. Kaiser 1974)."""
     return np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta)
 
 
@@ -42,14 +45,17 @@ def hann_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One arch of a cosine; ``periodic`` leaves out the last of ``window_length + 1`` points.
+    """Return the Hann window ``0.5 - 0.5 cos(2 pi n / N)``, shape ``(window_length,)``.
 
     Args:
         window_length: number of elements.
-        periodic: whether it is one period, for spectra; else it is symmetric.
-        dtype: a floating-point dtype; the default one by default.
+        periodic: whether N is ``window_length``, for spectra; if not, N is ``window_length - 1`` and the window is symmetric.
+        dtype: a floating-point dtype; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``window_length`` is negative.
     """
     return _window(lambda t: cosine_sum(t, HANN), window_length, periodic, dtype, device, requires_grad)
 
@@ -65,16 +71,19 @@ def hamming_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``alpha - beta * cos``: an arch that does not quite come down to 0.
+    """Return the Hamming window ``alpha - beta cos(2 pi n / N)``, shape ``(window_length,)``.
 
     Args:
         window_length: number of elements.
-        periodic: whether it is one period, for spectra; else it is symmetric.
+        periodic: whether N is ``window_length``, for spectra; if not, N is ``window_length - 1`` and the window is symmetric.
         alpha: the constant.
-        beta: height of the cosine.
-        dtype: a floating-point dtype; the default one by default.
+        beta: the factor of the cosine.
+        dtype: a floating-point dtype; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``window_length`` is negative.
     """
     return _window(lambda t: cosine_sum(t, (alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
@@ -88,14 +97,17 @@ def blackman_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an arch of two cosines, which fades out more smoothly.
+    """Return the Blackman window ``0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)``, shape ``(window_length,)``.
 
     Args:
         window_length: number of elements.
-        periodic: whether it is one period, for spectra; else it is symmetric.
-        dtype: a floating-point dtype; the default one by default.
+        periodic: whether N is ``window_length``, for spectra; if not, N is ``window_length - 1`` and the window is symmetric.
+        dtype: a floating-point dtype; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``window_length`` is negative.
     """
     return _window(
         lambda t: cosine_sum(t, BLACKMAN),
@@ -116,14 +128,17 @@ def bartlett_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a triangle.
+    """Return the Bartlett (triangular) window ``1 - abs(2 n / N - 1)``, shape ``(window_length,)``.
 
     Args:
         window_length: number of elements.
-        periodic: whether it is one period, for spectra; else it is symmetric.
-        dtype: a floating-point dtype; the default one by default.
+        periodic: whether N is ``window_length``, for spectra; if not, N is ``window_length - 1`` and the window is symmetric.
+        dtype: a floating-point dtype; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``window_length`` is negative.
     """
     return _window(triangle, window_length, periodic, dtype, device, requires_grad)
 
@@ -138,15 +153,18 @@ def kaiser_window(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a Bessel function; the larger ``beta``, the narrower.
+    """Return the Kaiser window ``I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta)``, shape ``(window_length,)``.
 
     Args:
         window_length: number of elements.
-        periodic: whether it is one period, for spectra; else it is symmetric.
-        beta: the larger, the narrower.
-        dtype: a floating-point dtype; the default one by default.
+        periodic: whether N is ``window_length``, for spectra; if not, N is ``window_length - 1`` and the window is symmetric.
+        beta: the shape: a larger ``beta`` makes the window narrower.
+        dtype: a floating-point dtype; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``window_length`` is negative.
     """
     return _window(
         lambda t: bessel(t, beta),
