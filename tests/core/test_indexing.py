@@ -188,7 +188,7 @@ def test_where_takes_numbers_and_conditions_alone():
         (lambda: A.index_add(0, tg.tensor([0]), tg.ones(1, 3)), ValueError, r"source of shape \(1, 3, 4\)"),
         (lambda: A.index_fill(0, tg.tensor([0]), tg.ones(2)), ValueError, "0-d tensor"),
         (lambda: A.take(tg.tensor([24])), IndexError, "24 elements takes -24 to 23"),
-        (lambda: A.put(tg.tensor([0]), tg.ones(2)), ValueError, "1 places, 2 values"),
+        (lambda: A.put(tg.tensor([0]), tg.ones(2)), ValueError, "as many values as indices"),
         (lambda: A.masked_fill(A, 0.0), TypeError, "boolean tensor as mask, and you gave float32"),
         (lambda: A.masked_fill(A > 0, tg.ones(2)), ValueError, "0-d tensor"),
         (lambda: A.masked_scatter(A > 0, tg.ones(2)), ValueError, "needs 23 elements"),

@@ -1,6 +1,6 @@
-"""Reading, overwriting and adding at places of arrays, which may be named more than once.
+"""Reading, overwriting and adding elements of arrays at an index, which may name an element more than once.
 
-A place is named by a NumPy index, or by its number in row-major order (``Flat``), which is several times faster.
+The index is one of NumPy's, or holds the numbers of the elements in row-major order (``Flat``), which is several times faster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FULL = slice(None)
 
 
 class Flat:
-    """Elements by their numbers in row-major order, all of them in range."""
+    """Index of elements by their numbers in row-major order, all of them in range."""
 
     __slots__ = ("places",)
 
@@ -25,7 +25,7 @@ class Flat:
 
 
 def read_at(x: Array, where: Any) -> Array:
-    """Return a copy of the elements at ``where``, in row-major order."""
+    """Return a C-contiguous copy of the elements at ``where``."""
     if type(where) is Flat:
         return np.asarray(x.take(where.places))
     if type(where) is tuple and where:
@@ -40,11 +40,17 @@ def _all_full(where: tuple[Any, ...]) -> bool:
 
 
 def write_at(x: Array, where: Any, values: Any) -> None:
-    """Overwrite the elements at ``where`` with ``values``."""
+    """Overwrite the elements at ``where``.
+
+    Args:
+        x: the array to change.
+        where: an index of NumPy, or ``Flat``.
+        values: broadcast to the shape of ``x[where]``.
+    """
     if type(where) is Flat:
         x.put(where.places, values)
     elif x.dtype.kind == "V" and np.size(values) == 1:
-        x[where] = np.reshape(values, ())  # a single element of bfloat16 takes no vector of one
+        x[where] = np.reshape(values, ())  # NumPy cannot write a vector of one element to an element of bfloat16
     else:
         x[where] = values
 
@@ -57,7 +63,13 @@ def without(x: Array, where: Any) -> Array:
 
 
 def add_at(target: Array, where: Any, values: Any) -> Array:
-    """Add ``values`` to ``target`` at ``where``, as often as each element is named; ``target`` is C-contiguous."""
+    """Add to the elements at ``where``, as many times as each is named, and return ``target``.
+
+    Args:
+        target: the array to change, C-contiguous.
+        where: an index of NumPy, or ``Flat``.
+        values: broadcast to the shape of ``target[where]``.
+    """
     if not _names_twice(where):
         target[where] += values
         return target
@@ -65,10 +77,16 @@ def add_at(target: Array, where: Any, values: Any) -> Array:
 
 
 def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
-    """Run ``ufunc.at(target, where, values)``; ``target`` is C-contiguous.
+    """Run ``ufunc.at(target, where, values)``, and return ``target``.
 
-    On one dimension that is fast, on several it is not, and sorting equal places together is in between: so places are
-    counted through first.
+    That is fast on one dimension and slow on more, and sorting the elements by their index is in between. So the index is
+    converted to numbers in row-major order first.
+
+    Args:
+        ufunc: a function of NumPy of two arguments.
+        target: the array to change, C-contiguous.
+        where: an index of NumPy, or ``Flat``.
+        values: broadcast to the shape of ``target[where]``.
     """
     places = linear_places(target.shape, where)
     values = np.asarray(values, target.dtype)
@@ -79,7 +97,7 @@ def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
 
 
 def linear_places(shape: tuple[int, ...], where: Any) -> Array:
-    """Return the places in row-major order, counted from 0."""
+    """Return the numbers in row-major order, from 0, of the elements of an array of ``shape`` at the index ``where``."""
     if type(where) is Flat:
         return where.places
     if type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu":
@@ -100,7 +118,13 @@ def _names_twice(where: Any) -> bool:
 
 
 def along(places: Array, shape: tuple[int, ...], dim: int) -> Flat:
-    """Return where ``gather`` reads in an array of ``shape``: at ``places`` along ``dim``, at its own position in others."""
+    """Return the elements that ``gather`` reads.
+
+    Args:
+        places: index in dimension ``dim`` for each element of the result; in other dimensions it is the element's own.
+        shape: shape of the array that is read.
+        dim: the dimension, from 0.
+    """
     step = 1
     result: Any = 0
     for axis in reversed(range(len(shape))):

@@ -1,7 +1,7 @@
-"""Reading, overwriting and adding at places of a tensor: what every kind of indexing comes down to.
+"""Reading, overwriting and adding elements of tensors at an index, with gradients.
 
-A place is named by a NumPy index, whatever form the user's had: ``gather``, ``index_add``, ``scatter``, ``t[mask]`` and
-the rest only work out which, and share the gradient rules here.
+All kinds of indexing (``gather``, ``index_add``, ``scatter``, ``t[mask]``, ...) convert what the user gave to an index of
+NumPy or ``Flat``, and share the functions and gradient rules here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _placed(g: Array, shape: tuple[int, ...], where: Any) -> Array:
     return result
 
 
-# Reading: copies at arrays of indices; views at integers and slices.
+# Reading: copies for arrays of indices, views for integers and slices.
 GET = LinearMap("index", read_at, _scattered)
 PART = LinearMap("slice", lambda x, where: x[where], _placed, view=True)
 # Setting to zero, which is its own adjoint.
@@ -53,12 +53,27 @@ _ADD = Row(
 
 
 def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
-    """Return ``input`` (itself, or a copy) with ``value``, broadcast, at ``where``."""
+    """Return ``input``, or a copy of it, with ``value`` written at ``where``, recorded.
+
+    Args:
+        input: any shape and dtype.
+        where: an index of NumPy, or ``Flat``.
+        value: a tensor, array or number, broadcast.
+        in_place: whether to change ``input`` itself.
+    """
     return _write(_SET, _assign, input, where, value, 1, in_place)
 
 
 def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: float = 1) -> Tensor:
-    """Return ``input`` (itself, or a copy) with ``scale * value``, broadcast, added at ``where``."""
+    """Return ``input``, or a copy of it, with ``scale * value`` added at ``where``, recorded.
+
+    Args:
+        input: any shape and dtype.
+        where: an index of NumPy, or ``Flat``.
+        value: a tensor, array or number, broadcast.
+        in_place: whether to change ``input`` itself.
+        scale: factor of ``value``.
+    """
     return _write(_ADD, _increase, input, where, value, scale, in_place)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing slices along one dimension: ``index_select``, ``index_add``, ``select_scatter``, ``embedding``, ..."""
+"""Reading and writing slices of one dimension: ``index_select``, ``index_add``, ``select_scatter``, ``embedding``, ..."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .subscripts import integers, within
 
 @operation(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of the slice number ``index`` along ``dim``, without that dimension.
+    """Return a view of the slice ``index`` of dimension ``dim``, without that dimension.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: which slice.
+        dim: the dimension; negative ones count from the end.
+        index: the slice; negative ones count from the end.
 
     Raises:
         IndexError: ``dim`` or ``index`` is out of range.
@@ -37,12 +37,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @operation(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return a copy of the slices along ``dim`` that the integers ``index``, a vector, name.
+    """Return a copy of the slices ``index`` of dimension ``dim``, which gets the length of ``index``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slices.
         out: where the result is written.
 
     Raises:
@@ -58,13 +58,13 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 
 @operation(method=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """Return a copy with ``alpha`` times the slices of ``source`` added to those along ``dim`` that ``index`` names.
+    """Return a copy of ``input`` with ``alpha`` times the slices of ``source`` added to the slices ``index`` of ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
-        source: as many slices as ``index`` names, of the dtype of ``input``.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slices; those named more than once are added to more than once.
+        source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
         alpha: factor of ``source``.
 
     Raises:
@@ -77,13 +77,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @operation(function=False, method=True)
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """``index_add`` in place.
+    """Change ``input`` as ``index_add`` does, and return it. Errors: those of ``index_add``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
-        source: as many slices as ``index`` names, of the dtype of ``input``.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slices; those named more than once are added to more than once.
+        source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
         alpha: factor of ``source``.
     """
     return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
@@ -91,38 +91,38 @@ def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 
 @operation(method=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with the slices of ``source`` for those along ``dim`` that ``index`` names. Errors as of ``index_add``.
+    """Return a copy of ``input`` with the slices of ``source`` written to the slices ``index``. Errors: ``index_add``'s.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
-        source: as many slices as ``index`` names, of the dtype of ``input``.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slices.
+        source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
     """
     return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
 
 
 @operation(function=False, method=True)
 def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """``index_copy`` in place.
+    """Change ``input`` as ``index_copy`` does, and return it. Errors: those of ``index_add``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
-        source: as many slices as ``index`` names, of the dtype of ``input``.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slices.
+        source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
     """
     return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
 
 
 @operation(method=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """Return a copy with ``value``, a number or 0-d tensor, in the slices along ``dim`` that ``index`` names.
+    """Return a copy of ``input`` with ``value`` in all elements of the slices ``index`` of dimension ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers: the slices; negative ones count from the end.
         value: a number or a 0-d tensor.
 
     Raises:
@@ -135,12 +135,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
 
 @operation(function=False, method=True)
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """``index_fill`` in place.
+    """Change ``input`` as ``index_fill`` does, and return it. Errors: those of ``index_fill``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension that ``index`` counts along.
-        index: a vector of integers: the slices.
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers: the slices; negative ones count from the end.
         value: a number or a 0-d tensor.
     """
     return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)
@@ -148,19 +148,19 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tenso
 
 @operation(function=True)
 def embedding(weight: Tensor, rows: Tensor) -> Tensor:
-    """Return the rows of the matrix ``weight`` that ``rows``, an integer tensor of any shape, names.
+    """Return the rows of a matrix ``weight`` ``(n, m)`` that the integers ``rows`` name: shape ``(*rows.shape, m)``.
 
     Raises:
         IndexError: a row is out of range.
         TypeError: ``rows`` does not hold integers.
     """
-    places, table = integers("embedding", rows), weight._array
-    if places.size and (places.min() < 0 or places.max() >= table.shape[0]):
-        wrong = places[(places < 0) | (places >= table.shape[0])].flat[0]
+    indices, table = integers("embedding", rows), weight._array
+    if indices.size and (indices.min() < 0 or indices.max() >= table.shape[0]):
+        wrong = indices[(indices < 0) | (indices >= table.shape[0])].flat[0]
         raise IndexError(
             f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"
         )
-    return GET(weight, (places,))
+    return GET(weight, (indices,))
 
 
 def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
@@ -201,25 +201,28 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
         value = number_as(value, x.dtype)
     if not x.ndim:
         return _of_scalar(name, dim, index), value
-    if index.dtype.kind == "i":  # negative ones count from the end, here and not in its kin, as in PyTorch
+    if index.dtype.kind == "i":  # only here negative ones count from the end, as in PyTorch
         index = Tensor(np.where(index._array < 0, index._array + x.shape[one_dim(dim, x.ndim)], index._array))
     *before, places = _where(name, x, dim, index)
-    return (*before, np.unique(places)), value  # each once, or the gradient of the value would count some twice
+    return (
+        *before,
+        np.unique(places),
+    ), value  # each once, or the gradient of the value would count some more than once
 
 
 @operation(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """Return a copy of ``input`` with ``src`` at ``index`` along ``dim``.
+    """Return a copy of ``input`` with ``src`` in the slice ``index`` of dimension ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        src: what is written, of the shape of the slices.
-        dim: the dimension that ``index`` counts along.
-        index: which slice.
+        src: shape of ``input`` without ``dim``.
+        dim: the dimension; negative ones count from the end.
+        index: the slice; negative ones count from the end.
 
     Raises:
-        IndexError: there is no such dimension or index.
-        ValueError: ``src`` has another shape than what it replaces.
+        IndexError: there is no such dimension or slice.
+        ValueError: ``src`` has another shape.
     """
     axis = one_dim(dim, input.ndim)
     length = input.shape[axis]
@@ -232,15 +235,15 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """Return a copy of ``input`` with ``src`` at ``start:end:step`` along ``dim``. Errors: those of ``select_scatter``.
+    """Return a copy of ``input`` with ``src`` in the slices ``start:end:step`` of ``dim``. Errors: ``select_scatter``'s.
 
     Args:
         input: at least 1-d, any dtype.
-        src: what is written, of the shape of the slices.
-        dim: the dimension that ``index`` counts along.
-        start: the first slice; ``None`` for 0.
-        end: the slice before which to end; ``None`` for the length.
-        step: distance of the slices.
+        src: shape of ``input`` with the number of these slices in ``dim``.
+        dim: the dimension; negative ones count from the end.
+        start: the first slice; 0 if ``None``.
+        end: the end of the slices, not one of them; the length if ``None``.
+        step: step from one slice to the next.
     """
     return _replaced("slice_scatter", input, src, (FULL,) * one_dim(dim, input.ndim) + (slice(start, end, step),))
 
@@ -248,7 +251,7 @@ def slice_scatter(
 def _replaced(name: str, input: Tensor, src: Tensor, where: tuple[Any, ...]) -> Tensor:
     region = input._array[where].shape
     if src.shape != region:
-        raise ValueError(f"{name}() needs a src of shape {region}, that of what it replaces, and you gave {src.shape}")
+        raise ValueError(f"{name}() needs a src of shape {region}, that of the slices, and you gave {src.shape}")
     return overwrite(input, where, src, False)
 
 
@@ -256,18 +259,19 @@ def _replaced(name: str, input: Tensor, src: Tensor, where: tuple[Any, ...]) -> 
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return slices of ``source`` along ``dim`` reduced into those of ``input`` that ``index`` names.
+    """Return a copy of ``input`` with the slices of ``source`` combined in the slices ``index`` of dimension ``dim``.
 
     Args:
-        input: what the result begins with.
-        dim: along which dimension.
-        index: integers, one for each slice of ``source``.
-        source: of the shape of ``input``, but as long as ``index`` along ``dim``.
-        reduce: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
-        include_self: whether the elements of ``input`` count too where something is reduced into them.
+        input: at least 1-d, any real dtype; complex for "prod" and "mean".
+        dim: the dimension; negative ones count from the end.
+        index: a vector of integers from 0: the slice of ``input`` for each slice of ``source``.
+        source: shape of ``input`` with the length of ``index`` in ``dim``.
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether elements of ``input`` are combined with those of ``source``; else they are replaced.
 
     Raises:
-        IndexError: an index is out of range.
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``index`` does not hold integers.
         ValueError: the shapes do not fit, or another ``reduce``.
     """
     if reduce not in REDUCTIONS[1:]:

@@ -28,7 +28,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     """Return ``input[index]`` with PyTorch's meaning: a view for integers and slices, a copy for tensors, lists and masks.
 
     Raises:
-        IndexError: the index is out of range, or of a kind that cannot index.
+        IndexError: the index is out of range, or of a type that cannot be an index.
         ValueError: a slice has a step that is not positive.
     """
     basic, advanced = split_index(index, input._array)
@@ -44,24 +44,24 @@ def getitem(input: Tensor, index: Any) -> Tensor:
 
 @published(operator="getitem")
 def subscript(input: Tensor, index: Any) -> Tensor:
-    """Return ``getitem``, with a short way for a number: loops and datasets take tensors apart row by row."""
+    """Return ``input[index]``, faster for an integer than ``getitem``: loops and datasets read tensors row by row."""
     if type(index) is int and not active:
         x = input._array
         if x.ndim and -len(x) <= index < len(x):
-            place = index if x.ndim > 1 else (index, Ellipsis)  # of a vector, a 0-d view and not a number
-            return view_of(input, x[place], _PART, (place,), (x.shape, place))
+            where = index if x.ndim > 1 else (index, Ellipsis)  # for a vector, a 0-d view and not a number
+            return view_of(input, x[where], _PART, (where,), (x.shape, where))
     return getitem(input, index)
 
 
 def part(input: Tensor, index: Any) -> Tensor:
-    """Return the view that integers, slices, ``None`` and ``...`` name."""
+    """Return ``input[index]`` as a view, for an index of integers, slices, ``None`` and ``...``."""
     x = input._array
     try:
         out = x[index]
     except IndexError as error:
         raise out_of_range(error, x) from None
     if type(out) is not np.ndarray:
-        # With "..." an element comes as a 0-d view; without, as a scalar, which is a copy.
+        # With "..." NumPy returns an element as a 0-d view; without, as a scalar, which is a copy.
         index = (*index, Ellipsis) if isinstance(index, tuple) else (index, Ellipsis)
         out = x[index]
     return view_of(input, out, _PART, (index,), (x.shape, index))
@@ -69,12 +69,12 @@ def part(input: Tensor, index: Any) -> Tensor:
 
 @operation(operator="setitem")
 def setitem(input: Tensor, index: Any, value: Operand) -> None:
-    """Return ``input[index] = value``, recorded.
+    """Write ``value`` to ``input[index]``, recorded.
 
     Args:
         input: any shape and dtype.
-        index: what may stand in ``input[...]``.
-        value: a tensor or number, broadcast.
+        index: integers, slices, ``None``, ``...``, tensors, lists or masks, or a tuple of them.
+        value: a tensor or number, broadcast to ``input[index]``.
 
     Raises:
         AutogradError: ``input`` is a leaf that requires grad.
@@ -111,12 +111,12 @@ def _unfit(error: Exception, shape: tuple[int, ...], given: tuple[int, ...]) -> 
         fits = np.broadcast_shapes(shape, given) == shape
     except ValueError:
         fits = False
-    # Else it was something else, as memory that must not be written to.
-    return error if fits else ValueError(f"a value of shape {given} cannot be broadcast to the place's shape {shape}")
+    # If the shapes fit, the reason is another one, as memory that is read-only.
+    return error if fits else ValueError(f"a value of shape {given} cannot be broadcast to the indexed shape {shape}")
 
 
 def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
-    # Further dimensions of length 1 in front are no obstacle.
+    # Additional dimensions of length 1 in front are allowed, as in PyTorch.
     try:
         extra = value.ndim - np.ndim(x[where])
     except IndexError as error:
@@ -126,31 +126,31 @@ def _without_leading(value: Tensor, x: Array, where: Any) -> Tensor:
 
 @operation(method=True)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Return a copy with ``values``, broadcast, at ``input[indices]``; with ``accumulate`` they are added, also repeatedly.
+    """Return a copy of ``input`` with ``values`` written to ``input[indices]``, or added to it.
 
     Args:
         input: any shape and dtype.
-        indices: one tensor of integers or booleans for each dimension; ``None`` for all of it.
+        indices: one tensor of integers or booleans for each dimension; ``None`` for the whole dimension.
         values: broadcast to ``input[indices]``, of the dtype of ``input``.
-        accumulate: whether values are added to what is there.
+        accumulate: whether values are added, as many times as an element is named; else they overwrite.
 
     Raises:
         IndexError: an index is out of range.
-        TypeError: ``values`` is of another dtype.
-        ValueError: its shape does not fit.
+        TypeError: ``values`` has another dtype.
+        ValueError: the shape of ``values`` does not fit.
     """
     return _index_put("index_put", input, indices, values, accumulate, False)
 
 
 @operation(function=False, method=True)
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """``index_put`` in place.
+    """Change ``input`` as ``index_put`` does, and return it. Errors: those of ``index_put``.
 
     Args:
         input: any shape and dtype.
-        indices: one tensor of integers or booleans for each dimension; ``None`` for all of it.
+        indices: one tensor of integers or booleans for each dimension; ``None`` for the whole dimension.
         values: broadcast to ``input[indices]``, of the dtype of ``input``.
-        accumulate: whether values are added to what is there.
+        accumulate: whether values are added, as many times as an element is named; else they overwrite.
     """
     return _index_put("index_put_", input, indices, values, accumulate, True)
 
@@ -169,15 +169,15 @@ def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulat
 
 @operation(method=True)
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the elements of the flattened tensor at the places ``index``, in its shape.
+    """Return the elements ``index`` of the flattened tensor, in the shape of ``index``.
 
     Args:
         input: any shape and dtype.
-        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        index: integers: indices in the flattened tensor; negative ones count from the end.
         out: where the result is written.
 
     Raises:
-        IndexError: a place is out of range.
+        IndexError: an index is out of range.
         TypeError: ``index`` does not hold integers.
     """
     return GET(input, _flat("take", input._array, index))
@@ -185,16 +185,17 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operation(method=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Return a copy with ``source`` at the places ``index`` of the flattened tensor; with ``accumulate`` added there.
+    """Return a copy of ``input`` with ``source`` written to the elements ``index`` of the flattened tensor, or added to them.
 
     Args:
         input: any shape and dtype.
-        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        index: integers: indices in the flattened tensor; negative ones count from the end.
         source: as many values as ``index`` has elements.
-        accumulate: whether values are added to what is there.
+        accumulate: whether values are added, as many times as an element is named; else they overwrite.
 
     Raises:
-        IndexError: a place is out of range.
+        IndexError: an index is out of range.
+        TypeError: ``index`` does not hold integers.
         ValueError: ``source`` has another number of elements than ``index``.
     """
     return _put("put", input, index, source, accumulate, False)
@@ -202,20 +203,20 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 @operation(function=False, method=True)
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """``put`` in place.
+    """Change ``input`` as ``put`` does, and return it. Errors: those of ``put``.
 
     Args:
         input: any shape and dtype.
-        index: integers: numbers in the flattened tensor, from 0 or, if negative, from the end.
+        index: integers: indices in the flattened tensor; negative ones count from the end.
         source: as many values as ``index`` has elements.
-        accumulate: whether values are added to what is there.
+        accumulate: whether values are added, as many times as an element is named; else they overwrite.
     """
     return _put("put_", input, index, source, accumulate, True)
 
 
 def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
     if source.numel() != index.numel():
-        raise ValueError(f"{name}() needs as many values as places: {index.numel()} places, {source.numel()} values")
+        raise ValueError(f"{name}() needs as many values as indices, and you gave {source.numel()} and {index.numel()}")
     where = _flat(name, input._array, index)
     write = accumulate_at if accumulate else overwrite
     return write(input, where, reshape(source, index.shape), in_place)
@@ -225,6 +226,6 @@ def _flat(name: str, x: Array, index: Tensor) -> Flat:
     places = integers(name, index)
     if places.size and (places.min() < -x.size or places.max() >= x.size):
         raise IndexError(
-            f"{name}() got a place out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
+            f"{name}() got an index out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
         )
     return Flat(np.where(places < 0, places + x.size, places))

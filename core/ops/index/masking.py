@@ -1,4 +1,4 @@
-"""Choosing by a mask: ``where``, ``masked_fill``, ``masked_select``, ``nonzero``."""
+"""Selection by masks: ``where``, ``masked_fill``, ``masked_select``, ``masked_scatter``, ``nonzero``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @operation(function=True)
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
-    """Return ``input`` where ``condition`` is true and ``other`` elsewhere, broadcast; of ``condition`` alone, its true indices
+    """Return ``input`` where ``condition`` is true, and ``other`` elsewhere, of the shape of all three, broadcast.
+
+    ``where(condition)`` is ``nonzero(condition, as_tuple=True)``.
 
     Args:
-        condition: booleans, broadcast with the others.
-        input: any shape and dtype.
+        condition: booleans.
+        input: a tensor or number, converted to one dtype with ``other``.
         other: a tensor or number.
 
     Raises:
@@ -56,7 +58,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 
 
 def _common(a: Any, b: Any) -> Any:
-    """Return the dtype of both; the usual cases without the whole of promotion."""
+    """Return the dtype of both after promotion; usual cases have a shorter way."""
     one, other = (getattr(each, "_array", each) for each in (a, b))
     if type(one) is np.ndarray and (type(other) is float if one.dtype.kind == "f" else False):
         return one.dtype
@@ -71,11 +73,11 @@ def _operand(value: Any, dtype: Any) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """Return a copy with ``value``, a number or 0-d tensor, where ``mask`` is true; both are broadcast together.
+    """Return a copy of ``input`` with ``value`` where ``mask`` is true, of the shape of both, broadcast.
 
     Args:
         input: any shape and dtype.
-        mask: booleans, broadcast with ``input``.
+        mask: booleans.
         value: a number or a 0-d tensor.
 
     Raises:
@@ -100,7 +102,7 @@ _FILL = Row("masked_fill", lambda xp, g, mask, target: xp.fit(xp.chosen(~mask, g
 
 @operation(method=True)
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the elements of ``input`` where ``mask`` is true, as a vector; both are broadcast together.
+    """Return a vector of the elements of ``input`` where ``mask`` is true, in row-major order.
 
     Args:
         input: any shape and dtype.
@@ -120,15 +122,15 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 @operation(method=True, in_place="overwrite")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with the first elements of ``source``, one after the other, where ``mask`` is true.
+    """Return a copy of ``input`` with elements of ``source``, in order, where ``mask`` is true.
 
     Args:
         input: any shape and dtype.
         mask: booleans, broadcast with ``input``.
-        source: at least as many elements as ``mask`` has true ones.
+        source: at least as many elements as ``mask`` has true ones, of the dtype of ``input``.
 
     Raises:
-        TypeError: ``mask`` is not boolean, or ``source`` is of another dtype.
+        TypeError: ``mask`` is not boolean, or ``source`` has another dtype.
         ValueError: ``source`` has too few elements, or the shapes cannot be broadcast together.
     """
     chosen = _mask("masked_scatter", mask)
@@ -149,7 +151,7 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @operation(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return where ``input`` is not zero: ``int64`` of shape (count, dimensions), or a vector for each dimension."""
+    """Return the indices of elements that are not 0, int64: ``(count, ndim)``, or as a tuple of a vector for each dimension."""
     x = input._array if isinstance(input, Tensor) else np.asarray(input)
     if as_tuple:
         return tuple(Tensor(places) for places in np.nonzero(np.atleast_1d(x)))
@@ -158,7 +160,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @operation(method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """Return where ``input`` is not zero, as ``int64`` of shape (count, dimensions)."""
+    """Return the indices of elements that are not 0, int64, ``(count, ndim)``."""
     return nonzero(input)
 
 
@@ -175,7 +177,7 @@ def where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
 
     Args:
         input: any shape and dtype.
-        condition: booleans, broadcast with the others.
+        condition: booleans.
         other: a tensor or number.
     """
     return where(condition, input, other)

@@ -1,7 +1,7 @@
-"""Reading and writing single elements along one dimension: ``gather``, ``scatter`` and their kin.
+"""Reading and writing single elements by their index in one dimension: ``gather``, ``scatter``, ``scatter_reduce``, ...
 
-``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on: ``index`` says the place along ``dim``, an element's own
-position says the others.
+``out[i, j] = input[index[i, j], j]`` for ``dim`` 0: ``index`` holds the index in dimension ``dim``; in other dimensions it
+is the element's own.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .subscripts import integers, within
 
 @operation(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
-    """Return ``out[i, j] = input[index[i, j], j]`` for ``dim`` 0, and so on; the result has the shape of ``index``.
+    """Return ``out[i, j] = input[index[i, j], j]`` (for ``dim`` 0 of 2-d tensors), of the shape of ``index``.
 
     Args:
-        input: what is read.
-        dim: the dimension along which ``index`` chooses.
-        index: integers from 0; beside ``dim`` no longer than ``input``.
-        sparse_grad: accepted; the gradient is dense.
+        input: any shape and dtype.
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        sparse_grad: ignored; the gradient is dense.
         out: where the result is written.
 
     Raises:
-        IndexError: an index is out of range.
+        IndexError: ``dim`` or an index is out of range.
         TypeError: ``index`` does not hold integers.
         ValueError: ``index`` has another number of dimensions, or is too long.
     """
@@ -42,15 +42,16 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
 
 @operation(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Return ``gather`` with ``input`` and ``indices`` broadcast together beside ``dim``; without ``dim``, ``take``.
+    """Return ``gather`` with ``input`` and ``indices`` broadcast together in other dimensions than ``dim``.
 
     Args:
         input: any shape and dtype.
-        indices: integers, broadcast with ``input`` beside ``dim``.
-        dim: the dimension; ``None`` for the flattened tensor.
+        indices: integers, of as many dimensions as ``input``; negative ones count from the end.
+        dim: the dimension; ``None`` for the flattened tensors.
 
     Raises:
-        IndexError: an index is out of range.
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``indices`` does not hold integers.
         ValueError: the shapes do not fit.
     """
     if dim is None:
@@ -62,7 +63,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     try:
         common = np.broadcast_shapes(*(shape[:axis] + shape[axis + 1 :] for shape in (input.shape, indices.shape)))
     except ValueError:
-        raise ValueError(f"the shapes {input.shape} and {indices.shape} do not fit beside dim {dim}") from None
+        raise ValueError(
+            f"take_along_dim() cannot broadcast shapes {input.shape} and {indices.shape} in dimensions other than {dim}"
+        ) from None
     places = indices.broadcast_to((*common[:axis], indices.shape[axis], *common[axis:]))._array
     wide = input.broadcast_to((*common[:axis], length, *common[axis:]))
     return gather(wide, axis, Tensor(np.where(places < 0, places + length, places)))
@@ -78,19 +81,19 @@ def scatter(
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
-    """Return a copy with ``out[index[i, j], j] = src[i, j]`` for ``dim`` 0, and so on.
+    """Return a copy of ``input`` with ``out[index[i, j], j] = src[i, j]`` (for ``dim`` 0 of 2-d tensors).
 
     Args:
-        input: what is copied.
-        dim: the dimension along which ``index`` chooses.
-        index: integers from 0.
-        src: a tensor of the same dtype and at least the shape of ``index``, or a number.
-        value: a number, by name.
-        reduce: "add" or "multiply" to combine instead of replacing (not differentiable for "multiply").
+        input: any shape and dtype.
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        src: a tensor of at least the shape of ``index`` and the dtype of ``input``, or a number.
+        value: a number, instead of ``src``.
+        reduce: "add" or "multiply": combine with the elements of ``input`` instead of overwriting them.
 
     Raises:
-        IndexError: an index is out of range.
-        TypeError: ``src`` is of another dtype.
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``src`` has another dtype, neither ``src`` nor ``value`` is given, or ``index`` does not hold integers.
         ValueError: the shapes do not fit, or another ``reduce``.
     """
     return _scatter("scatter", input, dim, index, value if src is None else src, reduce, False)
@@ -106,41 +109,41 @@ def scatter_(
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,
 ) -> Tensor:
-    """``scatter`` in place.
+    """Change ``input`` as ``scatter`` does, and return it. Errors: those of ``scatter``.
 
     Args:
         input: any shape and dtype.
-        dim: the dimension that ``index`` counts along.
-        index: integers, with as many dimensions as ``input``.
-        src: values, at least of the shape of ``index``, or a number.
-        value: a number instead of ``src``.
-        reduce: "add" or "multiply": combine with what is there.
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        src: a tensor of at least the shape of ``index`` and the dtype of ``input``, or a number.
+        value: a number, instead of ``src``.
+        reduce: "add" or "multiply": combine with the elements of ``input`` instead of overwriting them.
     """
     return _scatter("scatter_", input, dim, index, value if src is None else src, reduce, True)
 
 
 @operation(method=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy with ``out[index[i, j], j] += src[i, j]`` for ``dim`` 0, and so on. Errors: those of ``scatter``.
+    """Return a copy of ``input`` with ``out[index[i, j], j] += src[i, j]`` (for ``dim`` 0). Errors: those of ``scatter``.
 
     Args:
         input: any shape and dtype.
-        dim: the dimension that ``index`` counts along.
-        index: integers, with as many dimensions as ``input``.
-        src: values, at least of the shape of ``index``.
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        src: a tensor of at least the shape of ``index`` and the dtype of ``input``.
     """
     return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False)
 
 
 @operation(function=False, method=True)
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """``scatter_add`` in place.
+    """Change ``input`` as ``scatter_add`` does, and return it. Errors: those of ``scatter``.
 
     Args:
         input: any shape and dtype.
-        dim: the dimension that ``index`` counts along.
-        index: integers, with as many dimensions as ``input``.
-        src: values, at least of the shape of ``index``.
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        src: a tensor of at least the shape of ``index`` and the dtype of ``input``.
     """
     return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True)
 
@@ -155,19 +158,19 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    """Return a copy in which the elements of ``src`` that ``index`` sends to one place are reduced.
+    """Return a copy of ``input`` with each element combined with the elements of ``src`` whose index names it.
 
     Args:
-        input: what is copied.
-        dim: the dimension along which ``index`` chooses.
-        index: integers from 0.
-        src: a tensor of the same dtype and at least the shape of ``index``.
+        input: any shape and dtype; real for "amax" and "amin".
+        dim: the dimension; negative ones count from the end.
+        index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
+        src: a tensor of at least the shape of ``index`` and the dtype of ``input``.
         reduce: "sum", "prod", "mean", "amax" or "amin".
-        include_self: whether the element of ``input`` takes part too, where ``src`` has any for it.
+        include_self: whether elements of ``input`` are combined with those of ``src``; else they are replaced.
 
     Raises:
-        IndexError: an index is out of range.
-        TypeError: ``src`` is of another dtype.
+        IndexError: ``dim`` or an index is out of range.
+        TypeError: ``src`` has another dtype, or ``index`` does not hold integers.
         ValueError: the shapes do not fit, or another ``reduce``.
     """
     where, source = _for_writing("scatter_reduce", input, dim, index, src)
@@ -215,8 +218,8 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> Flat:
         places.ndim != x.ndim or any(n > m for i, (n, m) in enumerate(zip(places.shape, x.shape)) if i != axis)
     ):
         raise ValueError(
-            f"{name}() along dim {dim} of shape {x.shape} needs an index of {x.ndim} dimensions that is no longer beside "
-            f"it, and yours has shape {places.shape}"
+            f"{name}() along dim {dim} of shape {x.shape} needs an index of {x.ndim} dimensions that is not longer in the "
+            f"others, and yours has shape {places.shape}"
         )
     within(name, places, axis, x.shape[axis])
     return along(places, x.shape, axis)

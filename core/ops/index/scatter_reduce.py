@@ -17,9 +17,17 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 def reduced(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """Return ``input`` with the elements of ``source`` that ``where`` sends to one place reduced there.
+    """Return a copy of ``input`` with each element combined with the elements of ``source`` whose index names it.
+
+    Args:
+        input: any shape and dtype.
+        where: index in ``input`` of each element of ``source``.
+        source: of the shape of the index.
+        reduce: one of ``REDUCTIONS``.
+        include_self: whether elements of ``input`` are combined with those of ``source``; else they are replaced.
 
     Raises:
+        TypeError: ``reduce`` is "amax" or "amin", and the dtype complex.
         ValueError: another ``reduce``.
     """
     if reduce not in REDUCTIONS:
@@ -51,7 +59,13 @@ def _with_ones(input: Tensor, where: Flat) -> Tensor:
 
 
 def scatter_product(input: Tensor, where: Flat, source: Tensor) -> Tensor:
-    """Return ``input`` times all elements of ``source`` that ``where`` sends to the place."""
+    """Return a copy of ``input`` with each element multiplied by the elements of ``source`` whose index names it.
+
+    Args:
+        input: any shape and dtype.
+        where: index in ``input`` of each element of ``source``.
+        source: of the shape of the index.
+    """
     result = Tensor(_product(input._array, where, source._array))
     if records(input, source):
         saved = (keep(input), keep(source), keep_result(result))
@@ -64,7 +78,7 @@ def _product(x: Array, where: Flat, source: Array) -> Array:
 
 
 def _product_of_input(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Flat) -> Any:
-    # The product of the sources alone: no division, so zeros are no special case.
+    # The product of the sources alone: without a division, zeros need no special case.
     ones = np.ones(g.shape, g.dtype)
     return g * xp.scatter_product(ones if isinstance(source, np.ndarray) else Tensor(ones), where, source)
 
@@ -106,7 +120,7 @@ def _extreme(input: Tensor, where: Flat, source: Tensor, reduce: str, include_se
 
 
 def _bounds(dtype: Any) -> tuple[Any, Any]:
-    """Return the least and the greatest number of a dtype."""
+    """Return the smallest and the largest number of a dtype."""
     if dtype.kind == "b":
         return False, True
     return (-np.inf, np.inf) if dtype.kind in "fV" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

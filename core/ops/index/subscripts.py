@@ -1,7 +1,7 @@
-"""What may stand in ``t[...]``: PyTorch's forms of an index, brought to NumPy's.
+"""Conversion of the index in ``t[index]`` from PyTorch's forms to NumPy's.
 
-They differ where integers meet arrays: PyTorch takes the integers (and slices) first, and the arrays index what is left,
-so ``t[0, :, [1, 2]]`` has its new dimension last. Hence two parts: one that gives a view, and then one that copies.
+They differ where an index has integers and arrays: PyTorch applies the integers and slices first, and the arrays to their
+result, so ``t[0, :, [1, 2]]`` has its new dimension last. Hence two parts: one that gives a view, then one that copies.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ...tensors import Tensor
 from ...types import Array
 from .array_elements import FULL
 
-# A short list that holds one of these means a tuple; else it is an array.
+# A short list that holds one of these stands for a tuple; other lists are arrays.
 _LIKE_TUPLES = (Tensor, slice, type(None), type(Ellipsis), list, tuple, range, np.ndarray)
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
 def split_index(index: Any, x: Array) -> tuple[Any, tuple[Any, ...] | None]:
-    """Return the index as a basic part (or ``None`` where it takes everything) and a part with arrays (or ``None``).
+    """Return the basic part of an index (``None`` if it takes everything) and the part with arrays (``None`` if empty).
 
     Raises:
-        IndexError: something in it cannot index.
-        ValueError: a slice's step is not positive.
+        IndexError: a part of it cannot be an index.
+        ValueError: the step of a slice is not positive.
     """
     kind = type(index)
     if kind is int:
@@ -50,8 +50,8 @@ def _with_arrays(items: tuple[Any, ...], x: Array) -> tuple[Any, tuple[Any, ...]
     if taken > x.ndim:
         raise IndexError(_too_many(x))
     if sum(part is Ellipsis for part in parts) > 1:
-        first = next(place for place, part in enumerate(parts) if part is Ellipsis)
-        parts = [part for place, part in enumerate(parts) if part is not Ellipsis or place == first]
+        first = next(number for number, part in enumerate(parts) if part is Ellipsis)
+        parts = [part for number, part in enumerate(parts) if part is not Ellipsis or number == first]
     basic: list[Any] = []
     advanced: list[Any] = []
     for part in parts:
@@ -91,7 +91,7 @@ def _converted(item: Any) -> Any:
         return item.__index__()
     except (AttributeError, TypeError):
         raise IndexError(
-            f"an index is made of integers, slices, None, ... and tensors or lists of integers or booleans, "
+            f"an index consists of integers, slices, None, ... and tensors or lists of integers or booleans, "
             f"and you gave a {type(item).__name__}"
         ) from None
 
@@ -136,7 +136,7 @@ _MASK = re.compile(r"axis (\d+); size of axis is (\d+) but size of corresponding
 
 
 def out_of_range(error: Exception, x: Array) -> Exception:
-    """NumPy's complaint about an index, in our words."""
+    """Return the error of NumPy about an index with a message in our words."""
     text = str(error)
     found = _OUT_OF_BOUNDS.search(text)
     if found:
@@ -162,10 +162,10 @@ def _too_many(x: Array) -> str:
 
 
 def integers(name: str, index: Tensor) -> Array:
-    """Return the array of an index of integers.
+    """Return the array of an index of integers, an argument of the operation ``name``.
 
     Raises:
-        TypeError: it is of another dtype.
+        TypeError: ``index`` is not a tensor, or has another dtype.
     """
     try:
         array = index._array
@@ -177,10 +177,16 @@ def integers(name: str, index: Tensor) -> Array:
 
 
 def within(name: str, places: Array, dim: int, length: int) -> None:
-    """Raise unless all indices are in range; negative ones are not.
+    """Raise unless all indices are from 0 to ``length - 1``.
+
+    Args:
+        name: name of the operation, for the message.
+        places: the indices.
+        dim: the dimension, for the message.
+        length: its length.
 
     Raises:
-        IndexError: one is out of range.
+        IndexError: an index is out of range.
     """
     # As unsigned numbers the negative ones are the largest.
     quick = places.dtype == np.int64 and places.flags.c_contiguous

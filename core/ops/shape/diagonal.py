@@ -41,18 +41,18 @@ def _below(rows: int, columns: int, k: int) -> Array:
 
 
 def _mask(x: Array, k: int) -> Array:
-    """Return which elements are on or below diagonal ``k``; masks of moderate size are kept, as attention asks for the same."""
+    """Return a mask of the elements on or below diagonal ``k``; small masks are cached, because attention needs them again."""
     rows, columns = x.shape[-2:]
     return (_below if rows * columns <= 1 << 20 else _below.__wrapped__)(rows, columns, k)
 
 
 def lower(x: Array, k: int) -> Array:
-    """Return the lower triangles, up to diagonal ``k``."""
+    """Return the lower triangles ``(..., m, n)``, up to diagonal ``k``, and zeros elsewhere."""
     return np.where(_mask(x, k), x, x.dtype.type(0))
 
 
 def upper(x: Array, k: int) -> Array:
-    """Return the upper triangles, from diagonal ``k`` on."""
+    """Return the upper triangles ``(..., m, n)``, from diagonal ``k``, and zeros elsewhere."""
     return np.where(_mask(x, k - 1), x.dtype.type(0), x)
 
 
@@ -65,10 +65,10 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """Return a view of the diagonals of two dimensions, as a new last dimension.
 
     Args:
-        input: at least 2-d.
-        offset: which diagonal: 1 the one above the main one, -1 the one below, and so on.
-        dim1: the rows.
-        dim2: the columns.
+        input: at least 2-d, any dtype.
+        offset: the diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: the dimension of the rows.
+        dim2: the dimension of the columns.
 
     Raises:
         IndexError: there is no such dimension.
@@ -79,26 +79,26 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @operation(function="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return ``diagonal`` of the last two dimensions. Errors: those of ``diagonal``.
+    """Return a view of the diagonals of two dimensions, as a new last dimension. Errors: those of ``diagonal``.
 
     Args:
-        A: at least 2-d.
-        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
-        dim1: dimension of the rows.
-        dim2: dimension of the columns.
+        A: at least 2-d, any dtype.
+        offset: the diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: the dimension of the rows.
+        dim2: the dimension of the columns.
     """
     return diagonal(A, offset, dim1, dim2)
 
 
 @operation(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return matrices of zeros with the last dimension of ``input`` on a diagonal; they lie in ``dim1`` and ``dim2``.
+    """Return square matrices of zeros with the last dimension of ``input`` on a diagonal; by default ``(..., n, n)``.
 
     Args:
-        input: at least 1-d.
-        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
-        dim1: where the rows come in the result.
-        dim2: where the columns come in the result.
+        input: ``(..., n)``, any dtype.
+        offset: the diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: the dimension of the rows in the result.
+        dim2: the dimension of the columns in the result.
 
     Raises:
         IndexError: there is no such dimension.
@@ -116,17 +116,18 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @operation(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a copy with ``src`` on the diagonals. Errors: those of ``diagonal``.
+    """Return a copy of ``input`` with ``src`` on the diagonals of two dimensions.
 
     Args:
-        input: at least 1-d.
-        src: shape of ``diagonal(input, offset, dim1, dim2)``.
-        offset: which diagonal: 0 the main one, 1 the one above, -1 the one below.
-        dim1: dimension of the rows.
-        dim2: dimension of the columns.
+        input: at least 2-d, any dtype.
+        src: the diagonals, of the shape of ``diagonal(input, offset, dim1, dim2)``.
+        offset: the diagonal: 0 the main one, 1 the one above, -1 the one below.
+        dim1: the dimension of the rows.
+        dim2: the dimension of the columns.
 
     Raises:
-        ValueError: ``src`` is not of the diagonal's shape.
+        IndexError: there is no such dimension.
+        ValueError: ``src`` has another shape, or ``dim1`` is ``dim2``.
     """
     first, second = _two_dims("diagonal_scatter", input.ndim, dim1, dim2)
     shape = _diagonal(input._array, offset, first, second).shape
@@ -139,10 +140,10 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 @operation(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a matrix with a vector on its diagonal; of a matrix, a copy of its diagonal.
+    """Return a square matrix with a vector on diagonal number ``diagonal``; for a matrix, a copy of that diagonal.
 
     Raises:
-        ValueError: neither vector nor matrix.
+        ValueError: ``input`` is neither 1-d nor 2-d.
     """
     if input.ndim == 1:
         return diag_embed(input, diagonal)
@@ -153,16 +154,16 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @operation(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """Return a matrix with the flattened tensor on its diagonal."""
+    """Return a square matrix of zeros with the flattened tensor on diagonal number ``offset``."""
     return diag_embed(input.reshape(-1), offset)
 
 
 @operation(method=True)
 def trace(input: Tensor) -> Tensor:
-    """Return the sum of a matrix's diagonal.
+    """Return the sum of the diagonal of a matrix, 0-d.
 
     Raises:
-        ValueError: not a matrix.
+        ValueError: ``input`` is not 2-d.
     """
     if input.ndim != 2:
         raise ValueError(f"trace() takes a matrix, and the shape is {input.shape}")
@@ -171,7 +172,7 @@ def trace(input: Tensor) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the last two dimensions' lower triangles, up to that diagonal, and zeros elsewhere.
+    """Return the lower triangles of matrices ``(..., m, n)``, up to diagonal number ``diagonal``, and zeros elsewhere.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -181,7 +182,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @operation(method=True, in_place="overwrite")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the last two dimensions' upper triangles, from that diagonal on, and zeros elsewhere.
+    """Return the upper triangles of matrices ``(..., m, n)``, from diagonal number ``diagonal``, and zeros elsewhere.
 
     Raises:
         ValueError: fewer than two dimensions.

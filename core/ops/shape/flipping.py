@@ -37,11 +37,11 @@ _ROLL = LinearMap("roll", _rolled, lambda g, shape, shifts, dims: _rolled(g, tup
 
 @operation(method=True)
 def flip(input: Tensor, *dims: Any) -> Tensor:
-    """Return a copy with the order of the elements reversed along ``dims``; along none if they are empty.
+    """Return a copy with the order of the elements reversed in each dimension of ``dims``.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: one is named twice.
+        ValueError: a dimension is named twice.
     """
     given = listed(dims)
     return _FLIP(input, all_dims(given, input.ndim) if given else ())
@@ -49,7 +49,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 @operation(method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """Return ``flip`` along dimension 1.
+    """Return a copy with the order of the elements of dimension 1 reversed.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -61,10 +61,10 @@ def fliplr(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def flipud(input: Tensor) -> Tensor:
-    """Return ``flip`` along dimension 0.
+    """Return a copy with the order of the elements of dimension 0 reversed.
 
     Raises:
-        ValueError: no dimensions.
+        ValueError: ``input`` is 0-d.
     """
     if not input.ndim:
         raise ValueError("flipud() needs a tensor with dimensions, and this one is 0-d")
@@ -73,23 +73,21 @@ def flipud(input: Tensor) -> Tensor:
 
 @operation(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Return a copy with elements moved by ``shifts`` along ``dims``, those that leave coming in at the other end.
-
-    Without ``dims``, the flattened tensor is shifted.
+    """Return a copy with elements moved by ``shifts``; those moved beyond the end come in at the beginning.
 
     Args:
         input: any shape and dtype.
-        shifts: by how many elements; one number for each dimension.
+        shifts: number of positions to move, one number for each of ``dims``; negative ones move towards the beginning.
         dims: the dimensions; ``None`` for the flattened tensor.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: not as many shifts as dimensions.
+        ValueError: the numbers of shifts and dimensions differ.
     """
     steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if dims is None or (not isinstance(dims, int) and not len(dims)):
         if len(steps) != 1:
-            raise ValueError(f"roll() needs dims for several shifts, and you gave {steps}")
+            raise ValueError(f"roll() needs dims for more than one shift, and you gave {steps}")
         return _ROLL(input.reshape(-1), steps, (0,)).reshape(input.shape)
     axes = tuple(one_dim(dim, input.ndim) for dim in ((dims,) if isinstance(dims, int) else dims))
     if len(axes) != len(steps):
@@ -99,25 +97,25 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
 @operation(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Return a copy turned by ``k`` right angles in the plane of two dimensions, from the first towards the second.
+    """Return a copy rotated by ``k`` times 90 degrees in the plane of two dimensions.
 
     Args:
-        input: any shape and dtype.
-        k: how many right angles.
-        dims: two dimensions.
+        input: at least 2-d, any dtype.
+        k: number of rotations; negative ones rotate in the other direction.
+        dims: the two dimensions; it rotates from the first towards the second.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: not two different dimensions.
+        ValueError: ``dims`` are not two different dimensions.
     """
     axes = tuple(one_dim(dim, input.ndim) for dim in dims)
     if len(axes) != 2 or axes[0] == axes[1]:
-        raise ValueError(f"rot90() turns in the plane of two different dimensions, and you gave {tuple(dims)}")
+        raise ValueError(f"rot90() rotates in the plane of two different dimensions, and you gave {tuple(dims)}")
     first, second = axes
-    turned = (
+    rotated = (
         lambda: _FLIP(input, ()),
         lambda: transpose(_FLIP(input, (second,)), first, second),
         lambda: _FLIP(input, (first, second)),
         lambda: _FLIP(transpose(input, first, second), (second,)),
     )
-    return turned[k % 4]()
+    return rotated[k % 4]()

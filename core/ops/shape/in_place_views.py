@@ -1,4 +1,4 @@
-"""A tensor made a view of itself: ``t_``, ``transpose_``, ``squeeze_``, ``unsqueeze_`` change its shape, not its elements."""
+"""In-place forms of views: ``t_``, ``transpose_``, ``squeeze_``, ``unsqueeze_`` change a tensor's shape, not its elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .transposing import SWAP
 
 @operation(function=False, method=True, synonyms=("swapdims_",))
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Exchange two dimensions of this tensor.
+    """Exchange two dimensions of this tensor, and return it.
 
     Args:
         input: the tensor to change.
@@ -26,7 +26,7 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
         dim1: the other dimension.
 
     Raises:
-        AutogradError: it is a leaf that requires grad.
+        AutogradError: ``input`` is a leaf that requires grad.
         IndexError: there is no such dimension.
     """
     x = input._array
@@ -36,9 +36,10 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @operation(function=False, method=True)
 def t_(input: Tensor) -> Tensor:
-    """Exchange rows and columns of this matrix; a tensor of fewer dimensions stays as it is. Errors: ``transpose_``'s.
+    """Exchange rows and columns of this matrix, and return it; a tensor of fewer dimensions stays as it is.
 
     Raises:
+        AutogradError: ``input`` is a leaf that requires grad.
         ValueError: more than two dimensions.
     """
     if input.ndim > 2:
@@ -48,7 +49,7 @@ def t_(input: Tensor) -> Tensor:
 
 @operation(function=False, method=True)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Return ``transpose_`` under NumPy's name.
+    """Exchange two dimensions of this tensor, and return it: ``transpose_`` under NumPy's name.
 
     Args:
         input: the tensor to change.
@@ -60,13 +61,13 @@ def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 @operation(function=False, method=True)
 def squeeze_(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Drop dimensions of length 1 of this tensor, as ``squeeze`` does. Errors: ``transpose_``'s."""
+    """Remove dimensions of length 1 of this tensor, as ``squeeze`` does, and return it. Errors: those of ``transpose_``."""
     return _reshape(input, squeezed_shape(input._array, dim))
 
 
 @operation(function=False, method=True)
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
-    """Give this tensor a dimension of length 1, as ``unsqueeze`` does. Errors: ``transpose_``'s."""
+    """Insert a dimension of length 1 into this tensor, as ``unsqueeze`` does, and return it. Errors: ``transpose_``'s."""
     return _reshape(input, unsqueezed_shape(input._array, dim))
 
 
@@ -82,7 +83,7 @@ def _turn(target: Tensor, array: Any, row: Row, arguments: tuple[Any, ...], para
     if leaf and (target._requires_grad or not related):
         target._array = array
         return target
-    # A tensor takes the place of what this one was, for its relatives; this one becomes a view of that.
+    # A new tensor takes over the former value, its base and its views; this tensor becomes a view of the new one.
     former = Tensor(target._array, target._requires_grad, target._edge)
     former._counter, former._view, former._views = target._counter, target._view, target._views
     for reference in former._views or ():
@@ -92,7 +93,7 @@ def _turn(target: Tensor, array: Any, row: Row, arguments: tuple[Any, ...], para
     if former._view is not None:
         siblings = former._view[0]._views or []
         siblings[:] = [weakref.ref(former) if each() is target else each for each in siblings]
-    with GradMode(True):  # what was recorded stays so, also under no_grad()
+    with GradMode(True):  # a recorded tensor stays recorded, also under no_grad()
         result = view_of(former, array, row, arguments, params)
     target._array, target._edge, target._view, target._views = array, result._edge, result._view, None
     if result._view is not None:

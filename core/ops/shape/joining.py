@@ -1,4 +1,4 @@
-"""Tensors put together: ``cat``, ``stack`` and their kin."""
+"""Joining of tensors: ``cat``, ``stack``, ``hstack``, ``vstack``, ``dstack``, ``column_stack``, ``block_diag``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Tensors = Sequence[Tensor]
 
 
 def _cut(xp: Any, grad: Any, edges: Edges, indices: Iterable[Any], dtypes: Any) -> list[Any]:
-    # The gradient is cut where the inputs met.
+    # Each input's gradient is its part of the result's.
     parts = [None if edge is None else xp.get(grad, index) for edge, index in zip(edges, indices)]
-    if dtypes is None:  # none was converted
+    if dtypes is None:  # no input was converted
         return parts
     return [None if part is None else xp.cast(part, dtype) for part, dtype in zip(parts, dtypes)]
 
@@ -53,16 +53,16 @@ _BLOCKS = Row("block_diag", pull=_cut_blocks, holomorphic=False)
 
 @operation(function=True, synonyms=("concat", "concatenate"))
 def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return the tensors one after the other along ``dim``; vectors of no elements are left out.
+    """Return the tensors joined in dimension ``dim``; vectors of shape ``(0,)`` are left out.
 
     Args:
-        tensors: a sequence of tensors, converted to one dtype.
+        tensors: a sequence of tensors whose shapes differ in ``dim`` only, converted to one dtype.
         dim: the dimension to join along.
         out: where the result is written.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: none were given, or their shapes differ beside ``dim``.
+        ValueError: there are no tensors, or their shapes differ in other dimensions than ``dim``.
     """
     parts = tensors if type(tensors) is list else list(tensors)
     if not parts:
@@ -85,16 +85,16 @@ def cat(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 @operation(function=True)
 def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return the tensors, of one shape, side by side along a new dimension ``dim``.
+    """Return the tensors joined in a new dimension, of the length of ``tensors``.
 
     Args:
         tensors: a sequence of tensors of one shape, converted to one dtype.
-        dim: where the new dimension is.
+        dim: the position of the new dimension in the result.
         out: where the result is written.
 
     Raises:
-        IndexError: there is no such place.
-        ValueError: none were given, or the shapes differ.
+        IndexError: there is no such position.
+        ValueError: there are no tensors, or their shapes differ.
     """
     parts = tensors if type(tensors) is list else list(tensors)
     if not parts:
@@ -102,9 +102,11 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
     arrays = [part._array for part in parts]
     shape, dtype = arrays[0].shape, arrays[0].dtype
     axis = one_dim(dim, len(shape) + 1)
-    for place, array in enumerate(arrays):
+    for number, array in enumerate(arrays):
         if array.shape != shape:
-            raise ValueError(f"stack() needs tensors of one shape, and you gave {shape} and, at {place}, {array.shape}")
+            raise ValueError(
+                f"stack() needs tensors of one shape, and you gave {shape} and, at {number}, {array.shape}"
+            )
         if array.dtype is not dtype:
             wanted = result_type(*parts)
             arrays = [array.astype(wanted, copy=False) for array in arrays]
@@ -117,7 +119,7 @@ def stack(tensors: Tensors, dim: int = 0, *, out: Tensor | None = None) -> Tenso
 
 
 def _converted(parts: Tensors, result: Tensor) -> list[DType] | None:
-    """Return the dtypes of the parts, if one differs from the result's."""
+    """Return the dtypes of the parts, or ``None`` if all are the result's."""
     dtype = result._array.dtype
     dtypes = [part._array.dtype for part in parts]
     return dtypes if [each for each in dtypes if each is not dtype] else None
@@ -131,7 +133,7 @@ def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
             break
     else:
         return arrays, parts
-    # PyTorch lets an empty vector join anything; programs build lists up from torch.empty(0).
+    # As in PyTorch, a vector without elements joins tensors of any shape: programs start lists with torch.empty(0).
     full = [part for part in parts if part.shape != (0,)] or parts[:1]
     wanted = result_type(*parts)
     return [part._array.astype(wanted, copy=False) for part in full], full
@@ -139,32 +141,32 @@ def _alike(parts: list[Tensor]) -> tuple[list[Array], list[Tensor]]:
 
 @operation(function=True)
 def hstack(tensors: Tensors) -> Tensor:
-    """Return the tensors side by side: along dimension 0 for vectors, else along dimension 1. Errors: those of ``cat``."""
+    """Return the tensors joined in dimension 1, or 0 for vectors. Errors: those of ``cat``."""
     parts = [atleast_1d(tensor) for tensor in tensors]
     return cat(parts, 0 if not parts or parts[0].ndim == 1 else 1)
 
 
 @operation(function=True, synonyms=("row_stack",))
 def vstack(tensors: Tensors) -> Tensor:
-    """Return the tensors one below the other along dimension 0, vectors as rows. Errors: those of ``cat``."""
+    """Return the tensors joined in dimension 0, vectors as rows ``(1, n)``. Errors: those of ``cat``."""
     return cat([atleast_2d(tensor) for tensor in tensors], 0)
 
 
 @operation(function=True)
 def dstack(tensors: Tensors) -> Tensor:
-    """Return the tensors one behind the other along dimension 2. Errors: those of ``cat``."""
+    """Return the tensors joined in dimension 2, made 3-d by ``atleast_3d`` before. Errors: those of ``cat``."""
     return cat([atleast_3d(tensor) for tensor in tensors], 2)
 
 
 @operation(function=True)
 def column_stack(tensors: Tensors) -> Tensor:
-    """Return the tensors side by side along dimension 1, vectors as columns. Errors: those of ``cat``."""
+    """Return the tensors joined in dimension 1, vectors as columns ``(n, 1)``. Errors: those of ``cat``."""
     return cat([tensor if tensor.ndim >= 2 else reshape(tensor, (-1, 1)) for tensor in tensors], 1)
 
 
 @published(function=True)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Return a matrix with the matrices along its diagonal and zeros elsewhere; vectors are rows.
+    """Return a matrix with the given matrices on its diagonal and zeros elsewhere; vectors count as rows.
 
     Raises:
         ValueError: a tensor has more than two dimensions.
@@ -181,8 +183,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
         for block, bottom, right in zip(blocks, bottoms, rights)
     ]
     result = Tensor(np.zeros((bottoms[-1], rights[-1]), result_type(*blocks)))
-    for block, place in zip(blocks, where):
-        result._array[place] = block._array
+    for block, region in zip(blocks, where):
+        result._array[region] = block._array
     if records(*blocks):
         record(_BLOCKS, result, blocks, (), where, _converted(blocks, result))
     return result

@@ -1,4 +1,4 @@
-"""Small questions about tensors, of which many have one answer here, for programs that ask."""
+"""Queries of properties of tensors, with PyTorch's names; some have always the same answer here."""
 
 from __future__ import annotations
 
@@ -22,47 +22,47 @@ def is_floating_point(input: Tensor) -> bool:
 
 @published(function=True)
 def numel(input: Tensor) -> int:
-    """Return how many elements it has."""
+    """Return the number of elements of a tensor."""
     return input.numel()
 
 
 @published(function=False, method=True)
 def is_pinned(input: Tensor) -> bool:
-    """Return whether its memory is pinned: never."""
+    """Return whether the tensor's memory is pinned: always ``False``."""
     return False
 
 
 @published(method=True)
 def is_nonzero(input: Tensor) -> bool:
-    """Return whether the one element is not 0. Errors: those of ``bool(input)``."""
+    """Return whether the only element of a tensor is not 0. Errors: those of ``bool(input)``."""
     return bool(input)
 
 
 @published(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Return whether both have one shape."""
+    """Return whether both tensors have the same shape."""
     return input.shape == other.shape
 
 
 @published(function=True)
 def is_signed(input: Tensor) -> bool:
-    """Return whether the type has negative numbers."""
+    """Return whether the dtype has negative numbers."""
     return input.is_signed()
 
 
 @published(method=True)
 def is_conj(input: Tensor) -> bool:
-    """Return whether a conjugation is left for later: never."""
+    """Return whether the conjugation of the elements is delayed: always ``False``."""
     return False
 
 
 @published(method=True)
 def is_neg(input: Tensor) -> bool:
-    """Return whether a negation is left for later: never."""
+    """Return whether the negation of the elements is delayed: always ``False``."""
     return False
 
 
 @published(method=True)
 def is_inference(input: Tensor) -> bool:
-    """Return whether it cannot be used outside ``inference_mode``: never."""
+    """Return whether the tensor is for use in ``inference_mode`` only: always ``False``."""
     return False

@@ -1,4 +1,4 @@
-"""Dimensions expanded without a copy, copies of tensors side by side, and grids."""
+"""Repetition of elements: ``expand`` without a copy, ``repeat`` and ``tile`` with one, and grids and combinations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .reshaping import reshape
 
 
 def stretched(x: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``x`` broadcast to ``shape``: writable if nothing is repeated."""
+    """Return ``x`` broadcast to ``shape``, as a view; it is writable if the shapes are equal."""
     if x.shape == shape:
         return x[...]
     if not x.flags.c_contiguous:
         return np.broadcast_to(x, shape)
-    # The same in a third of the time.
+    # This is what np.broadcast_to does, in a third of its time.
     extra = len(shape) - x.ndim
     strides = [0] * extra
     for length, wanted, step in zip(x.shape, shape[extra:], x.strides):
@@ -116,10 +116,10 @@ _REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _sum
 
 @operation(function=False, method=True)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Return copies of ``input`` side by side, ``repeats[i]`` of them along dimension ``i``; further ones come in front.
+    """Return ``input`` repeated ``repeats[i]`` times in dimension ``i``; further numbers add dimensions in front.
 
     Raises:
-        ValueError: fewer numbers than dimensions, or a negative one.
+        ValueError: there are fewer numbers than dimensions, or one is negative.
     """
     times = listed(repeats)
     if len(times) < input.ndim:
@@ -131,7 +131,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 @operation(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Return ``repeat``, with 1 for the dimensions in front that ``dims`` does not name."""
+    """Return ``input`` repeated as by ``repeat``; if ``dims`` are fewer than the dimensions, 1 is added in front."""
     times = listed(dims)
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
@@ -140,16 +140,20 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Return each element (slice along ``dim``) repeated in its place; without ``dim``, of the flattened tensor.
+    """Return each slice of a dimension repeated, equal ones next to each other.
+
+    ``repeat_interleave(repeats)`` returns a vector with index i repeated ``repeats[i]`` times.
 
     Args:
-        input: what is repeated; alone, it holds the numbers, and the result is which index comes how often.
-        repeats: one number for all, or a vector of one for each.
-        dim: the dimension.
-        output_size: the sum of ``repeats``, which is checked.
+        input: any shape and dtype; without ``repeats``, a vector of integers.
+        repeats: number of repetitions: an integer for all slices, or a vector with one for each.
+        dim: the dimension; ``None`` for the flattened tensor.
+        output_size: the sum of ``repeats``, which is checked; not needed.
 
     Raises:
-        ValueError: numbers that do not fit, or are negative.
+        IndexError: there is no such dimension.
+        TypeError: ``repeats`` does not hold integers.
+        ValueError: ``repeats`` has another length or a negative number, or ``output_size`` is not its sum.
     """
     if repeats is None:
         return Tensor(np.repeat(np.arange(len(input)), _counts(input._array)))
@@ -158,10 +162,10 @@ def repeat_interleave(
     length = source.shape[axis]
     if counts.ndim and counts.size not in (1, length):
         raise ValueError(f"repeat_interleave() needs 1 or {length} numbers, and you gave {counts.size}")
-    places = np.repeat(np.arange(length), counts)
-    if output_size is not None and output_size != places.size:
-        raise ValueError(f"repeat_interleave() repeats sum to {places.size}, and output_size is {output_size}")
-    return GET(source, (FULL,) * axis + (places,))
+    indices = np.repeat(np.arange(length), counts)
+    if output_size is not None and output_size != indices.size:
+        raise ValueError(f"repeat_interleave() repeats sum to {indices.size}, and output_size is {output_size}")
+    return GET(source, (FULL,) * axis + (indices,))
 
 
 def _counts(counts: Array) -> Array:
@@ -174,10 +178,10 @@ def _counts(counts: Array) -> Array:
 
 @published(function=True)
 def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tensor, ...]:
-    """Return views of vectors that together run over a grid; with "xy" the first two dimensions are exchanged.
+    """Return views of vectors, expanded to the coordinates of a grid ``(n_0, n_1, ...)``; with "xy", ``(n_1, n_0, ...)``.
 
     Raises:
-        ValueError: a tensor is no vector, or another ``indexing``.
+        ValueError: a tensor has more than one dimension, or another ``indexing``.
     """
     given = listed(tensors)
     if indexing not in ("ij", "xy"):
@@ -187,21 +191,21 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Tenso
     order = list(range(len(given)))
     if indexing == "xy" and len(given) > 1:
         order[0], order[1] = 1, 0
-    lengths = tuple(given[place].numel() for place in order)
+    lengths = tuple(given[number].numel() for number in order)
     return tuple(
         broadcast_to(
-            reshape(tensor, [1] * order.index(place) + [-1] + [1] * (len(given) - order.index(place) - 1)), lengths
+            reshape(tensor, [1] * order.index(number) + [-1] + [1] * (len(given) - order.index(number) - 1)), lengths
         )
-        for place, tensor in enumerate(given)
+        for number, tensor in enumerate(given)
     )
 
 
 @published(function=True)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return all combinations of an element of each vector, as rows of a matrix; of one vector, itself.
+    """Return all combinations of one element of each vector, as the rows of a matrix; a single vector as it is.
 
     Raises:
-        ValueError: a tensor is no vector.
+        ValueError: a tensor is not a vector.
     """
     if any(tensor.ndim != 1 for tensor in tensors) or not tensors:
         raise ValueError(f"cartesian_prod() takes vectors, and you gave shapes {[tensor.shape for tensor in tensors]}")
@@ -212,15 +216,15 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @operation(function=True)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Return all choices of ``r`` elements of a vector, as rows of a matrix, in the order of ``itertools.combinations``.
+    """Return all choices of ``r`` elements of a vector, ``(count, r)``, in the order of ``itertools.combinations``.
 
     Args:
         input: a vector.
-        r: how many elements each choice has.
+        r: number of elements of a choice.
         with_replacement: whether an element may be chosen more than once.
 
     Raises:
-        ValueError: not a vector, or a negative ``r``.
+        ValueError: ``input`` is not 1-d, or ``r`` is negative.
     """
     if input.ndim != 1 or r < 0:
         raise ValueError(f"combinations() takes a vector and r >= 0, and you gave shape {input.shape} and {r}")

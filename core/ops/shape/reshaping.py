@@ -1,4 +1,4 @@
-"""The same elements in the same order in another shape: views wherever NumPy can make one."""
+"""Reshaping: the same elements in the same order in another shape, as views where NumPy can make one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESHAPE = Row(
 
 @operation(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """Return the elements of ``input`` in row-major order in another shape, of which one length may be -1: a view if possible.
+    """Return the elements of ``input`` in row-major order in shape ``shape``, a view if possible; one length may be -1.
 
     Raises:
         TypeError: a length is not an integer.
@@ -54,9 +54,9 @@ def _unfit(x: Array, wanted: Any) -> Exception:
 
 
 def reshaped(input: Tensor, out: Array) -> Tensor:
-    """Return ``out``, which NumPy's ``reshape`` made of the array of ``input``, as a tensor: a view if NumPy made one."""
+    """Return ``out``, the array of ``input`` after NumPy's ``reshape``, as a tensor: a view if NumPy made one."""
     x = input._array
-    # NumPy collapses chains of views, so a view's base is the array itself or what the array is a view of.
+    # NumPy collapses chains of views, so a view's base is the array itself or the base of the array.
     if out.base is x or (x.base is not None and out.base is x.base):
         return view_of(input, out, RESHAPE, (out.shape,), (x.shape,))
     result = Tensor(out)
@@ -68,7 +68,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """Return ``reshape(input, *shape)``, never a copy. ``view(dtype)`` reads the memory as another dtype, without gradient.
 
     Raises:
-        ValueError: the number of elements differs, or the elements do not lie so in memory.
+        ValueError: the number of elements differs, or the strides allow no such view.
     """
     if shape and isinstance(shape[0], (np.dtype, type)):
         return _retyped(input, np.dtype(shape[0]))
@@ -99,19 +99,19 @@ def _retyped(input: Tensor, dtype: Any) -> Tensor:
 
 @operation(function=False, method=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return ``view`` in the shape of ``other``."""
+    """Return ``view`` with the shape of ``other``."""
     return view(input, other.shape)
 
 
 @operation(function=False, method=True)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return ``reshape`` to the shape of ``other``."""
+    """Return ``reshape`` with the shape of ``other``."""
     return reshape(input, other.shape)
 
 
 @operation(method=True)
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Return a view without the dimensions of length 1, or without those of ``dim`` that have length 1.
+    """Return a view without the dimensions of length 1, all of them or those named by ``dim``.
 
     Raises:
         IndexError: there is no such dimension.
@@ -122,7 +122,7 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
-    """Return the shape that ``squeeze`` gives."""
+    """Return the shape of ``squeeze(x, dim)``."""
     if dim is None:
         return tuple(length for length in x.shape if length != 1)
     dims = (one_dim(dim, x.ndim),) if isinstance(dim, int) else [one_dim(each, x.ndim) for each in dim]
@@ -131,10 +131,10 @@ def squeezed_shape(x: Array, dim: Any) -> tuple[int, ...]:
 
 @operation(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view with a new dimension of length 1 in front of dimension ``dim``.
+    """Return a view with a new dimension of length 1, which has position ``dim`` in the result.
 
     Raises:
-        IndexError: there is no such place.
+        IndexError: there is no such position.
     """
     x = input._array
     out = x.reshape(unsqueezed_shape(x, dim))
@@ -142,19 +142,19 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def unsqueezed_shape(x: Array, dim: int) -> tuple[int, ...]:
-    """Return the shape that ``unsqueeze`` gives."""
-    place = one_dim(dim, x.ndim + 1)
-    return (*x.shape[:place], 1, *x.shape[place:])
+    """Return the shape of ``unsqueeze(x, dim)``."""
+    axis = one_dim(dim, x.ndim + 1)
+    return (*x.shape[:axis], 1, *x.shape[axis:])
 
 
 @operation(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the dimensions from ``start_dim`` to ``end_dim`` made one; a 0-d tensor becomes a vector.
+    """Return ``input`` with the dimensions ``start_dim`` to ``end_dim`` made one, a view if possible; 0-d becomes 1-d.
 
     Args:
         input: any shape and dtype.
-        start_dim: the first dimension.
-        end_dim: the last dimension.
+        start_dim: the first of these dimensions.
+        end_dim: the last of these dimensions.
 
     Raises:
         IndexError: there is no such dimension.
@@ -172,22 +172,22 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @operation(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """Return the elements in row-major order as a vector: a view if possible."""
+    """Return the elements in row-major order as a vector, a view if possible."""
     return reshaped(input, np.ascontiguousarray(input._array).reshape(-1))
 
 
 @operation(method=True)
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
-    """Return a view with dimension ``dim`` taken apart into several of lengths ``sizes``, of which one may be -1.
+    """Return ``input`` with dimension ``dim`` replaced by dimensions of the lengths ``sizes``, a view if possible.
 
     Args:
         input: any shape and dtype.
-        dim: the dimension to take apart.
-        sizes: the lengths; one may be -1.
+        dim: the dimension to replace.
+        sizes: the new lengths; one may be -1.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: the sizes do not multiply to its length.
+        ValueError: the product of the sizes is not the length of ``dim``.
     """
     axis, shape, lengths = one_dim(dim, input.ndim), input.shape, tuple(sizes)
     known = math.prod(length for length in lengths if length != -1)
@@ -200,19 +200,19 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
 
 @published(function=True)
 def atleast_1d(*tensors: Any) -> Any:
-    """Return each tensor, those of no dimensions as vectors of one element; several come back as a tuple."""
+    """Return each tensor, 0-d ones with shape ``(1,)``; a tuple for more than one."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim else reshape(tensor, 1))
 
 
 @published(function=True)
 def atleast_2d(*tensors: Any) -> Any:
-    """Return each tensor with dimensions of length 1 in front until there are 2; several come back as a tuple."""
+    """Return each tensor, those of fewer than 2 dimensions with shape ``(1, n)``; a tuple for more than one."""
     return _each(tensors, lambda tensor: tensor if tensor.ndim >= 2 else reshape(tensor, (1, -1)))
 
 
 @published(function=True)
 def atleast_3d(*tensors: Any) -> Any:
-    """Return each tensor with 3 dimensions or more: ``(n,)`` becomes ``(1, n, 1)``, ``(n, m)`` ``(n, m, 1)``."""
+    """Return each tensor, ``(n,)`` with shape ``(1, n, 1)``, ``(n, m)`` with ``(n, m, 1)``; a tuple for more than one."""
     return _each(tensors, _three_dims)
 
 
@@ -230,5 +230,5 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 @operation(function=False, method=True)
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return ``input`` itself if it lies in memory in row-major order without gaps, else such a copy."""
+    """Return ``input`` itself if its memory is in row-major order without gaps, else a copy that is."""
     return input if input._array.flags.c_contiguous else clone(input)

@@ -1,7 +1,7 @@
-"""Tensors taken apart into views: ``split``, ``chunk``, ``unbind``, ``narrow`` and their kin.
+"""Splitting of tensors into views: ``split``, ``chunk``, ``tensor_split``, ``unbind``, ``narrow``.
 
-The parts of one split have one node: its backward pass puts their gradients together, where a node for each part would
-each make a full array of zeros.
+The parts of one split share one node: its backward pass joins their gradients, where a node for each part would make a
+full array of zeros each time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..table.views import register
 
 
 def _together(xp: Any, grads: Sequence[Any], arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-    """Return the parts' gradients put together; a part that was not used has zeros."""
+    """Return the joined gradients of the parts; those of unused parts are zeros."""
     places, shape, dtype = arguments
     if xp is ARRAYS:
         result = np.empty(shape, dtype)
@@ -55,7 +55,7 @@ def _parts(kind: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
         if type(out) is not np.ndarray:
             place = (*place, Ellipsis)
             out = x[place]
-        # What view_of does, but for a node that all parts share.
+        # As view_of does, but with one node for all parts.
         view = Tensor(out, True, (node, slot))
         view._counter, view._view = counter, (input, row, (place,), (x.shape, place))
         register(input, view)
@@ -65,16 +65,16 @@ def _parts(kind: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive parts along ``dim``: of that size each (the last may be smaller), or of those sizes.
+    """Return views of consecutive parts of dimension ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        split_size_or_sections: the size of all parts, or a list of sizes.
+        split_size_or_sections: the length of each part (the last may be shorter), or a list of the lengths.
         dim: the dimension to split.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: the sizes do not add up, or are not positive.
+        ValueError: the sum of the lengths is not that of ``dim``, or a length is negative, or 0 for all parts.
     """
     if not isinstance(split_size_or_sections, int):
         return _sections("split", input, split_size_or_sections, dim)
@@ -87,11 +87,11 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int =
 
 @operation(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive parts of the given sizes along ``dim``. Errors: those of ``split``.
+    """Return views of consecutive parts of dimension ``dim``. Errors: those of ``split``.
 
     Args:
         input: at least 1-d, any dtype.
-        split_sizes: the sizes.
+        split_sizes: the lengths of the parts.
         dim: the dimension to split.
     """
     return _sections("split_with_sizes", input, split_sizes, dim)
@@ -109,11 +109,11 @@ def _sections(name: str, input: Tensor, sizes: Sequence[int], dim: int) -> tuple
 
 @operation(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most ``chunks`` views of equal parts along ``dim``; the last may be smaller.
+    """Return views of at most ``chunks`` consecutive parts of dimension ``dim``, of one length; the last may be shorter.
 
     Args:
         input: at least 1-d, any dtype.
-        chunks: largest number of parts.
+        chunks: the largest number of parts.
         dim: the dimension to split.
 
     Raises:
@@ -130,11 +130,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of that many parts along ``dim``, their lengths equal up to 1; or of the parts between those indices.
+    """Return views of consecutive parts of dimension ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        indices_or_sections: the number of parts, or the indices where parts begin.
+        indices_or_sections: the number of parts, whose lengths differ by at most 1, or the indices where parts after the
+            first begin.
         dim: the dimension to split.
 
     Raises:
@@ -147,9 +148,9 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
         if given <= 0:
             raise ValueError(f"tensor_split() needs a positive number of sections, and you gave {given}")
         small, larger = divmod(length, given)
-        return _cut(input, axis, [place * small + min(place, larger) for place in range(given + 1)])
+        return _cut(input, axis, [number * small + min(number, larger) for number in range(given + 1)])
     bounds = [0, *(max(length + index, 0) if index < 0 else min(index, length) for index in given), length]
-    # Indices that go backwards make empty parts.
+    # Indices that decrease make empty parts.
     places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
     forward = all(start <= end for start, end in itertools.pairwise(bounds))
     return _parts(_SPLIT, input, places) if forward else tuple(part(input, place) for place in places)
@@ -157,23 +158,23 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
 
 @operation(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return ``tensor_split`` along dimension 1, or 0 for vectors, in equal parts.
+    """Return ``tensor_split`` of dimension 1, or 0 for vectors; a number of parts must divide its length.
 
     Raises:
-        ValueError: no dimensions, or the length is no multiple of the number of parts.
+        ValueError: ``input`` is 0-d, or the number of parts does not divide the length.
     """
     return _equally("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
 
 
 @operation(method=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return ``tensor_split`` along dimension 0 of at least 2, in equal parts. Errors: those of ``hsplit``."""
+    """Return ``tensor_split`` of dimension 0 of at least 2 dimensions. Errors: those of ``hsplit``."""
     return _equally("vsplit", input, indices_or_sections, 0, 2)
 
 
 @operation(method=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return ``tensor_split`` along dimension 2, in equal parts. Errors: those of ``hsplit``."""
+    """Return ``tensor_split`` of dimension 2 of at least 3 dimensions. Errors: those of ``hsplit``."""
     return _equally("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -187,10 +188,10 @@ def _equally(name: str, input: Tensor, sections: Any, dim: int, least: int) -> t
 
 @operation(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of the slices along ``dim``, which they lack.
+    """Return views of the slices of dimension ``dim``; they have one dimension less than ``input``.
 
     Raises:
-        IndexError: there is no such dimension.
+        IndexError: there is no such dimension, or ``input`` is 0-d.
     """
     if not input._array.ndim:
         raise IndexError("a 0-d tensor has nothing to unbind")
@@ -201,17 +202,17 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @operation(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
-    """Return a view of ``length`` slices along ``dim``, from number ``start`` on.
+    """Return a view of the slices ``start`` to ``start + length - 1`` of dimension ``dim``.
 
     Args:
         input: at least 1-d, any dtype.
-        dim: the dimension.
-        start: the first slice.
-        length: how many slices.
+        dim: the dimension; negative ones count from the end.
+        start: the first slice; negative ones count from the end.
+        length: number of slices.
 
     Raises:
         IndexError: there is no such dimension, or ``start`` is out of range.
-        ValueError: they reach beyond the end.
+        ValueError: the slices reach beyond the end, or ``length`` is negative.
     """
     axis, size = _length("narrow", input, dim)
     first = int(start)

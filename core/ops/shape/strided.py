@@ -1,4 +1,4 @@
-"""Views that go over the same elements more than once: ``unfold`` and ``as_strided``."""
+"""Views that can have the same element more than once: ``unfold`` and ``as_strided``."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def _windows(x: Array, dim: int, size: int, step: int) -> Array:
     return _strided(x, shape, strides, writeable=x.flags.writeable and step >= size)
 
 
-def _overlaid(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+def _overlap_added(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
     out = np.zeros(shape, g.dtype)
     if not shape:
         return np.asarray(out + g.sum())
     last = g.shape[dim] * step
-    for place in range(size):
-        out[(slice(None),) * dim + (slice(place, place + last, step),)] += g[..., place]
+    for offset in range(size):
+        out[(slice(None),) * dim + (slice(offset, offset + last, step),)] += g[..., offset]
     return out
 
 
-_UNFOLD = LinearMap("unfold", _windows, _overlaid, view=True)
+_UNFOLD = LinearMap("unfold", _windows, _overlap_added, view=True)
 
 
 @operation(function=False, method=True)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return a view of the windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last dimension.
+    """Return a view of the windows of a dimension: their numbers in its place, their elements as a new last dimension.
 
     Args:
-        input: at least 1-d.
-        dimension: the dimension.
-        size: length of a window.
-        step: distance of windows.
+        input: any shape and dtype.
+        dimension: the dimension; negative ones count from the end.
+        size: number of elements of a window.
+        step: step from one window to the next.
 
     Raises:
         IndexError: there is no such dimension.
@@ -61,7 +61,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def overlap_add(frames: Tensor, length: int, step: int) -> Tensor:
-    """Return the sum of frames (..., count, size), each ``step`` after the one before: shape (..., length)."""
+    """Return the sum of overlapping frames, ``(..., length)``.
+
+    Args:
+        frames: ``(..., count, size)``.
+        length: length of the result.
+        step: step from the start of one frame to that of the next.
+    """
     shape = (*frames.shape[:-2], length)
     return _UNFOLD.transposed(frames, shape, len(shape) - 1, frames.shape[-1], step)
 
@@ -82,8 +88,8 @@ def _root(x: Array) -> Array:
 def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int) -> Array:
     out = np.zeros(shape, g.dtype)
     flat = out.reshape(-1)
-    places = np.asarray(_at_strides(np.arange(flat.size), size, stride, start))
-    np.add.at(flat, places.reshape(-1), np.asarray(g).reshape(-1))
+    indices = np.asarray(_at_strides(np.arange(flat.size), size, stride, start))
+    np.add.at(flat, indices.reshape(-1), np.asarray(g).reshape(-1))
     return out
 
 
@@ -92,17 +98,17 @@ _AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
 
 @operation(method=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """Return a view of the memory of ``input`` with any shape and strides, in elements.
+    """Return a view of the memory of ``input`` with any shape and strides.
 
     Args:
-        input: whose memory is seen; if it is recorded, it must be contiguous and all of its memory.
-        size: the shape.
-        stride: the steps between neighbours of each dimension, not negative.
-        storage_offset: the first element, counted from the start of the memory; by default where ``input`` starts.
+        input: any shape and dtype; if it is recorded, it must be contiguous and cover all of its memory.
+        size: shape of the view.
+        stride: number of elements from one index to the next, for each dimension; not negative.
+        storage_offset: the first element, counted from the start of the memory; that of ``input`` if ``None``.
 
     Raises:
-        AutogradError: ``input`` is recorded and only a part of its memory.
-        ValueError: the view would reach beyond the memory.
+        AutogradError: ``input`` is recorded, and not contiguous or only a part of its memory.
+        ValueError: the view would reach beyond the memory, or sizes and strides do not fit.
     """
     root, start = _root(input._array), input.storage_offset() if storage_offset is None else int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, start), default=0) < 0:
@@ -112,6 +118,6 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         raise ValueError(f"as_strided() would read element {last} of a memory of {root.size} elements")
     if records(input) and (root.size != input.numel() or not input.is_contiguous()):
         raise AutogradError(
-            "as_strided() of a recorded tensor needs it contiguous and all of its memory; clone() it first"
+            "as_strided() needs a recorded tensor to be contiguous and to cover all of its memory; clone() it first"
         )
     return _AS_STRIDED.view(input, tuple(size), tuple(stride), start)

@@ -1,4 +1,4 @@
-"""Dimensions in another order: ``permute``, ``transpose``, ``movedim``, ``.T`` and their kin, all views."""
+"""Views with the dimensions in another order: ``permute``, ``transpose``, ``movedim``, ``t``, ``.T``, ``.mT``, ``.mH``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..table.views import view_of
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     inverse = list(order)
-    for place, dim in enumerate(order):
-        inverse[dim] = place
-    return tuple(place % max(len(order), 1) for place in inverse)
+    for position, dim in enumerate(order):
+        inverse[dim] = position
+    return tuple(position % max(len(order), 1) for position in inverse)
 
 
-# Arrays and tensors have the methods that undo these.
+# The rules call methods that arrays and tensors both have.
 SWAP = Row(
     "transpose",
     lambda xp, g, dim0, dim1: g.swapaxes(dim0, dim1),
@@ -105,29 +105,29 @@ def movedim(input: Tensor, source: int | tuple[int, ...], destination: int | tup
 
     Args:
         input: any shape and dtype.
-        source: one dimension, or several.
+        source: the dimension or dimensions to move.
         destination: their new positions.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: the two are of unequal numbers, or name a dimension twice.
+        ValueError: the two differ in length, or name a dimension twice.
     """
     ndim = input._array.ndim
-    sources, places = (
+    sources, positions = (
         [one_dim(dim, ndim) for dim in ((given,) if isinstance(given, int) else given)]
         for given in (source, destination)
     )
-    if len(sources) != len(places) or len({*sources}) != len(sources) or len({*places}) != len(places):
-        raise ValueError(f"movedim() needs as many different places as dimensions: {source} and {destination}")
+    if len(sources) != len(positions) or len({*sources}) != len(sources) or len({*positions}) != len(positions):
+        raise ValueError(f"movedim() needs as many different positions as dimensions: {source} and {destination}")
     order = [dim for dim in range(ndim) if dim not in sources]
-    for place, dim in sorted(zip(places, sources)):
-        order.insert(place, dim)
+    for position, dim in sorted(zip(positions, sources)):
+        order.insert(position, dim)
     return permute(input, tuple(order) if ndim else ())
 
 
 @operation(method=True)
 def t(input: Tensor) -> Tensor:
-    """Return a view of a matrix with rows and columns exchanged; of fewer dimensions, as it is.
+    """Return a view of a matrix with rows and columns exchanged; a tensor of fewer dimensions as it is.
 
     Raises:
         ValueError: more than two dimensions.
@@ -161,7 +161,7 @@ def matrix_transpose(input: Tensor) -> Tensor:
 
 @operation(method=True, property="mH")
 def adjoint(input: Tensor) -> Tensor:
-    """Return the conjugate transposed matrices: the last two dimensions exchanged; a view of what is real.
+    """Return the conjugate transposes of matrices ``(..., m, n)``, ``(..., n, m)``; a view if they are real.
 
     Raises:
         ValueError: fewer than two dimensions.
@@ -174,7 +174,7 @@ def hermitian(input: Tensor) -> Tensor:
     """Return ``.H``: the conjugate transpose of a matrix.
 
     Raises:
-        ValueError: not two dimensions.
+        ValueError: ``input`` is neither 0-d nor 2-d.
     """
     if input._array.ndim not in (0, 2):
         raise ValueError(f".H takes matrices, and the shape is {input.shape}; use .mH for batches of them")
