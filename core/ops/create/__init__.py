@@ -1,1 +1,1 @@
-"""New tensors and filling: ranges, new tensors like another, sparse tensors."""
+"""New tensors: from data, filled, ranges, like another one, sparse; and filling tensors."""

@@ -49,7 +49,10 @@ class OutputsNode(Node):
         return self._pull(TENSORS, grads, self._tensor)
 
     def _pull(self, xp: SimpleNamespace, grads: Sequence[Any], value: Callable[[Saved, int], Any]) -> Sequence[Any]:
-        if all(grad is None for grad in grads):
+        for grad in grads:
+            if grad is not None:
+                break
+        else:
             return (None,) * len(self.next_edges)
         if self.saved is None:
             raise freed(self.name())
