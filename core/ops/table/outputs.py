@@ -56,9 +56,11 @@ class OutputsNode(Node):
             return (None,) * len(self.next_edges)
         if self.saved is None:
             raise freed(self.name())
-        arguments = [*(value(entry, slot) for slot, entry in enumerate(self.saved)), *self.params]
-        if self.computed is not None:
-            arguments.append(self.computed)
+        arguments: Sequence[Any] = self.params
+        if self.saved:
+            arguments = [*[value(entry, slot) for slot, entry in enumerate(self.saved)], *self.params]
+            if self.computed is not None:
+                arguments.append(self.computed)
         return self.row.pull(xp, grads, arguments, self.next_edges)
 
     def _array(self, entry: Saved, slot: int) -> Any:
