@@ -1,8 +1,8 @@
 """Telegrad: distributed training with RPC and remote references, without PyTorch.
 
-``import telegrad as tg``: tensors and their operations are here, everything else in the rooms: ``tg.nn``, ``tg.optim``,
-``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``. A room is imported when
-it is first asked for, so that a program pays only for what it uses (``core`` needs NumPy, ``rpc`` gRPC).
+``import telegrad as tg``: tensors and their operations are here, everything else in packages: ``tg.nn``, ``tg.optim``,
+``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``. A package is imported when
+it is first used, so that a program pays only for what it needs (``core`` needs NumPy, ``rpc`` gRPC).
 """
 
 import importlib
@@ -67,7 +67,7 @@ _ALIASES = {
 ImportAliases(__name__, _ALIASES).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
-    _ROOMS = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+    _PACKAGES = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
     # Functions of nn that PyTorch has at the top as well.
     _LAYERS = [
         "bilinear",
@@ -89,7 +89,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     _LATER = {
         **dict.fromkeys(_LAYERS, ".nn.functional"),
         **dict.fromkeys(("istft", "stft"), ".nn.functional.spectrogram"),
-        **{name: f".{name}" for name in (*_ROOMS, *_ALIASES)},
+        **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
