@@ -2,12 +2,12 @@
 
 
 class Method:
-    """What a request asks for."""
+    """Method numbers: what a request asks for."""
 
     PROPAGATE = 32
 
 
 class Topic:
-    """What a control message is about."""
+    """Topics of control messages."""
 
     CONTEXT = 32

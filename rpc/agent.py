@@ -151,7 +151,7 @@ class Agent:
 
     @property
     def closed(self) -> str:
-        """Why the agent is closed; empty as long as it is open."""
+        """Reason why the agent is closed; empty as long as it is open."""
         return self.state.closed
 
     def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:

@@ -18,13 +18,13 @@ NOTHING: Any = ()  # in the place of a list: most messages have none of what it 
 
 
 class Method:
-    """What a request asks for."""
+    """Method numbers: what a request asks for."""
 
     CALL = 1
 
 
 class Topic:
-    """What a control message is about."""
+    """Topics of control messages."""
 
     MEMBERSHIP = 1
     QUIESCENCE = 2

@@ -76,6 +76,6 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
 
 
 class BackendType(Enum):
-    """Which agent ``init_rpc`` starts."""
+    """Kinds of agents that ``init_rpc`` starts."""
 
     GRPC = "grpc"

@@ -100,7 +100,7 @@ class Peer:
 
     @property
     def linked(self) -> bool:
-        """Whether there is an open connection, dialed by either side."""
+        """Return whether there is an open connection, dialed by either side."""
         return self.open or bool(self.accepted)
 
     def evidence(self) -> Evidence | None:

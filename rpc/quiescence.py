@@ -36,7 +36,7 @@ class Received(NamedTuple):
 
 
 class WorkerLost(NamedTuple):
-    """That worker is gone for good."""
+    """A worker is gone for good."""
 
     rank: int
 
@@ -64,7 +64,7 @@ class Send:
 
 @dataclass(slots=True)
 class Pause:
-    """There is still work somewhere: come back with `PauseEnded` after a short time."""
+    """Wait, because there is still work somewhere; come back with `PauseEnded` after a short time."""
 
 
 @dataclass(slots=True)

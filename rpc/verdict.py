@@ -61,7 +61,7 @@ class Received(NamedTuple):
 
 
 class TimePassed(NamedTuple):
-    """It is later now (``Verdicts.due``)."""
+    """Time has passed (``Verdicts.due``)."""
 
 
 Event: TypeAlias = Reached | Failed | Left | Received | TimePassed
@@ -87,7 +87,7 @@ class Lose:
 
 @dataclass(slots=True)
 class Close:
-    """This worker is lost itself: end the agent and let the process fail."""
+    """End the agent and let the process fail: this worker itself is lost."""
 
     reason: str
 
@@ -125,7 +125,7 @@ class Verdicts:
 
     @property
     def quiet(self) -> bool:
-        """Whether nobody suspects anybody."""
+        """Return whether nobody suspects anybody."""
         return not any(report.links for report in self._reports.values())
 
     def handle(self, event: Event, now: float) -> list[Instruction]:

@@ -2,13 +2,13 @@
 
 
 class Method:
-    """What a request asks for."""
+    """Method numbers: what a request asks for."""
 
     CREATE = 16
     FETCH = 17
 
 
 class Topic:
-    """What a control message is about."""
+    """Topics of control messages."""
 
     OWNERSHIP = 16

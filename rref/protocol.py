@@ -131,7 +131,7 @@ class Arrived(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """It is known that a sent transfer arrived, for example by the reply to its message."""
+    """A sent transfer has arrived, as is known for example by the reply to its message."""
 
     transfer: Transfer
 
@@ -189,7 +189,7 @@ class Confirmed:
 
 @dataclass(slots=True)
 class Failed:
-    """This fork has no value, and each use of it raises ``reason``. ``lost``: the worker that this is due to, if any."""
+    """Fail a fork: it has no value, and each use of it raises ``reason``. ``lost``: the worker that this is due to, if any."""
 
     fork: Fork
     reason: str

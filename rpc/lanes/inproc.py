@@ -25,7 +25,7 @@ def at_once(delivery: Callable[[], None]) -> None:
 
 
 class InProcessNetwork:
-    """Which agents of this process listen where."""
+    """Addresses at which agents of this process listen."""
 
     def __init__(self, deliver: Deliver = at_once) -> None:
         self.deliver = deliver

@@ -64,7 +64,7 @@ class Make:
 
 @dataclass(frozen=True)
 class OpCheck:
-    """What is tried of one operation.
+    """Check of one operation.
 
     Args:
         name: the operation's name, or ``name:variant`` for further arguments.
@@ -85,7 +85,7 @@ class OpCheck:
 
 @dataclass
 class OpReport:
-    """What held."""
+    """Result of a check."""
 
     name: str
     orders: int = 0

@@ -1,4 +1,4 @@
-"""What makes new tensors has no gradient to check; it has tests of its own."""
+"""Operations that make new tensors have no gradient to check; they have tests of their own."""
 
 from __future__ import annotations
 

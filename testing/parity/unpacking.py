@@ -17,7 +17,7 @@ CONSTANTS = "memory_format", "contiguous_format", "preserve_format", "channels_l
 
 
 class Missing(Exception):
-    """This library has no such name."""
+    """Raised when this library has no such name."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def joined(machine, context, sender):
 
 
 def told(machine, event):
-    """What the machine sends because of an event."""
+    """Return the messages that the machine sends because of an event."""
     return [each for each in machine.handle(event) if isinstance(each, Send)]
 
 

@@ -103,7 +103,7 @@ def test_whole_batches_are_what_single_samples_are(make, collate):
     rows, labels = tg.randn(6, 2, 3), tg.arange(6)
 
     class OneByOne(TensorDataset):
-        """That __getitem__ is another turns the short cut off."""
+        """An overridden __getitem__ turns the short cut off."""
 
         def __getitem__(self, index):
             return super().__getitem__(index)

@@ -198,7 +198,7 @@ CULPRIT = [Failed(1), Left(1, shut_down=False, agreed=False), Exited(1, 1)]
 
 @pytest.mark.parametrize("lost", [("w1",), ()], ids=["blames", "says nothing"])
 def test_a_culprit_that_reports_is_the_cause_however_late_it_ends(lost):
-    """It reports before it says goodbye, so its report comes before those of workers that failed because of it."""
+    """The worker reports before it says goodbye, so its report comes before those of workers that failed because of it."""
     victims = [[Failed(rank, lost), Exited(rank, 1)] for rank in (0, 2)]
     for events in in_causal_orders(CULPRIT[1:], *victims):
         supervisor = play(joined("w0", "w1", "w2"), [CULPRIT[0], *events])

@@ -67,7 +67,7 @@ def test_tensors_as_options(case):
 
 @pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if case["optimizer"] != "Adafactor"], ids=label)
 def test_complex_parameters(case):
-    """They go where pairs of real parameters go, and their state is complex."""
+    """Complex parameters go where pairs of real parameters go, and their state is complex."""
     real = tensor(np.array([[0.5, -1.25], [3.0, 2.0], [-0.75, 1.5]]), requires_grad=True)
     whole = tensor(real.detach().numpy().view(np.complex128)[:, 0].copy(), requires_grad=True)
     optimizers = [getattr(optim, case["optimizer"])([parameter], **case["options"]) for parameter in (real, whole)]

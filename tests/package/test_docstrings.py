@@ -57,7 +57,7 @@ def explained(docstring):
 
 
 def gaps(source, only_declared=False):
-    """What is missing in a module: lines of text."""
+    """Return what is missing in a module, as lines of text."""
     for name, function, docstring in public_functions(ast.parse(source), only_declared):
         if any(getattr(decorator, "id", "") == "overload" for decorator in function.decorator_list):
             continue
@@ -101,3 +101,20 @@ def test_the_check_finds_gaps():
     assert not list(gaps(ARGUMENTS))
     assert list(gaps(ARGUMENTS.replace("a, b: n", "a: n"))) == ["f: Args: does not name b"]
     assert list(gaps("def f(a):\n    pass")) == ["f: has no docstring"]
+
+
+RIDDLES = re.compile(r"(What|Who|Whoever|Whether|How|That|Those|These|Where|When|Why|Which|There|It|They|This)\b")
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb():
+    found = []
+    for path in sorted(ROOT.glob("*/**/*.py")):
+        file = path.relative_to(ROOT)
+        if file.parts[0].startswith(".") or file.parts[0] in ("build", "dist") or file.parts[:2] == ("tests", "golden"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                docstring = ast.get_docstring(node)
+                if docstring and RIDDLES.match(docstring):
+                    found.append(f"{file}: {docstring.splitlines()[0]}")
+    assert not found, "\n" + "\n".join(found)

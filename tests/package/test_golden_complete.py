@@ -1,4 +1,4 @@
-"""Everything that trains has recorded numbers of PyTorch in tests/golden, read off the files themselves."""
+"""Layers, losses and optimizers have recorded numbers of PyTorch in tests/golden, read off the files themselves."""
 
 import inspect
 import re

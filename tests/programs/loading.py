@@ -35,7 +35,7 @@ class Squares(Dataset):
 
 
 class Where(Squares):
-    """Which process made a sample, as what."""
+    """Samples that tell which process made them."""
 
     def __getitem__(self, index):
         info = get_worker_info()

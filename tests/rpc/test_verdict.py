@@ -132,7 +132,7 @@ def test_the_side_of_the_lowest_goes_on_at_a_tie():
 
 
 def test_a_suspended_worker_does_not_expel_others():
-    """It may be lost without knowing it, and the others may have split since."""
+    """The worker may be lost without knowing it, and the others may have split since."""
     job = Job(3)
     job.now = 1.0
     job.handle(0, TimePassed())
@@ -189,7 +189,7 @@ def test_a_worker_that_says_nothing_does_not_delay_a_death_for_ever():
 
 
 def test_a_worker_that_says_nothing_vetoes_silence():
-    """It may hold the interpreter's lock for a minute, and be the one that still has a link."""
+    """The worker may hold the interpreter's lock for a minute, and be the one that still has a link."""
     job = Job(4)
     job.held.add(3)
     for rank in (0, 1):

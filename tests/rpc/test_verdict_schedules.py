@@ -54,7 +54,7 @@ class World:
         return [rank for rank in self.machines if rank not in self.killed and not self.machines[rank].closed]
 
     def linked(self, one, other):
-        """Whether the kernels and transports of the two answer each other."""
+        """Return whether the kernels and transports of the two answer each other."""
         gone = self.killed | self.frozen
         return one not in gone and other not in gone and frozenset((one, other)) not in self.cut_since
 

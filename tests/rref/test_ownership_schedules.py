@@ -36,7 +36,7 @@ class Unsure(NamedTuple):
 
 
 class Fact:
-    """What really holds of one fork, which no worker knows in full."""
+    """True state of one fork, which no worker knows in full."""
 
     __slots__ = ("adopted", "confirmed", "failed", "gone", "holder", "owner", "parent", "rref_id", "way")
 
@@ -208,7 +208,7 @@ class World:
     # -- what must hold
 
     def excused(self, fork_id):
-        """Whether a worker on the fork's way from the owner was lost, or the reference was never created."""
+        """Return whether a worker on the fork's way from the owner was lost, or the reference was never created."""
         fact = self.facts[fork_id]
         if fact.rref_id in self.never or (
             fact.rref_id.created_on not in self.machines and fact.rref_id not in self.owned
@@ -221,7 +221,7 @@ class World:
         return False
 
     def arriving(self, fact):
-        """Whether the fork is in flight from a live worker to a live one that has not refused it."""
+        """Return whether the fork is in flight from a live worker to a live one that has not refused it."""
         sender, transfer = fact.way
         if sender not in self.machines or transfer.peer not in self.machines:
             return False

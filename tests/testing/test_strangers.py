@@ -119,7 +119,7 @@ def test_connections_are_limited_so_that_descriptors_are_left(few_descriptors, p
 
 
 def greeted(stranger):
-    """Whether the server took the connection: then it speaks, before it closes it."""
+    """Return whether the server took the connection: then it speaks, before it closes it."""
     try:
         return bool(stranger.recv(1))
     except ConnectionResetError:
