@@ -94,10 +94,11 @@ class LBFGS(Optimizer):
             first = closure()
         loss, grad = float(first), self._flat_grad()
         evaluations = 1
+        state.setdefault("n_iter", 0)
         for iteration in range(1, group["max_iter"] + 1):
             if np.abs(grad).max(initial=0) <= group["tolerance_grad"]:
                 break
-            state["n_iter"] = state.get("n_iter", 0) + 1
+            state["n_iter"] += 1
             direction = _direction(state, grad, group["history_size"])
             step = group["lr"] * (min(1.0, 1.0 / np.abs(grad).sum()) if state["n_iter"] == 1 else 1)
             state.update(d=Tensor(direction), t=step, prev_flat_grad=Tensor(grad), prev_loss=loss)
@@ -105,7 +106,9 @@ class LBFGS(Optimizer):
             if slope > -group["tolerance_change"]:
                 break
             here = Point(0.0, loss, grad, slope)
-            step, loss, grad, looked = self._move(closure, here, direction, step, iteration == group["max_iter"])
+            evaluate = iteration < group["max_iter"]  # the result of the last one would not be used
+            left = group["max_eval"] - evaluations
+            step, loss, grad, looked = self._move(closure, here, direction, step, evaluate, left)
             state["t"] = step
             evaluations += looked
             if evaluations >= group["max_eval"] or _settled(group, step * direction, loss - here.loss):
@@ -114,7 +117,7 @@ class LBFGS(Optimizer):
         return first
 
     def _move(
-        self, closure: Callable[[], Any], here: Point, direction: Array, step: float, last: bool
+        self, closure: Callable[[], Any], here: Point, direction: Array, step: float, evaluate: bool, searches: int
     ) -> tuple[float, float, Array, int]:
         """Move along the direction. Returns the step, the loss and gradient there, and the number of evaluations."""
         group = self.param_groups[0]
@@ -129,10 +132,10 @@ class LBFGS(Optimizer):
 
         if group["line_search_fn"] is not None:
             reach = float(np.abs(direction).max(initial=0))
-            point, looked = strong_wolfe(look, here, step, reach, group["tolerance_change"])
+            point, looked = strong_wolfe(look, here, step, reach, group["tolerance_change"], searches)
             self._put(start + point.step * direction)
             return point.step, point.loss, point.grad, looked
-        if last:  # the result of the closure would not be used
+        if not evaluate:
             self._put(start + step * direction)
             return step, here.loss, here.grad, 0
         point = look(step)

@@ -26,10 +26,11 @@ class Point(NamedTuple):
 Look = Callable[[float], Point]
 
 SUFFICIENT, CURVED = 1e-4, 0.9  # c1 and c2: the decrease of the loss and the decrease of its slope that are sufficient
-SEARCHES = 25
 
 
-def strong_wolfe(look: Look, start: Point, step: float, reach: float, tolerance: float) -> tuple[Point, int]:
+def strong_wolfe(
+    look: Look, start: Point, step: float, reach: float, tolerance: float, searches: int
+) -> tuple[Point, int]:
     """Return a point that meets the conditions, or the best one found, and the number of points evaluated.
 
     Args:
@@ -38,17 +39,18 @@ def strong_wolfe(look: Look, start: Point, step: float, reach: float, tolerance:
         step: the first step to try.
         reach: the largest component of the direction.
         tolerance: brackets in which no parameter changes by more than this are not searched.
+        searches: largest number of points to evaluate after the first.
     """
-    bracket, done, looked = _bracket(look, start, step)
-    if not done and looked <= SEARCHES:
-        bracket, looked = _zoom(look, start, bracket, looked, reach, tolerance)
+    bracket, done, looked = _bracket(look, start, step, searches)
+    if not done:
+        bracket, looked = _zoom(look, start, bracket, looked, reach, tolerance, searches)
     return min(bracket, key=lambda point: point.loss), looked
 
 
-def _bracket(look: Look, start: Point, step: float) -> tuple[list[Point], bool, int]:
+def _bracket(look: Look, start: Point, step: float, searches: int) -> tuple[list[Point], bool, int]:
     """Increase the step until a point that meets the conditions lies between the last two, or the last one meets them."""
     former, point = start, look(step)
-    for searched in range(SEARCHES):
+    for searched in range(searches):
         if _too_high(point, start) or (searched > 1 and point.loss >= former.loss):
             return [former, point], False, searched + 1
         if abs(point.slope) <= -CURVED * start.slope:
@@ -57,15 +59,15 @@ def _bracket(look: Look, start: Point, step: float) -> tuple[list[Point], bool, 
             return [former, point], False, searched + 1
         bounds = (point.step + 0.01 * (point.step - former.step), point.step * 10)
         former, point = point, look(_cubic_minimum(former, point, bounds))
-    return [start, point], False, SEARCHES + 1
+    return [start, point], False, searches + 1
 
 
 def _zoom(
-    look: Look, start: Point, bracket: list[Point], looked: int, reach: float, tolerance: float
+    look: Look, start: Point, bracket: list[Point], looked: int, reach: float, tolerance: float, searches: int
 ) -> tuple[list[Point], int]:
     """Narrow the bracket until one end meets the conditions. The ends keep their order: the cubic is not quite symmetric."""
     stuck = False
-    while looked <= SEARCHES and abs(bracket[1].step - bracket[0].step) * reach >= tolerance:
+    while looked <= searches and abs(bracket[1].step - bracket[0].step) * reach >= tolerance:
         step, stuck = _inside(bracket, stuck)
         point = look(step)
         looked += 1

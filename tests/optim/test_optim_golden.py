@@ -104,6 +104,30 @@ def test_lbfgs_with_complex_parameters_and_a_tensor_as_rate(search):
     assert "al" in optimizer.state[whole]
 
 
+@pytest.mark.parametrize(
+    "max_eval, evaluations, losses",
+    [
+        (1, [2, 4, 6, 8], [355.7, 199.58289, 151.79293, 13.741407]),
+        (3, [4, 7, 10, 13], [355.7, 10.060499, 5.1538768, 4.3515988]),
+        (7, [7, 14, 21, 28], [355.7, 4.5874256, 4.2628555, 4.24013]),
+    ],
+)
+def test_max_eval_limits_the_line_search_of_lbfgs(max_eval, evaluations, losses):
+    """The numbers are those of PyTorch 2.13."""
+    x = tensor(np.array([-1.2, 1, 0.5, 2]), requires_grad=True)
+    optimizer = optim.LBFGS([x], lr=0.5, max_eval=max_eval, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for expected, loss in zip(evaluations, losses):
+        assert optimizer.step(closure).item() == pytest.approx(loss, rel=1e-6)
+        assert optimizer.state[x]["func_evals"] == expected
+
+
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
 def test_resumed_from_a_state_dict(case):
     parameters, optimizer = start(case)
