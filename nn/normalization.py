@@ -78,7 +78,7 @@ class RMSNorm(_Affine):
 
     Args:
         normalized_shape: lengths of the last dimensions, and the shape of ``weight``.
-        eps: added to the mean square; the dtype's ``finfo().eps`` if ``None``.
+        eps: added to the mean square; ``finfo().eps`` if ``None``: the dtype's, but of float32 if that has 16 bits.
         elementwise_affine: whether there is a ``weight``, initially ones.
         device, dtype: of the parameter.
 

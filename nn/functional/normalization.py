@@ -53,24 +53,28 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
 
     ``dims`` end with the last dimension, so that long runs of memory are added up one after the other.
     """
+    x = _wide(x)
     shape = tuple(1 if axis in dims else length for axis, length in enumerate(x.shape))
     first = len(x.shape)
     while first - 1 in dims:
         first -= 1
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
     flat = x.reshape(runs)
-    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, y.reshape(runs))
+    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, _wide(y).reshape(runs))
     return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
     """Return the sum of ``g``, or of ``g * a``, down to ``shape``: channels, or the last dimensions."""
+    g, a = _wide(g), None if a is None else _wide(a)
     if shape == g.shape[-len(shape) :]:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
             return g.reshape(rows).sum(axis=0)
-        if g.dtype.kind == "V":  # bfloat16, which einsum does not know
-            return np.asarray((g.astype(np.float32) * a).reshape(rows).sum(axis=0))
         return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
     return _total((0, *range(2, g.ndim)), g, a)
 
@@ -88,7 +92,7 @@ def _affine_bias(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dt
 
 
 def _affine_input(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
-    return g if weight is None else g * xp.reshape(weight, shape)
+    return g if weight is None else xp.cast(g * xp.reshape(weight, shape), g.dtype)
 
 
 _STANDARDIZE = Row("standardize", _rule)
@@ -124,7 +128,7 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
     given = input.numpy(force=True)
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
-    x = given if given.dtype.itemsize >= 4 else given.astype(np.float32)
+    x = _wide(given)
     count = math.prod(x.shape[dim] for dim in dims)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.true_divide(_total(dims, x), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
@@ -140,7 +144,7 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
 
 
 def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dims) -> Tensor:
-    """Return ``input * weight + bias``.
+    """Return ``input * weight + bias``; of the input's dtype if that has 16 bits, whatever those of the others.
 
     Args:
         input: any shape.
@@ -149,13 +153,14 @@ def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dim
     """
     if weight is None and bias is None:
         return input
-    out = input.numpy(force=True)
+    given = input.numpy(force=True)
+    out = _wide(given)
     if weight is not None:
         out = out * weight.numpy(force=True).reshape(shape)
     if bias is not None:
         offset = bias.numpy(force=True).reshape(shape)
         out = out + offset if weight is None or out.dtype != offset.dtype else np.add(out, offset, out=out)
-    result = Tensor(out)
+    result = Tensor(out.astype(given.dtype) if given.dtype.itemsize == 2 else out)
     inputs = (input, weight, bias)
     if records(*(tensor for tensor in inputs if tensor is not None)):
         parameter = bias if weight is None else weight
@@ -175,7 +180,7 @@ def rms_norm(
         input: shape (..., *normalized_shape), floating-point.
         normalized_shape: lengths of the last dimensions, over which the mean is taken.
         weight: shape ``normalized_shape``.
-        eps: added to the mean square; the dtype's ``finfo().eps`` if ``None``.
+        eps: added to the mean square; ``finfo().eps`` if ``None``: the dtype's, but of float32 if that has 16 bits.
 
     Returns:
         The input's shape.
@@ -185,8 +190,12 @@ def rms_norm(
         ValueError: the input's last dimensions are others, or the weight has another shape.
     """
     shape, dims = last_dims(input, normalized_shape, weight, None)
-    eps = core.finfo(input.dtype).eps if eps is None else eps
-    return affine(standardized(input, dims, eps, centred=False)[0], weight, None, shape)
+    if eps is None:
+        eps = core.finfo(core.float64 if input.dtype == core.float64 else core.float32).eps
+    result = standardized(input, dims, eps, centred=False)[0]
+    if weight is None:
+        return result
+    return affine(result.to(core.promote_types(input.dtype, weight.dtype)), weight, None, shape)
 
 
 @operation

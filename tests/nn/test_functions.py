@@ -223,6 +223,39 @@ def test_activations_take_bfloat16(name):
     assert x.grad.dtype == x.dtype
 
 
+GROUP_NORM = (
+    [3.71875, 5.28125, 2.21875, 7.65625],
+    [
+        [1.3359375, 1.921875, -1.5859375],
+        [-1.7265625, 0.54296875, -0.486328125],
+        [-2.265625, 1.2421875, -0.8046875],
+        [0.50390625, -0.099609375, 1.453125],
+    ],
+)
+
+
+def test_group_norm_has_gradients_in_bfloat16():
+    x = tensor([[[0.5, 1, -2], [3, 0.25, 1.5], [2, -1, 0.75], [1.25, -0.5, 4]]], dtype="bfloat16", requires_grad=True)
+    weight = tensor([1.0, -2.0, 0.5, 3.0], dtype="bfloat16", requires_grad=True)
+    grads = autograd.grad(F.group_norm(x, 2, weight), (weight, x), x.detach())
+    for grad, expected in zip(grads, GROUP_NORM):
+        assert grad.dtype == x.dtype and np.allclose(grad.float().numpy(), expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_normalized_halves_stay_halves_beside_parameters_in_float32(dtype):
+    x, four, three = ones(2, 4, 3).to(dtype), ones(4), ones(3)
+    assert F.group_norm(x, 2, four, four).dtype == F.instance_norm(x, weight=four).dtype == x.dtype
+    assert F.layer_norm(x, (3,), three, three).dtype == F.batch_norm(x, four, four, four).dtype == x.dtype
+    assert F.rms_norm(x, (3,), three).dtype == three.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_rms_norm_of_halves_adds_the_epsilon_of_float32(dtype):
+    small = tensor([[0.0005, 0.001, -0.002]], dtype=dtype)
+    assert np.allclose(F.rms_norm(small, (3,)).float().numpy(), [[0.36572266, 0.7314453, -1.4628906]], rtol=4e-3)
+
+
 def test_whole_numbers_are_bounded_too():
     assert F.relu6(tensor([-1, 3, 9])).tolist() == [0, 3, 6]
 
