@@ -132,7 +132,56 @@ def test_a_view_made_unrecorded_is_not_written_to_while_recording():
         view[0:1].mul_(tg.ones(1, requires_grad=True))
 
 
+WRITES = {
+    "mul_": lambda view: view.mul_(3),
+    "setitem": lambda view: view.__setitem__(0, 7),
+    "uniform_": lambda view: view.uniform_(),
+    "index_fill_": lambda view: view.index_fill_(0, tg.tensor([0]), 3.0),
+    "out": lambda view: tg.add(tg.ones(2), 1, out=view),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_refused_write_leaves_the_values_alone(name):
+    y = tg.ones(3, requires_grad=True) * 2
+    with tg.no_grad():
+        view = y[0:2]
+    with pytest.raises(AutogradError, match="no_grad"):
+        WRITES[name](view)
+    assert y.tolist() == [2, 2, 2] and y._version == 0
+
+
 # -- single functions
+
+
+POSITIVE = [[4, 1 + 1j, 0.5j], [1 - 1j, 5, 1 + 0.25j], [-0.5j, 1 - 0.25j, 6]]
+CHOLESKY_GRAD = [
+    [0.4220465216 + 0.6352536523j, -0.1671393247 - 0.3515839078j, 0.7131400522 - 0.3389257079j],
+    [-0.0253030893 + 0.4500320097j, 0.3877773702 - 0.1824334928j, 0.4598343519 - 0.2082630404j],
+    [0.5685129408 + 0.4257019747j, 0.4019835073 - 0.1966928714j, 0.2082630404 + 1.0413152018j],
+]
+
+
+def test_the_gradient_of_a_complex_cholesky_factor_keeps_its_imaginary_diagonal():
+    x = tg.tensor(POSITIVE, dtype=tg.complex128, requires_grad=True)
+    weights = tg.tensor([[1 + 2j, 2, 3], [1j, 2 - 1j, 1], [3 + 1j, 2, 1 + 5j]], dtype=tg.complex128)
+    (grad,) = tg.autograd.grad(tg.linalg.cholesky(x), x, weights)
+    assert np.allclose(grad.numpy(), CHOLESKY_GRAD)
+
+
+@pytest.mark.parametrize(
+    "dtype, sums, grads",
+    [
+        ("float16", [0.0999755859375, 285.25, 570, 855, 1141], [3000, 2400, 1800, 1200, 600]),
+        ("bfloat16", [0.10009765625, 286, 572, 856, 1144], [3008, 2400, 1800, 1200, 600]),
+    ],
+)
+def test_long_sums_of_halves_go_on_growing(dtype, sums, grads):
+    x = (tg.arange(3000) % 7 / 8 + 0.1).to(dtype).requires_grad_()
+    result = x.cumsum(0)
+    result.sum().backward()
+    assert result[::600].tolist() == sums and x.grad[::600].tolist() == grads
+    assert np.allclose((x[:100] / 2 + 0.8).cumprod(0)[-10].item(), 16.75 if dtype == "bfloat16" else 14.1015625)
 
 
 def test_nextafter_has_a_gradient():

@@ -197,8 +197,8 @@ def _past_largest(input: Tensor) -> int:
 
 
 def _refill(input: Tensor, values: Array) -> Tensor:
-    if input._requires_grad and is_grad_enabled():
-        check_writable(input)
+    if is_grad_enabled():
+        check_writable(input, input._requires_grad)
     input._array[...] = values
     return changed(input)
 

@@ -81,9 +81,9 @@ def _write(row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: f
     source = value._array if isinstance(value, Tensor) else np.asarray(value)
     recorded = is_grad_enabled() and (input._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
     edge = None
+    if in_place and is_grad_enabled():
+        check_writable(input, recorded)
     if recorded:
-        if in_place:
-            check_writable(input)
         # Before the write: the edge must be that of the old value.
         value_edge = gradient_edge(value) if isinstance(value, Tensor) else None
         edge = (OpNode(row, (gradient_edge(input), value_edge), (), (where, source.shape, source.dtype, scale)), 0)

@@ -39,10 +39,11 @@ def identity(x: Any) -> Any:
 
 def _cholesky_rule(xp: Any, g: Any, factor: Any) -> Any:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), equation 9.
-    lower = xp.tril(xp.matmul(xp.adjoint(factor), g), 0) * (1 - 0.5 * identity(factor)).astype(factor.dtype)
-    half = xp.solve_triangular(xp.adjoint(factor), lower, True, False)
-    whole = xp.adjoint(xp.solve_triangular(xp.adjoint(factor), xp.adjoint(half), True, False))
-    return (whole + xp.adjoint(whole)) * 0.5
+    # The diagonal of the product is not made real: a complex one stays as it is, as in PyTorch.
+    lower = xp.tril(xp.matmul(xp.adjoint(factor), g), 0)
+    symmetric = (lower + xp.adjoint(xp.tril(lower, -1))) * 0.5
+    half = xp.solve_triangular(xp.adjoint(factor), symmetric, True, False)
+    return xp.adjoint(xp.solve_triangular(xp.adjoint(factor), xp.adjoint(half), True, False))
 
 
 def _qr_rule(xp: Any, grads: Any, q: Any, r: Any) -> Any:

@@ -113,7 +113,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: 
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
         return to(clone(input), x.dtype)
-    result = Tensor(np.add.accumulate(x, axis, x.dtype))
+    result = Tensor(_cumulative_sum(x, axis))
     if records(input):
         record(_CUMSUM, result, (input,), (), axis)
     return result
@@ -132,10 +132,24 @@ def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out:
     input, x, axis = _prepared(input, dim, dtype)
     if not x.ndim:
         return to(clone(input), x.dtype)
-    result = Tensor(np.multiply.accumulate(x, axis, x.dtype))
+    result = Tensor(_cumulative_product(x, axis))
     if records(input):
         record(_CUMPROD, result, (input,), (keep(input), keep_result(result)), axis)
     return result
+
+
+def _cumulative_sum(x: Array, axis: int) -> Array:
+    return _accumulated(np.add.accumulate, x, axis)
+
+
+def _cumulative_product(x: Array, axis: int) -> Array:
+    return _accumulated(np.multiply.accumulate, x, axis)
+
+
+def _accumulated(accumulate: Any, x: Array, axis: int) -> Array:
+    # In halves, a long sum would stop to grow: 256 + 1 is 256 in bfloat16.
+    wide = x.astype(np.float32) if x.dtype.kind in "fV" and x.itemsize == 2 else x
+    return np.asarray(accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 
 
 def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
@@ -159,7 +173,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
         return to(clone(input), x.dtype)
-    result = Tensor(real_only(np.logaddexp.accumulate)(x, axis) if x.size else x.copy())
+    result = Tensor(_accumulated(real_only(np.logaddexp.accumulate), x, axis) if x.size else x.copy())
     if records(input):
         record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
     return result
@@ -222,5 +236,5 @@ def diff(
     return result
 
 
-ARRAYS.__dict__.update({"cumprod": np.cumprod, "cumsum": np.cumsum, "recurrence": recurrence})
+ARRAYS.__dict__.update({"cumprod": _cumulative_product, "cumsum": _cumulative_sum, "recurrence": recurrence})
 TENSORS.__dict__.update({"cumprod": cumprod, "cumsum": cumsum, "recurrence": recorded_recurrence})

@@ -34,7 +34,10 @@ def inplace(
         if active and (taken := offer(in_place, (target, *args), kwargs)) is not NOT_TAKEN:
             return taken
         recording = is_grad_enabled()
-        if ufunc is not None and len(args) == 1 and not kwargs and not (recording and _any_requires_grad(target, args)):
+        recorded = recording and _any_requires_grad(target, args, *kwargs.values())
+        if recorded or (recording and target._view is not None):
+            check_writable(target, recorded)  # before anything is written
+        if ufunc is not None and not recorded and len(args) == 1 and not kwargs:
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
             plain = isinstance(other, (int, float))
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
@@ -44,12 +47,12 @@ def inplace(
                     raise explained(error, name, (target, *args), {}) from None
                 return changed(target)
         source = target
-        if recording and _any_requires_grad(target, args, *kwargs.values()):
-            check_writable(target)
-            if keeps == "keep" or (keeps == "keep_for_other" and _any_requires_grad(*args, *kwargs.values())):
-                source = Tensor(target._array.copy(), target._requires_grad, target._edge)
-                args = tuple(source if arg is target else arg for arg in args)
-                kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
+        if recorded and (
+            keeps == "keep" or (keeps == "keep_for_other" and _any_requires_grad(*args, *kwargs.values()))
+        ):
+            source = Tensor(target._array.copy(), target._requires_grad, target._edge)
+            args = tuple(source if arg is target else arg for arg in args)
+            kwargs = {key: source if arg is target else arg for key, arg in kwargs.items()}
         try:
             result = operation(source, *args, **kwargs)
             if result._edge is not None and result._array.dtype != target._array.dtype:
@@ -115,6 +118,8 @@ def write_out(name: str, result: Any, out: Any) -> Any:
         raise ArgumentTypeError(f"{name}(): out must be a tensor, not {type(out).__name__}")
     if result._edge is not None or (out._requires_grad and is_grad_enabled()):
         raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
+    if is_grad_enabled():
+        check_writable(out, False)
     write(name, out, result)
     return changed(out)
 

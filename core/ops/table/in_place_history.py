@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ...autograd.edges import gradient_edge
-from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edge
 from ...errors import AutogradError
 from ...tensors import Tensor
@@ -24,12 +23,20 @@ from .rows import ARRAYS, Row
 Steps = tuple[tuple[Row, tuple[Any, ...]], ...]
 
 
-def check_writable(target: Tensor) -> None:
-    """Raise if a recorded in-place change of ``target`` makes no sense.
+def check_writable(target: Tensor, recorded: bool = True) -> None:
+    """Raise if gradients would be wrong after an in-place change of ``target`` while recording.
+
+    Args:
+        target: the tensor that is about to be changed.
+        recorded: whether the change itself is recorded: the target or an operand requires grad.
 
     Raises:
-        AutogradError: it is a leaf that requires grad, or a view of one.
+        AutogradError: a recorded change of a leaf that requires grad, or of a view of one; or of a view that was made
+            under ``no_grad()``, whose base would not get the new history.
     """
+    _check_view(target, recorded)
+    if not recorded:
+        return
     base = target._base
     root = target if base is None else base
     if root._requires_grad and root._edge is None:
@@ -45,24 +52,17 @@ def stopped() -> Edge:
 def changed(target: Tensor, edge: Edge | None = None) -> Tensor:
     """Note that the array of ``target`` was written to; ``edge`` is the new value's history, if it has one."""
     target._counter[0] += 1
-    if target._view is not None and is_grad_enabled():
-        _check_recorded(target)
     if edge is not None:
         set_history(target, edge)
     return target
 
 
-def _check_recorded(target: Tensor) -> None:
-    """Raise if ``target`` is a view that autograd did not see being made, of a tensor with a history.
-
-    Raises:
-        AutogradError: it is: the base's gradient would be wrong, for nothing says that it changed.
-    """
+def _check_view(target: Tensor, recorded: bool) -> None:
     view = target._view
     while view is not None:
-        if view[1] is None and view[0]._requires_grad:
+        if view[1] is None and (recorded or view[0]._requires_grad):
             raise AutogradError(
-                "a view that was made under no_grad() was changed in place while recording; "
+                "a view that was made under no_grad() cannot be changed in place while recording; "
                 "do both under no_grad(), or make the view while recording"
             )
         view = view[0]._view

@@ -30,7 +30,7 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
         result._view = (parent, row, arguments, params)
         register(parent, result)
     elif parent._requires_grad or parent._view is not None:
-        result._view = (parent, None, (), ())  # not recorded: changes.changed() refuses to write to it while recording
+        result._view = (parent, None, (), ())  # not recorded: check_writable() refuses to write to it while recording
     return result
 
 
