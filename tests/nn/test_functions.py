@@ -288,6 +288,6 @@ def test_the_mean_of_no_targets_is_nan_and_its_gradient_0(loss):
     assert np.isnan(result.item()) and not scores.grad.any()
 
 
-def test_label_smoothing_is_a_share():
-    with pytest.raises(ValueError, match="within 0 and 1"):
+def test_label_smoothing_is_between_0_and_1():
+    with pytest.raises(ValueError, match="between 0 and 1"):
         F.cross_entropy(zeros(1, 2), tensor([0]), label_smoothing=2.0)

@@ -1,4 +1,4 @@
-"""Counting and looking up: distinct elements, histograms, places in sorted sequences. None is differentiable."""
+"""Counting and searching: distinct elements, histograms, positions in sorted sequences. Not differentiable."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """Return the distinct elements in order, or the distinct slices along ``dim``.
+    """Return the distinct elements, sorted, shape ``(n,)``; with ``dim``, the distinct slices of that dimension.
 
-    With ``return_inverse``, also where each element went; with ``return_counts``, also how often each came.
+    ``return_inverse`` and ``return_counts`` make it a tuple: the result, the indices in it (``int64``), the counts (``int64``).
 
     Args:
         input: any shape.
-        sorted: has no effect: the result is always in order.
-        return_inverse: whether to return where each element is in the result too.
-        return_counts: whether to return how often each occurs too.
-        dim: the dimension of the slices; ``None`` for elements.
+        sorted: has no effect: the result is always sorted.
+        return_inverse: whether to return also the index of each element in the result.
+        return_counts: whether to return also how often each element of the result occurs.
+        dim: the dimension whose slices are compared; ``None`` to compare elements.
     """
     x = ordered("unique", input)
     axis = None if dim is None else one_dim(dim, x.ndim)
     values, inverse, counts = np.unique(
         x, return_inverse=True, return_counts=True, axis=axis, equal_nan=axis is not None
     )
-    return _chosen(values, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
+    return _results(values, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
 
 
 @operation(method=True)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the elements without those that equal their predecessor, or the slices along ``dim``.
+    """Return the elements without those equal to the element before, shape ``(n,)``; with ``dim``, slices of that dimension.
 
-    With ``return_inverse``, also where each element went; with ``return_counts``, also how often each came.
+    ``return_inverse`` and ``return_counts`` make it a tuple: the result, the indices in it (``int64``), the counts (``int64``).
 
     Args:
         input: any shape.
-        return_inverse: whether to return where each element is in the result too.
-        return_counts: whether to return the lengths of the runs too.
-        dim: the dimension of the slices; ``None`` for elements.
+        return_inverse: whether to return also the index of each element in the result.
+        return_counts: whether to return also the number of equal elements that each replaces.
+        dim: the dimension whose slices are compared; ``None`` to compare elements.
     """
     x = input._array
     axis = 0 if dim is None else one_dim(dim, x.ndim)
-    lines = x.reshape(-1) if dim is None else x
-    rows = np.moveaxis(lines, axis, 0)
+    slices = x.reshape(-1) if dim is None else x
+    rows = np.moveaxis(slices, axis, 0)
     rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     starts = np.concatenate([np.ones(len(rows[:1]), bool), (rows[1:] != rows[:-1]).any(-1)])
-    places = np.flatnonzero(starts)
-    counts = np.diff(np.append(places, len(rows)))
+    firsts = np.flatnonzero(starts)
+    counts = np.diff(np.append(firsts, len(rows)))
     inverse = np.cumsum(starts) - 1
-    return _chosen(
-        np.take(lines, places, axis),
+    return _results(
+        np.take(slices, firsts, axis),
         inverse.reshape(x.shape) if dim is None else inverse,
         counts,
         return_inverse,
@@ -75,7 +75,7 @@ def unique_consecutive(
     )
 
 
-def _chosen(values: Array, inverse: Array, counts: Array, with_inverse: bool, with_counts: bool) -> Any:
+def _results(values: Array, inverse: Array, counts: Array, with_inverse: bool, with_counts: bool) -> Any:
     results = [Tensor(values)]
     if with_inverse:
         results.append(Tensor(inverse.astype(np.int64, copy=False)))
@@ -86,16 +86,16 @@ def _chosen(values: Array, inverse: Array, counts: Array, with_inverse: bool, wi
 
 @operation(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Return how often each of the numbers 0, 1, ... occurs in a vector of integers, or the sum of their ``weights``.
+    """Return how often each of 0, 1, ... occurs in a vector of integers, ``int64``; with ``weights``, sums of weights.
 
     Args:
         input: a vector of integers of 0 or more.
-        weights: a number for each element, added instead of 1.
+        weights: the weight of each element, of the shape of ``input``.
         minlength: smallest length of the result.
 
     Raises:
-        TypeError: not integers.
-        ValueError: not a vector, or a negative number.
+        TypeError: ``input`` does not hold integers.
+        ValueError: ``input`` is not a vector or holds a negative number, or ``weights`` has another shape.
     """
     x = input._array
     if x.dtype.kind not in "iu":
@@ -112,17 +112,17 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @operation(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return how many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (of the elements', if equal).
+    """Return the number of elements in each of ``bins`` bins of equal width, shape ``(bins,)``, in the dtype of ``input``.
 
     Args:
         input: any shape.
-        bins: number of intervals.
-        min: lower end of the first interval.
-        max: upper end of the last interval.
+        bins: number of bins.
+        min: lower end of the first bin; if it equals ``max``, the smallest element.
+        max: upper end of the last bin; if it equals ``min``, the largest element.
         out: where the result is written.
 
     Raises:
-        ValueError: ``bins`` is not positive, or a bound is not finite or above the other.
+        ValueError: ``bins`` is not positive, a bound is not finite, or ``min`` is above ``max``.
     """
     x = ordered("histc", input)
     low, high = float(min), float(max)
@@ -133,12 +133,12 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     if bins <= 0 or not (np.isfinite([low, high]).all() and low < high):
         raise ValueError(f"histc() needs bins > 0 and finite min < max, and you gave {bins}, {low} and {high}")
     inside = x[(x >= low) & (x <= high)].astype(np.float64)
-    places = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
-    return Tensor(np.bincount(places, minlength=bins).astype(x.dtype))
+    indices = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
+    return Tensor(np.bincount(indices, minlength=bins).astype(x.dtype))
 
 
 class Histogram(NamedTuple):
-    """Result of ``histogram``."""
+    """Result of ``histogram``: the counts and the ends of the bins."""
 
     hist: Tensor
     bin_edges: Tensor
@@ -153,18 +153,18 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Histogram:
-    """Return how many elements are in each interval, and the intervals' ends.
+    """Return the number of elements in each bin, and the ends of the bins.
 
     Args:
-        input: what is counted, of floating point.
-        bins: how many intervals of one length, or all ends in order.
-        range: from where to where, by default from the smallest to the largest element.
-        weight: how much each element counts.
-        density: divide by the sum and by the lengths, so that the integral is 1.
+        input: any shape, floating-point.
+        bins: number of bins of equal width, or a sorted vector of their ends.
+        range: the ends of the first and the last bin; by default the smallest and the largest element.
+        weight: the weight of each element; 1 if ``None``.
+        density: whether to divide by the sum and the widths, so that the integral is 1.
 
     Raises:
-        TypeError: not of floating point.
-        ValueError: no intervals, ends in no order, or weights of another shape.
+        TypeError: ``input`` is not floating-point.
+        ValueError: there are no bins, their ends are not sorted, or ``weight`` has another shape.
     """
     x = ordered("histogram", input)
     if x.dtype.kind != "f":
@@ -179,11 +179,14 @@ def histogram(
 
 @operation(function=True)
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return the coordinates, in a tensor of ``shape``, of the elements with these numbers in row-major order.
+    """Return the coordinates of elements of a tensor of ``shape`` from their indices in row-major order.
+
+    Returns:
+        A tensor for each dimension of ``shape``, ``int64``, of the shape of ``indices``.
 
     Raises:
-        TypeError: not integers.
-        ValueError: a number is out of range.
+        TypeError: ``indices`` are not integers.
+        ValueError: an index is out of range.
     """
     if indices.dtype.kind not in "iu":
         raise TypeError(f"unravel_index() takes integers, not {indices.dtype}")
@@ -202,15 +205,15 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return where each element of ``input`` would go in its sorted sequence: before equal ones, or behind if ``right``.
+    """Return the index in a sorted sequence at which each element of ``input`` would be inserted, in the shape of ``input``.
 
     Args:
-        sorted_sequence: shape ``(n,)`` for all of ``input``, or ``(..., n)`` for its rows, of the same leading shape.
-        sorter: the order of an unsorted sequence, as ``argsort`` gives it.
-        input: values of any shape; with sequences of several dimensions, of as many rows.
-        out_int32: whether the result is ``int32``.
-        right: whether it goes behind equal elements.
-        side: "left" or "right", instead of ``right``.
+        sorted_sequence: shape ``(n,)``, or ``(..., n)`` with a sequence for each row of ``input``.
+        sorter: the indices that sort ``sorted_sequence``, as ``argsort`` returns them.
+        input: a number or a tensor: any shape, or ``(..., m)`` with a row for each sequence.
+        out_int32: whether the result is ``int32``; ``int64`` if not.
+        right: whether to insert after equal elements; before them if not.
+        side: "left" or "right", in place of ``right``.
         out: where the result is written.
 
     Raises:
@@ -228,12 +231,12 @@ def searchsorted(
         raise ValueError(f"searchsorted() cannot look for shape {values.shape} in sequences of shape {lines.shape}")
     where: Any = "right" if right or side == "right" else "left"
     if lines.ndim == 1:
-        places = np.asarray(np.searchsorted(lines, values, where))
+        indices = np.asarray(np.searchsorted(lines, values, where))
     else:
         pairs = zip(lines.reshape(-1, lines.shape[-1]), values.reshape(-1, values.shape[-1]))
         found = [np.searchsorted(line, wanted, where) for line, wanted in pairs]
-        places = np.asarray(found, np.int64).reshape(values.shape)
-    return Tensor(places.astype(np.int32 if out_int32 else np.int64, copy=False))
+        indices = np.asarray(found, np.int64).reshape(values.shape)
+    return Tensor(indices.astype(np.int32 if out_int32 else np.int64, copy=False))
 
 
 @operation(function=True)
@@ -245,13 +248,13 @@ def bucketize(
     right: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the number of the interval between ``boundaries`` in which each element lies.
+    """Return the index of the interval between ``boundaries`` that holds each element, in the shape of ``input``.
 
     Args:
-        input: any shape.
+        input: a number or a tensor of any shape.
         boundaries: a sorted vector.
-        out_int32: whether the result is ``int32``.
-        right: whether an interval has its left end.
+        out_int32: whether the result is ``int32``; ``int64`` if not.
+        right: whether intervals include their left end; their right end if not.
         out: where the result is written.
     """
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -259,13 +262,13 @@ def bucketize(
 
 @operation(function=True)
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Return where an element is among ``test_elements``; with ``invert``, where it is not.
+    """Return whether each element is one of ``test_elements``, a boolean tensor of the shape of ``elements``.
 
     Args:
         elements: a tensor or a number.
         test_elements: a tensor or a number.
         assume_unique: has no effect on the result.
-        invert: whether to return the opposite.
+        invert: whether to negate the result.
     """
     dtype = result_type(elements, test_elements)
     among, test = (np.asarray(getattr(each, "_array", each)).astype(dtype) for each in (elements, test_elements))

@@ -1,4 +1,4 @@
-"""Running sums, products, extremes along a dimension, and differences."""
+"""Cumulative sums, products and extremes in a dimension, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ..table.rows import ARRAYS, TENSORS, Row
 
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
-    """Return ``y[0] = x[0]``, ``y[i] = x[i] + factors[i] * y[i - 1]`` along ``dim``."""
+    """Return y with ``y[0] = x[0]`` and ``y[i] = x[i] + factors[i] * y[i - 1]`` in the dimension ``dim``."""
     result = np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, factors.shape)))
     steps, scales = np.moveaxis(result, dim, 0), np.moveaxis(factors, dim, 0)
-    for place in range(1, len(steps)):
-        steps[place] += scales[place] * steps[place - 1]
+    for index in range(1, len(steps)):
+        steps[index] += scales[index] * steps[index - 1]
     return result
 
 
 def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:
-    """Return ``recurrence`` on tensors."""
+    """Return ``recurrence`` of tensors, recorded."""
     result = Tensor(recurrence(x._array, factors._array, dim))
     if not records(x, factors):
         return result
@@ -40,25 +40,25 @@ def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:
 
 
 def backwards(xp: Any, a: Any, dim: int) -> Any:
-    """Return ``a`` with ``dim`` reversed."""
+    """Return ``a`` with the dimension ``dim`` reversed."""
     return xp.get(a, (slice(None),) * dim + (slice(None, None, -1),))
 
 
-def _later(xp: Any, a: Any, dim: int, fill: float) -> Any:
-    """Return ``a`` moved on by one place along ``dim``: ``fill``, a[0], a[1], ..."""
+def _shifted(xp: Any, a: Any, dim: int, fill: float) -> Any:
+    """Return ``a`` shifted by one index in the dimension ``dim``: ``fill``, a[0], a[1], ..."""
     first = xp.get(a, (slice(None),) * dim + (slice(0, 1),))
     return xp.concatenate([xp.zeros_like(first) + fill, xp.get(a, (slice(None),) * dim + (slice(None, -1),))], dim)
 
 
 def _adjoint(xp: Any, g: Any, factors: Any, dim: int) -> Any:
-    """Return ``z[i] = g[i] + factors[i + 1] * z[i + 1]``: the recurrence from behind."""
+    """Return z with ``z[i] = g[i] + factors[i + 1] * z[i + 1]``: the recurrence from the end."""
     return backwards(
-        xp, xp.recurrence(backwards(xp, g, dim), _later(xp, backwards(xp, factors, dim), dim, 0.0), dim), dim
+        xp, xp.recurrence(backwards(xp, g, dim), _shifted(xp, backwards(xp, factors, dim), dim, 0.0), dim), dim
     )
 
 
 def product_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None) -> Any:
-    """Return the gradient of a product along ``dim``; ``g`` and ``out`` have length 1 there."""
+    """Return the gradient of a product over ``dim``; ``g`` and ``out`` have length 1 there."""
     if not (a == 0).any():
         return g * out / a
     if dim is None:
@@ -70,9 +70,9 @@ def product_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None) -> Any:
 
 
 def _products_rule(xp: Any, g: Any, a: Any, dim: int) -> Any:
-    # Each factor's gradient is the product of those before it, times the later gradients, each times the factors
-    # between. There is no division, so zeros do no harm.
-    before = _later(xp, xp.cumprod(a, dim), dim, 1.0)
+    # The gradient of a factor is the product of the factors before it, times the sum of the later gradients, each multiplied
+    # by the factors in between. There is no division, so zeros are no problem.
+    before = _shifted(xp, xp.cumprod(a, dim), dim, 1.0)
     return before * _adjoint(xp, g, a, dim)
 
 
@@ -83,8 +83,8 @@ def _cumprod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
 
 
 def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
-    # Sums only grow, so no exponent is positive and nothing overflows.
-    before = _later(xp, out, dim, -np.inf)
+    # The sums grow, so no exponent is positive and there is no overflow.
+    before = _shifted(xp, out, dim, -np.inf)
     factors = xp.exp(xp.where(before == out, 0.0, before - out))
     return xp.exp(xp.where(a == out, 0.0, a - out)) * _adjoint(xp, g, factors, dim)
 
@@ -92,7 +92,7 @@ def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
 _RECURRENCE = Row(
     "recurrence",
     lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim),
-    lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim) * _later(xp, out, dim, 0.0),
+    lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim) * _shifted(xp, out, dim, 0.0),
 )
 _CUMSUM = Row("cumsum", lambda xp, g, dim: backwards(xp, xp.cumsum(backwards(xp, g, dim), dim), dim))
 _CUMPROD = Row("cumprod", _cumprod_rule)
@@ -102,12 +102,12 @@ _CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim
 
 @operation(method=True, in_place="overwrite")
 def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
-    """Return the sums of the elements up to each, along ``dim``. Booleans and integers add up as ``int64``.
+    """Return the cumulative sums in the dimension ``dim``; ``int64`` for booleans and integers.
 
     Args:
         input: any shape.
         dim: the dimension; negative ones count from the end.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     input, x, axis = _prepared(input, dim, dtype)
@@ -121,12 +121,12 @@ def cumsum(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: 
 
 @operation(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
-    """Return the products of the elements up to each, along ``dim``. Booleans and integers multiply as ``int64``.
+    """Return the cumulative products in the dimension ``dim``; ``int64`` for booleans and integers.
 
     Args:
         input: any shape.
         dim: the dimension; negative ones count from the end.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     input, x, axis = _prepared(input, dim, dtype)
@@ -163,7 +163,7 @@ def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
 
 @operation(method=True)
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the sums of the exponentials of the elements up to each, along ``dim``, without overflow.
+    """Return ``log(cumsum(exp(input), dim))``, without overflow.
 
     Args:
         input: any shape.
@@ -181,13 +181,13 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
 
 @operation(method=True)
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the largest element up to each along ``dim``, and the last place where it is; nan counts as the largest."""
+    """Return the cumulative maximum in the dimension ``dim`` and the last index of it; nan counts as the largest number."""
     return _running(np.maximum, input, dim)
 
 
 @operation(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the smallest element up to each along ``dim``, and the last place where it is; nan counts as the smallest."""
+    """Return the cumulative minimum in the dimension ``dim`` and the last index of it; nan counts as the smallest number."""
     return _running(np.minimum, input, dim)
 
 
@@ -196,8 +196,8 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     values = function.accumulate(x, axis) if x.size else x.copy()
-    places = np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
-    hits = np.where((x == values) | (x != x), places, 0)
+    positions = np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
+    hits = np.where((x == values) | (x != x), positions, 0)
     indices = np.maximum.accumulate(hits, axis) if x.size else hits
     result = Tensor(values)
     if records(input):
@@ -209,14 +209,14 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Return the differences of neighbours along ``dim``, ``n`` times over; of booleans, where they differ.
+    """Return the differences ``input[i + 1] - input[i]`` in the dimension ``dim``, computed ``n`` times; ``!=`` for booleans.
 
     Args:
         input: any shape.
-        n: how often.
+        n: how often differences are computed.
         dim: the dimension; negative ones count from the end.
-        prepend: values to put in front before, along ``dim``.
-        append: values to put behind before.
+        prepend: values to join before ``input`` first, in the dimension ``dim``.
+        append: values to join after ``input`` first.
 
     Raises:
         ValueError: the tensor is 0-d, or ``n`` is negative.
@@ -224,7 +224,7 @@ def diff(
     if not input._array.ndim or n < 0:
         raise ValueError(f"diff() needs a dimension and n >= 0, and you gave shape {input.shape} and n={n}")
     axis = one_dim(dim, input._array.ndim)
-    if not n:  # PyTorch does not look at the others then
+    if not n:  # like PyTorch, which does not check the other arguments then
         return clone(input)
     parts = [as_tensor(part) for part in (prepend, input, append) if part is not None]
     result = joining.cat(parts, axis) if len(parts) > 1 else input

@@ -1,4 +1,4 @@
-"""The largest and smallest elements, over some dimensions or all, and where they are."""
+"""Largest and smallest elements, of all dimensions or some, and their indices."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ..table.operation import operation
 from ..table.rows import Row
 
 
-def share(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
-    """Return the gradient of an element chosen by value: equal ones share it evenly, and so do nans."""
+def tied_rule(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
+    """Return the gradient for an operation that chooses an element by its value; equal elements share it, nans too."""
     found = xp.reshape(out, kept)
     won = (a == found) | ((a != a) & (found != found))
     return xp.chosen(won, xp.reshape(g, kept) / xp.sum_dims(xp.cast(won, g.dtype), dims, True))
 
 
-def _share_of_numbers(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
-    # PyTorch's amax and amin give nan where the result is nan, other than its max and min: they do multiply.
+def _tied_rule_of_numbers(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
+    # PyTorch's amax and amin give nan where the result is nan, unlike its max and min.
     won = xp.cast(a == xp.reshape(out, kept), g.dtype)
     return xp.reshape(g, kept) * won / xp.sum_dims(won, dims, True)
 
 
-_AMAX = Row("amax", _share_of_numbers)
-_AMIN = Row("amin", _share_of_numbers)
-_MAX = Row("max", share)
-_MIN = Row("min", share)
+_AMAX = Row("amax", _tied_rule_of_numbers)
+_AMIN = Row("amin", _tied_rule_of_numbers)
+_MAX = Row("max", tied_rule)
+_MIN = Row("min", tied_rule)
 _PICK = Row("pick", lambda xp, g, shape, dim, index, kept: xp.put_along(shape, dim, index, xp.reshape(g, kept)))
 
 
 @operation(method=True)
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return the largest element over ``dim``, nan if there is one; equal ones share the gradient.
+    """Return the largest element over ``dim``, nan if there is a nan; equal elements share the gradient.
 
     Args:
         input: any shape, real.
@@ -55,7 +55,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 @operation(method=True)
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return the smallest element over ``dim``, nan if there is one; equal ones share the gradient.
+    """Return the smallest element over ``dim``, nan if there is a nan; equal elements share the gradient.
 
     Args:
         input: any shape, real.
@@ -71,7 +71,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 @operation(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
-    """Return ``amin`` and ``amax``.
+    """Return the smallest and the largest element, ``amin`` and ``amax``.
 
     Args:
         input: any shape, real.
@@ -95,11 +95,11 @@ def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 def max(input: Tensor, dim: Tensor) -> Tensor: ...
 @operation(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
-    """Return the largest element; with ``dim``, the largest along it and where; with a tensor, the element-wise maximum.
+    """Return the largest element; with ``dim``, the largest elements and their indices; with a tensor, ``maximum``.
 
     Args:
         input: any shape, real.
-        dim: the dimension, or a tensor to compare with.
+        dim: the dimension, or a tensor to compare with; ``None`` for all elements.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         other: a tensor to compare with.
 
@@ -122,11 +122,11 @@ def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 def min(input: Tensor, dim: Tensor) -> Tensor: ...
 @operation(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Tensor | ValuesIndices:
-    """Return the smallest element; with ``dim``, the smallest along it and where; with a tensor, the element-wise minimum.
+    """Return the smallest element; with ``dim``, the smallest elements and their indices; with a tensor, ``minimum``.
 
     Args:
         input: any shape, real.
-        dim: the dimension, or a tensor to compare with.
+        dim: the dimension, or a tensor to compare with; ``None`` for all elements.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         other: a tensor to compare with.
 
@@ -143,7 +143,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 @operation(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the largest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+    """Return the index of the largest element in ``dim`` or in the flattened tensor, the first of equal ones, ``int64``.
 
     Args:
         input: any shape, real.
@@ -153,12 +153,12 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     Raises:
         ValueError: there are no elements.
     """
-    return _place("argmax", np.argmax, input, dim, keepdim)
+    return _index_of("argmax", np.argmax, input, dim, keepdim)
 
 
 @operation(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the smallest element is, along ``dim`` or in the flattened tensor: the first one, as ``int64``.
+    """Return the index of the smallest element in ``dim`` or in the flattened tensor, the first of equal ones, ``int64``.
 
     Args:
         input: any shape, real.
@@ -168,7 +168,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     Raises:
         ValueError: there are no elements.
     """
-    return _place("argmin", np.argmin, input, dim, keepdim)
+    return _index_of("argmin", np.argmin, input, dim, keepdim)
 
 
 def _extreme(name: str, row: Row, function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
@@ -181,14 +181,14 @@ def _extreme(name: str, row: Row, function: Any, input: Tensor, dim: Dims, keepd
     return result
 
 
-def _place(name: str, function: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def _index_of(name: str, function: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     x = ordered(name, input)
     if dim is None:
         not_empty(name, x, range(x.ndim))
-        place = np.asarray(function(x), np.int64)
-        return Tensor(place.reshape((1,) * x.ndim) if keepdim else place)
-    places = _arg(name, function, input, dim)
-    return Tensor(places if keepdim or not x.ndim else places.squeeze(one_dim(dim, x.ndim)))
+        index = np.asarray(function(x), np.int64)
+        return Tensor(index.reshape((1,) * x.ndim) if keepdim else index)
+    indices = _arg(name, function, input, dim)
+    return Tensor(indices if keepdim or not x.ndim else indices.squeeze(one_dim(dim, x.ndim)))
 
 
 def _arg(name: str, function: Any, input: Tensor, dim: int) -> Array:
@@ -198,24 +198,31 @@ def _arg(name: str, function: Any, input: Tensor, dim: int) -> Array:
     return np.asarray(function(x, axis=axis, keepdims=True)) if x.ndim else np.zeros((), np.int64)
 
 
-def pick(input: Tensor, places: Array, dim: int, keepdim: bool) -> ValuesIndices:
-    """Return the elements at ``places`` along ``dim``, which has length 1 there and is left out unless ``keepdim``."""
+def pick(input: Tensor, indices: Array, dim: int, keepdim: bool) -> ValuesIndices:
+    """Return the elements of ``input`` at ``indices`` in the dimension ``dim``, and the indices; recorded.
+
+    Args:
+        input: the tensor.
+        indices: one index for each line; ``dim`` has length 1.
+        dim: the dimension.
+        keepdim: whether the dimensions that are reduced stay, with length 1.
+    """
     x = input._array
     dim = one_dim(dim, x.ndim)
-    values = np.take_along_axis(x, places, dim) if x.ndim else x.copy()
-    shown = places
+    values = np.take_along_axis(x, indices, dim) if x.ndim else x.copy()
+    shown = indices
     if not keepdim and x.ndim:
-        values, shown = values.squeeze(dim), places.squeeze(dim)
-    return ValuesIndices(picked(input, values, places, dim), Tensor(shown))
+        values, shown = values.squeeze(dim), indices.squeeze(dim)
+    return ValuesIndices(picked(input, values, indices, dim), Tensor(shown))
 
 
-def picked(input: Tensor, values: Array, places: Array, dim: int) -> Tensor:
-    """Return ``values``, read from ``input`` at ``places`` along ``dim``, recorded."""
+def picked(input: Tensor, values: Array, indices: Array, dim: int) -> Tensor:
+    """Return ``values``, which were read from ``input`` at ``indices`` in the dimension ``dim``, recorded."""
     if not input._array.ndim:
         return clone(input)
     result = Tensor(values)
     if records(input):
-        record(_PICK, result, (input,), (), input._array.shape, dim, places, places.shape)
+        record(_PICK, result, (input,), (), input._array.shape, dim, indices, indices.shape)
     return result
 
 
@@ -223,7 +230,7 @@ def ordered(name: str, input: Tensor) -> Array:
     """Return the array of ``input``, which must hold real numbers.
 
     Raises:
-        TypeError: complex numbers, which have no order.
+        TypeError: ``input`` is complex.
     """
     if input._array.dtype.kind == "c":
         raise TypeError(f"{name}() needs numbers that have an order, and you gave {input.dtype}")
@@ -231,10 +238,10 @@ def ordered(name: str, input: Tensor) -> Array:
 
 
 def not_empty(name: str, x: Array, dims: Sequence[int]) -> None:
-    """Check that there are elements along ``dims``.
+    """Check that none of the dimensions ``dims`` has length 0.
 
     Raises:
-        ValueError: there are none.
+        ValueError: one of them has length 0.
     """
     for axis in dims:
         if axis < x.ndim and not x.shape[axis]:

@@ -1,4 +1,4 @@
-"""Integrals and slopes of sampled functions: the trapezoidal rule, and differences of neighbours."""
+"""Integrals and derivatives of sampled functions: the trapezoidal rule, and finite differences."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .reductions import sum as total
 
 @operation(function=True, synonyms=("trapz",))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """Return the integral along ``dim`` of a function that goes straight from value to value of ``y``.
+    """Return the integral of a sampled function over ``dim`` by the trapezoidal rule.
 
     Args:
-        y: the values.
-        x: where they are: of one dimension, or broadcast with ``y``.
-        dx: how far apart they are, without ``x``.
-        dim: along which dimension.
+        y: values of the function.
+        x: coordinates of the values: one-dimensional, or broadcast with ``y``; ``None`` for a distance of ``dx``.
+        dx: distance between neighbours.
+        dim: the dimension to integrate over.
 
     Raises:
         IndexError: there is no such dimension.
@@ -38,13 +38,17 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = 
 
 @operation(function=True)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """Return ``trapezoid`` up to each value but the first. Args and errors are those of ``trapezoid``.
+    """Return the integrals from the first value to each of the others by the trapezoidal rule; ``dim`` is one shorter.
 
     Args:
         y: values of the function.
-        x: where they are; ``dx`` apart if ``None``.
-        dx: distance of neighbours.
-        dim: the dimension to integrate along.
+        x: coordinates of the values: one-dimensional, or broadcast with ``y``; ``None`` for a distance of ``dx``.
+        dx: distance between neighbours.
+        dim: the dimension to integrate over.
+
+    Raises:
+        IndexError: there is no such dimension.
+        ValueError: the shapes do not fit.
     """
     return cumsum(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
 
@@ -56,7 +60,7 @@ def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         return (first + second) * (dx / 2)
     if x.ndim == 1:
         if len(x) != y.shape[axis]:
-            raise ValueError(f"trapezoid() needs a place for each of {y.shape[axis]} values, and x has {len(x)}")
+            raise ValueError(f"trapezoid() needs a coordinate for each of {y.shape[axis]} values, and x has {len(x)}")
         x = x.reshape(-1, *(1,) * (y.ndim - axis - 1))
         left, right = _neighbours(x, 0)
     else:
@@ -77,20 +81,20 @@ def gradient(
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
-    """Return the slopes of a sampled function along each of ``dim``, of second order inside.
+    """Return the derivatives of a sampled function in each of ``dim``, by differences that are of second order inside.
 
     Args:
-        input: the values, at least ``edge_order + 1`` along each dimension.
-        spacing: how far apart they are; or for each dimension a number, or a vector of their places.
-        dim: along which dimensions; all by default.
-        edge_order: 1 or 2, the order at both ends.
+        input: values of the function, at least ``edge_order + 1`` in each dimension.
+        spacing: the distance between neighbours; or for each dimension a distance, or a vector of coordinates.
+        dim: the dimensions; all if ``None``.
+        edge_order: the order of the differences at both ends, 1 or 2.
 
     Returns:
         A tensor of the shape of ``input`` for each dimension.
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: too few values, or spacings that do not fit.
+        ValueError: there are too few values, or ``spacing`` does not fit.
     """
     dims = all_dims(dim, input.ndim)
     if edge_order not in (1, 2):
@@ -106,14 +110,14 @@ def gradient(
 def _slope(y: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     count = y.shape[axis]
     if count < edge_order + 1:
-        raise ValueError(f"gradient() needs at least {edge_order + 1} values along dim {axis}, and there are {count}")
+        raise ValueError(f"gradient() needs at least {edge_order + 1} values in dim {axis}, and there are {count}")
     gaps = _gaps(spacing, count, y, axis)
     rises = narrow(y, axis, 1, count - 1) - narrow(y, axis, 0, count - 1)
     slopes = rises / gaps
     gaps = gaps.reshape(*(1,) * (y.ndim - gaps.ndim), *gaps.shape)
     before, after = (narrow(gaps, axis, start, count - 2) for start in (0, 1))
     first, second = (narrow(slopes, axis, start, count - 2) for start in (0, 1))
-    # Through three places goes one parabola; this is its slope in the middle.
+    # The slope in the middle of the parabola through three points.
     inside = (first * after + second * before) / (before + after)
     low, high = narrow(slopes, axis, 0, 1), narrow(slopes, axis, count - 2, 1)
     if edge_order == 2:
@@ -131,12 +135,14 @@ def _end(near: Tensor, far: Tensor, near_gap: Tensor, far_gap: Tensor) -> Tensor
 
 
 def _gaps(spacing: Any, count: int, y: Tensor, axis: int) -> Tensor:
-    """Return how far apart neighbours are, in a shape that is broadcast with theirs."""
+    """Return the distances between neighbours, in a shape that is broadcast with theirs."""
     if isinstance(spacing, (Tensor, Sequence)) and np.ndim(spacing):
-        places = as_tensor(spacing)
-        if places.shape != (count,):
-            raise ValueError(f"gradient() needs {count} places along dim {axis}, and you gave shape {places.shape}")
-        gaps = narrow(places, 0, 1, count - 1) - narrow(places, 0, 0, count - 1)
+        coordinates = as_tensor(spacing)
+        if coordinates.shape != (count,):
+            raise ValueError(
+                f"gradient() needs {count} coordinates in dim {axis}, and you gave shape {coordinates.shape}"
+            )
+        gaps = narrow(coordinates, 0, 1, count - 1) - narrow(coordinates, 0, 0, count - 1)
     else:
         gaps = as_tensor(spacing, dtype=y.dtype if is_inexact(y.dtype) else None).expand(count - 1)
     return gaps.reshape(-1, *(1,) * (y.ndim - axis - 1))

@@ -1,4 +1,4 @@
-"""Losses, with PyTorch's reductions: ``"mean"``, ``"sum"`` and ``"none"``."""
+"""Losses with PyTorch's reductions ``"mean"``, ``"sum"`` and ``"none"``."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .softmax import log_softmax, peak
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
-    return xp.scatter(shape, index, -_weighed(xp, g, weights))
+    return xp.scatter(shape, index, -_weighted(xp, g, weights))
 
 
-def _weighed(xp: Any, g: Any, weights: Any) -> Any:
+def _weighted(xp: Any, g: Any, weights: Any) -> Any:
     return xp.chosen(weights != 0, g * weights)
 
 
 def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
-    g = _weighed(xp, g, weights)
+    g = _weighted(xp, g, weights)
     share = xp.reshape(g, (*weights.shape[:axis], 1, *weights.shape[axis:]))
     if isinstance(a, np.ndarray):
         exponentials, sums = forward
@@ -47,10 +47,10 @@ _CROSS_ENTROPY = Row("cross_entropy_loss", _cross_entropy_rule)
 
 
 def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Apply ``reduction``.
+    """Return the mean or the sum of ``losses``, or ``losses`` itself, as ``reduction`` says.
 
     Raises:
-        ValueError: it is not "mean", "sum" or "none".
+        ValueError: ``reduction`` is not "mean", "sum" or "none".
     """
     if reduction == "mean":
         return mean(losses)
@@ -61,9 +61,10 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
 
 
 def check_reduction(reduction: str) -> None:
-    """
+    """Check that ``reduction`` is a known one.
+
     Raises:
-        ValueError: it is not "mean", "sum" or "none".
+        ValueError: ``reduction`` is not "mean", "sum" or "none".
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'reduction must be "mean", "sum" or "none", and you gave {reduction!r}')
@@ -71,15 +72,15 @@ def check_reduction(reduction: str) -> None:
 
 @operation(function=True)
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the squared differences, reduced.
+    """Return the squared error ``(input - target)**2``, reduced.
 
     Args:
         input: predictions, of any shape.
-        target: of the same shape.
+        target: of the same shape; another shape is broadcast, with a warning.
         reduction: "mean", "sum" or "none".
 
     Raises:
-        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
+        ValueError: the shapes cannot be broadcast, or ``reduction`` is none of the three.
     """
     check_broadcast("mse_loss", input, target)
     difference = input - target
@@ -88,15 +89,15 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 @operation(function=True)
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the absolute differences, reduced.
+    """Return the absolute error ``abs(input - target)``, reduced.
 
     Args:
         input: predictions, of any shape.
-        target: of the same shape.
+        target: of the same shape; another shape is broadcast, with a warning.
         reduction: "mean", "sum" or "none".
 
     Raises:
-        ValueError: the shapes differ, and are no broadcast of one another (which is done, with a warning).
+        ValueError: the shapes cannot be broadcast, or ``reduction`` is none of the three.
     """
     check_broadcast("l1_loss", input, target)
     return reduced(absolute(input - target), reduction)
@@ -115,8 +116,8 @@ def nll_loss(
     Args:
         input: shape ``(N, C)``, ``(C,)`` or ``(N, C, d1, ...)``.
         target: class indices, shape ``(N,)``, ``()`` or ``(N, d1, ...)``.
-        weight: of each class, shape ``(C,)``; the mean is a weighted one.
-        ignore_index: targets of this value count nothing.
+        weight: weights of the classes ``(C,)``; "mean" divides by the sum of the targets' weights.
+        ignore_index: targets of this value are ignored.
         reduction: "mean", "sum" or "none".
 
     Raises:
@@ -125,10 +126,10 @@ def nll_loss(
     """
     x = input._array
     axis = 0 if x.ndim == 1 else 1
-    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
-    # Zero weights silence what they weigh, also where a log-probability is -inf.
+    index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
+    # Elements of weight 0 are replaced, because 0 times -inf would be nan.
     losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
-    result = _counted(losses, weights, reduction)
+    result = _summed(losses, weights, reduction)
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 
 
@@ -148,13 +149,13 @@ def cross_entropy(
     Args:
         input: scores ``(C,)``, ``(N, C)`` or ``(N, C, ...)``, floating-point.
         target: class indices ``()``, ``(N,)`` or ``(N, ...)``, or probabilities of the shape of ``input``.
-        weight: weights of the classes ``(C,)``.
-        ignore_index: class index to leave out.
+        weight: weights of the classes ``(C,)``; "mean" divides by the sum of the targets' weights.
+        ignore_index: targets of this value are ignored.
         reduction: "mean", "sum" or "none".
-        label_smoothing: share of the target that is spread over all classes, 0 to 1.
+        label_smoothing: weight of the uniform distribution in the target, 0 to 1.
     """
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing must be within 0 and 1, and you gave {label_smoothing}")
+        raise ValueError(f"label_smoothing must be between 0 and 1, and you gave {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
     soft = is_floating(target.dtype)
     if not soft and not label_smoothing and input.dtype.kind == "f":
@@ -170,9 +171,9 @@ def cross_entropy(
 def _hard_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, axis: int
 ) -> Tensor:
-    # The usual case, in one row: neither the log-probabilities nor their gradients are written down.
+    # The usual case, as one operation: neither the log-probabilities nor their gradients are stored.
     x = input._array
-    index, weights = _chosen(x, target._array, axis, weight, ignore_index, reduction)
+    index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
     shifted = x - peak(x, axis)
     exponentials = np.exp(shifted)
     sums = exponentials.sum(axis=axis, keepdims=True)
@@ -181,16 +182,18 @@ def _hard_cross_entropy(
     if not weights.all():
         losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
     losses = losses * weights
-    result = _counted(losses, weights, reduction)
+    result = _summed(losses, weights, reduction)
     if records(input):
         record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
     return result
 
 
-def _counted(losses: Array, weights: Array, reduction: str) -> Tensor:
+def _summed(losses: Array, weights: Array, reduction: str) -> Tensor:
     if reduction == "none":
         return Tensor(losses)
-    if reduction == "mean" and losses.dtype.kind == "f" and not weights.any():  # the mean of nothing; its gradient is 0
+    if (
+        reduction == "mean" and losses.dtype.kind == "f" and not weights.any()
+    ):  # the mean of no losses; its gradient is 0
         return Tensor(np.full((), np.nan, losses.dtype))
     return Tensor(losses.sum())
 
@@ -220,10 +223,10 @@ def _uniform_cross_entropy(
     return total(losses) / float((counted * per_class[np.where(counted, classes, 0)]).sum())
 
 
-def _chosen(
+def _index_and_weights(
     x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> tuple[Any, Array]:
-    """Return where the targets' elements are in ``x``, and how much each of their losses counts."""
+    """Return the index of the targets' elements in ``x``, and the weight of the loss of each."""
     check_reduction(reduction)
     if _check_classes(x, classes, axis, ignore_index) and weight is None:
         share = 1 / (classes.size or 1) if reduction == "mean" else 1
@@ -239,7 +242,13 @@ def _chosen(
 
 
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bool:
-    """Return whether every target is a class, so that none is ignored; raises if one is neither."""
+    """Return whether every target is a class, so that none is ignored.
+
+    Raises:
+        ValueError: the shapes do not fit.
+        TypeError: the targets are not integers.
+        IndexError: a target is neither a class nor ignored.
+    """
     if not x.ndim or classes.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ValueError(
             f"an input of shape {x.shape} (N, C, ...) does not fit targets of shape {classes.shape} (N, ...)"
@@ -262,10 +271,10 @@ def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
 
 
 def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:
-    """Warn if the shapes differ: that is mostly a mistake, whose result has another meaning.
+    """Warn if the shapes differ: broadcasting a target is usually a mistake.
 
     Raises:
-        ValueError: they cannot be broadcast.
+        ValueError: the shapes cannot be broadcast.
     """
     if input.shape == target.shape:
         return

@@ -1,4 +1,4 @@
-"""Sums, means and products over some dimensions or all; whether any or all elements are true."""
+"""Sums, means and products over all dimensions or some; ``all`` and ``any``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..table.rows import Row
 from .cumulative import product_rule
 
 
-def _spread(xp: Any, g: Any, shape: Any, kept: Any) -> Any:
+def _expanded(xp: Any, g: Any, shape: Any, kept: Any) -> Any:
     return xp.broadcast_to(xp.reshape(g, kept), shape)
 
 
@@ -32,8 +32,8 @@ def _prod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int | None, kept: Any) ->
     return product_rule(xp, g, a, out, dim)
 
 
-_SUM = Row("sum", _spread)
-_MEAN = Row("mean", lambda xp, g, shape, kept, count: _spread(xp, g / count, shape, kept))
+_SUM = Row("sum", _expanded)
+_MEAN = Row("mean", lambda xp, g, shape, kept, count: _expanded(xp, g / count, shape, kept))
 _NANSUM = Row("nansum", lambda xp, g, mask, kept: xp.chosen(mask, xp.reshape(g, kept)))
 _PROD = Row("prod", _prod_rule)
 
@@ -47,13 +47,13 @@ def sum(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the sum over ``dim`` (all dimensions if ``None``). Booleans and integers add up as ``int64``.
+    """Return the sum over ``dim``; ``int64`` for booleans and integers.
 
     Args:
         input: any shape.
         dim: the dimensions to reduce; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     if dtype is not None:
@@ -74,15 +74,15 @@ def sum(
 
 
 def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
-    """Return the sum; halves are added up in ``float32``, integers in ``int64``, their dtype unless ``dtype`` says another."""
+    """Return the sum in the dtype of ``x``, computed in float32 for half precision; for integers in ``dtype`` or ``int64``."""
     if x.dtype.kind in "biu":
         return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
     return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
 
 
 def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
-    """Return the sum of floating-point or complex numbers; of halves, in ``float32``."""
-    # The ufunc itself: methods of arrays would warn in NumPy's name of inf - inf.
+    """Return the sum of floating-point or complex numbers; ``float32`` for numbers of half precision."""
+    # The ufunc itself: methods of arrays would give NumPy's warning about inf - inf.
     if x.itemsize == 2:
         return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims))
     return np.asarray(pairwise_sum(x, dims, keepdims))
@@ -97,17 +97,17 @@ def mean(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the mean over ``dim`` (all dimensions if ``None``); of no elements, nan.
+    """Return the mean over ``dim``; nan if there are no elements.
 
     Args:
         input: any shape.
         dim: the dimensions to reduce; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
 
     Raises:
-        TypeError: integers or booleans; give a ``dtype``.
+        TypeError: ``input`` holds integers or booleans, and ``dtype`` is ``None``.
     """
     if dtype is not None:
         input = to(input, dtype)
@@ -119,8 +119,8 @@ def mean(
         return result
     dims = all_dims(dim, x.ndim)
     count = math.prod([x.shape[axis] for axis in dims])
-    # A sum and a division: np.mean would warn of empty slices, and is slower.
-    # Halves are divided before they are rounded: their sum may be too large for them.
+    # A sum and a division: np.mean would warn about empty slices, and is slower.
+    # Numbers of half precision are divided before rounding: their sum may overflow.
     added = wide_total(x, dims, keepdim)
     result = Tensor(np.true_divide(added, added.dtype.type(count)).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
@@ -132,11 +132,11 @@ def needs_inexact(name: str, input: Tensor) -> Array:
     """Return the array of ``input``, which must hold floating-point or complex numbers.
 
     Raises:
-        TypeError: it holds others.
+        TypeError: ``input`` holds integers or booleans.
     """
     if not is_inexact(input._array.dtype):
         raise TypeError(
-            f"{name}() is of floating-point or complex numbers, and you gave {input.dtype}; convert it, as by float()"
+            f"{name}() takes floating-point or complex numbers, and you gave {input.dtype}; convert it, as with float()"
         )
     return input._array
 
@@ -150,13 +150,13 @@ def nansum(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the sum over ``dim`` of what is not nan.
+    """Return the sum over ``dim`` of the elements that are not nan.
 
     Args:
         input: any shape.
         dim: the dimensions to reduce; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     if dtype is not None:
@@ -181,13 +181,13 @@ def nanmean(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the mean over ``dim`` of what is not nan; nan if nothing is left.
+    """Return the mean over ``dim`` of the elements that are not nan; nan if all are.
 
     Args:
         input: any shape.
         dim: the dimensions to reduce; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     if dtype is not None:
@@ -206,13 +206,13 @@ def prod(
     dtype: npt.DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the product along ``dim``, or of all elements. Booleans and integers multiply as ``int64``.
+    """Return the product over ``dim``, or of all elements; ``int64`` for booleans and integers.
 
     Args:
         input: any shape.
         dim: the dimension; all if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
     """
     if dtype is not None:
@@ -232,7 +232,7 @@ def prod(
 
 @operation(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return whether every element is true (not zero); 1 or 0 for ``uint8``.
+    """Return whether all elements over ``dim`` are not zero: a boolean tensor; ``uint8`` for ``uint8``.
 
     Args:
         input: any shape.
@@ -245,7 +245,7 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 @operation(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return whether some element is true (not zero); 1 or 0 for ``uint8``.
+    """Return whether any element over ``dim`` is not zero: a boolean tensor; ``uint8`` for ``uint8``.
 
     Args:
         input: any shape.
@@ -258,23 +258,23 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     x = input._array
-    none = isinstance(dim, (tuple, list)) and not dim  # here () means no dimension, as in PyTorch
+    none = isinstance(dim, (tuple, list)) and not dim  # here () stands for no dimension, as in PyTorch
     found = np.asarray(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
     return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
 
 
 @operation(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return how many elements are not zero, over ``dim`` or in all."""
+    """Return the number of elements over ``dim`` that are not zero, ``int64``."""
     return Tensor(np.asarray(np.count_nonzero(input._array, axis=all_dims(dim, input._array.ndim))).astype(np.int64))
 
 
 @published(function=False, method=True)
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """Return the sums over the dimensions that broadcasting from ``size`` would have stretched: what undoes ``expand``.
+    """Return the sums over the dimensions that broadcasting from ``size`` would expand; the adjoint of ``expand``.
 
     Raises:
-        ValueError: ``size`` cannot be broadcast to this shape.
+        ValueError: ``size`` cannot be broadcast to the shape of ``input``.
     """
     wanted: tuple[int, ...] = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
     extra = input.ndim - len(wanted)

@@ -1,4 +1,4 @@
-"""Softmax and its relatives, shifted by the maximum so that no exponential overflows; and dropout."""
+"""Softmax, log-softmax and log-sum-exp, shifted by the maximum so that no exponential overflows; and dropout."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
 from ..table.rows import Row
 
-# What of these are methods of tensors too.
-
 _SOFTMAX = Row("softmax", lambda xp, g, out, dim: (g - xp.sum_dims(g * out, dim, True)) * out)
 _LOG_SOFTMAX = Row("log_softmax", lambda xp, g, out, dim: g - xp.exp(out) * xp.sum_dims(g, dim, True))
 _LOGSUMEXP = Row("logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * xp.exp(a - xp.reshape(out, kept)))
@@ -29,15 +27,15 @@ _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
 @operation(method=True, synonyms=("special.softmax",))
 def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Return ``exp(input)`` divided by its sum along ``dim``.
+    """Return ``exp(input) / sum(exp(input), dim)``, in the shape of ``input``.
 
     Args:
         input: any shape, floating-point.
         dim: the dimension; negative ones count from the end.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
 
     Raises:
-        TypeError: no ``dim``.
+        TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
     out = np.exp(x - _largest(x, axis))
@@ -50,19 +48,19 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
 
 @operation(method=True, synonyms=("special.log_softmax",))
 def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None = None) -> Tensor:
-    """Return the logarithm of ``softmax``, precise where that is tiny.
+    """Return ``log(softmax(input))``, accurate also where the softmax is close to 0.
 
     Args:
         input: any shape, floating-point.
         dim: the dimension; negative ones count from the end.
-        dtype: dtype to convert to before.
+        dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
 
     Raises:
-        TypeError: no ``dim``.
+        TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("log_softmax", input, dim, dtype)
     out = x - _largest(x, axis)
-    # Of nothing there is no logarithm, and NumPy would say so.
+    # NumPy would warn about the logarithm of 0 if there are no elements.
     if x.size:
         out = out - np.log(add_reduce(np.exp(out), axis, keepdims=True))
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
@@ -73,7 +71,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
 
 @operation(method=True, synonyms=("special.logsumexp",))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Return ``log(sum(exp(input)))`` over ``dim``, without overflow; of no elements, -inf.
+    """Return ``log(sum(exp(input), dim))``, without overflow; -inf if there are no elements.
 
     Args:
         input: any shape, floating-point.
@@ -95,16 +93,16 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
 
 @operation(function=True)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
-    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+    """Return ``input`` with each element set to 0 with probability ``p`` and the others scaled by ``1 / (1 - p)``.
 
     Args:
         input: any shape, floating-point.
         p: probability, 0 to 1.
-        training: whether to change anything.
+        training: whether to drop elements; if not, ``input`` is returned itself.
         generator: source of random numbers; the default one if ``None``.
 
     Raises:
-        ValueError: ``p`` is not within 0 and 1.
+        ValueError: ``p`` is not between 0 and 1.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout() needs a probability between 0 and 1, and you gave {p}")
@@ -134,9 +132,9 @@ def _largest(x: Array, axis: Any) -> Any:
 
 
 def peak(x: Array, axis: Any) -> Any:
-    """Return the largest element along ``axis`` where it is finite, else 0: what exponents of sums are shifted by.
+    """Return the largest element over ``axis``, or 0 where it is not finite: the shift of the exponents of sums.
 
-    Of complex numbers the largest real part: shifted by an imaginary part, a logarithm would leave its branch.
+    For complex numbers it is the largest real part: a shift by an imaginary part would change the branch of the logarithm.
     """
     top = _largest(x.real, axis)
     return np.where(np.isfinite(top), top, 0) if not np.isfinite(top).all() else top

@@ -1,4 +1,4 @@
-"""Sorting, and what is chosen by order: the k largest, the median, the mode, quantiles."""
+"""Sorting, and operations that choose by order: top k, k-th value, median, mode and quantiles."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..table.dims import ValuesIndices, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
 from ..table.rows import Row
-from .extremes import not_empty, ordered, pick, picked, share
+from .extremes import not_empty, ordered, pick, picked, tied_rule
 from .reductions import needs_inexact
 
-_CHOSEN = Row("median", share)
+_CHOSEN = Row("median", tied_rule)
 
 
 @operation(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
-    """Return the elements in order along ``dim``, and where they were. Nan counts as the largest; equal ones keep their order.
+    """Return the elements sorted in the dimension ``dim``, and their indices; nan counts as the largest number.
 
     Args:
         input: any shape, real.
@@ -43,7 +43,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @operation(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Return the places of the elements in order along ``dim``.
+    """Return the indices that sort the elements in the dimension ``dim``, ``int64``.
 
     Args:
         input: any shape, real.
@@ -57,23 +57,23 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @operation(method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the elements in order along the first dimension."""
+    """Return the elements sorted in the first dimension."""
     return sort(input, 0).values
 
 
 @operation(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
-    """Return the ``k`` largest (or smallest) elements along ``dim``, in order, and where they are.
+    """Return the ``k`` largest (or smallest) elements in the dimension ``dim``, sorted, and their indices.
 
     Args:
         input: any shape, real.
-        k: how many.
-        dim: the dimension to sort; the last by default.
-        largest: whether the largest are taken; else the smallest.
-        sorted: has no effect: the result is always in order.
+        k: number of elements.
+        dim: the dimension; the last by default.
+        largest: whether to return the largest elements; the smallest if not.
+        sorted: has no effect: the result is always sorted.
 
     Raises:
-        ValueError: there are not ``k``.
+        ValueError: there are fewer than ``k`` elements, or ``k`` is too small.
     """
     x = ordered("topk", input)
     axis = one_dim(dim, x.ndim)
@@ -82,22 +82,22 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise ValueError(f"topk() cannot choose {k} of the {length} elements along dim {dim}")
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
-    places = _first(x, k, axis, largest)
-    return ValuesIndices(picked(input, np.take_along_axis(x, places, axis), places, axis), Tensor(places))
+    indices = _first(x, k, axis, largest)
+    return ValuesIndices(picked(input, np.take_along_axis(x, indices, axis), indices, axis), Tensor(indices))
 
 
 @operation(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the ``k``-th smallest element along ``dim`` (counted from 1), and where it is.
+    """Return the ``k``-th smallest element in the dimension ``dim``, and its index.
 
     Args:
         input: any shape, real.
-        k: which, counted from 1.
-        dim: the dimension to sort; the last by default.
+        k: rank of the element, from 1.
+        dim: the dimension; the last by default.
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
-        ValueError: there are not ``k``.
+        ValueError: there are fewer than ``k`` elements, or ``k`` is too small.
     """
     x = ordered("kthvalue", input)
     axis = one_dim(dim, x.ndim)
@@ -113,7 +113,7 @@ def median(input: Tensor) -> Tensor: ...
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @operation(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
-    """Return the middle element, the lower of two; nan if there is a nan. With ``dim``, along it, and where it is.
+    """Return the median, the lower of two middle elements; with ``dim``, medians and their indices. nan if there is a nan.
 
     Args:
         input: any shape, real.
@@ -121,7 +121,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
-        ValueError: there are no elements along ``dim``.
+        ValueError: the dimension has length 0.
     """
     return _median("median", input, dim, keepdim, skip=False)
 
@@ -132,7 +132,7 @@ def nanmedian(input: Tensor) -> Tensor: ...
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesIndices: ...
 @operation(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesIndices:
-    """Return the median of what is not nan.
+    """Return the median of the elements that are not nan; with ``dim``, medians and their indices.
 
     Args:
         input: any shape, real.
@@ -140,7 +140,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
-        ValueError: there are no elements along ``dim``.
+        ValueError: the dimension has length 0.
     """
     return _median("nanmedian", input, dim, keepdim, skip=True)
 
@@ -155,8 +155,8 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: b
         return result
     axis = one_dim(dim, x.ndim)
     not_empty(name, x, (axis,))
-    places = _middle(x, axis, skip) if x.ndim else np.zeros((), np.int64)
-    return pick(input, places, axis, keepdim)
+    indices = _middle(x, axis, skip) if x.ndim else np.zeros((), np.int64)
+    return pick(input, indices, axis, keepdim)
 
 
 def _middle_of_all(name: str, x: Array, skip: bool) -> Array:
@@ -174,22 +174,22 @@ def _middle(x: Array, axis: int, skip: bool) -> Array:
     if not nans.any():
         return np.take(_partition(x, (length - 1) // 2, axis), [(length - 1) // 2], axis)
     order = _order(x, axis, False)
-    # Nans are at the end: the first of them stands for the median unless they are skipped.
-    place = np.maximum(length - nans - 1, 0) // 2 if skip else np.where(nans > 0, length - nans, (length - 1) // 2)
-    return np.take_along_axis(order, place, axis)
+    # Nans are sorted to the end: unless they are skipped, the first nan is the median.
+    index = np.maximum(length - nans - 1, 0) // 2 if skip else np.where(nans > 0, length - nans, (length - 1) // 2)
+    return np.take_along_axis(order, index, axis)
 
 
 @operation(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the most frequent element along ``dim`` (the smallest of several), and the last place where it is.
+    """Return the most frequent element in the dimension ``dim`` (the smallest if there is a tie), and its last index.
 
     Args:
         input: any shape, real.
-        dim: the dimension to sort; the last by default.
+        dim: the dimension; the last by default.
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
-        ValueError: there are no elements along ``dim``.
+        ValueError: the dimension has length 0.
     """
     x = ordered("mode", input)
     axis = one_dim(dim, x.ndim)
@@ -199,8 +199,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     order = _order(x, axis, False)
     runs = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     starts = np.concatenate([np.ones((*runs.shape[:-1], 1), bool), runs[..., 1:] != runs[..., :-1]], -1)
-    places = np.arange(runs.shape[-1])
-    lengths = places - np.maximum.accumulate(np.where(starts, places, 0), -1)
+    indices = np.arange(runs.shape[-1])
+    lengths = indices - np.maximum.accumulate(np.where(starts, indices, 0), -1)
     last = np.moveaxis(lengths.argmax(-1)[..., None], -1, axis)
     return pick(input, np.take_along_axis(order, last, axis), axis, keepdim)
 
@@ -215,18 +215,18 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the element below which the share ``q`` of the others lies, along ``dim`` or of all; nan if there is a nan.
+    """Return the ``q``-quantile over ``dim`` or of all elements; nan if there is a nan.
 
     Args:
-        q: within 0 and 1; a vector of several makes a new first dimension.
-        interpolation: "linear", "lower", "higher", "midpoint" or "nearest", where it is between two elements.
+        q: the probability, 0 to 1; a vector of probabilities adds a first dimension to the result.
+        interpolation: the value between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
         input: any shape, real.
         dim: the dimension; all elements if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         out: where the result is written.
 
     Raises:
-        ValueError: ``q`` is out of range, the interpolation is another, or there are no elements.
+        ValueError: ``q`` or ``interpolation`` is none of these, or there are no elements.
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False)
 
@@ -241,14 +241,14 @@ def nanquantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``quantile`` of what is not nan.
+    """Return the ``q``-quantile of the elements that are not nan, over ``dim`` or of all elements.
 
     Args:
         input: any shape, real.
-        q: a share from 0 to 1, or a vector of shares.
+        q: the probability, 0 to 1; a vector of probabilities adds a first dimension to the result.
         dim: the dimension; all elements if ``None``.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        interpolation: as of ``quantile``.
+        interpolation: the value between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
         out: where the result is written.
     """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
@@ -267,33 +267,33 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
     x = needs_inexact(name, input)
     if interpolation not in _BETWEEN:
         raise ValueError(f"interpolation must be one of {', '.join(_BETWEEN)}, and you gave {interpolation!r}")
-    shares = as_tensor(q, x.dtype)
-    if shares._array.ndim > 1 or not ((shares._array >= 0) & (shares._array <= 1)).all():
-        raise ValueError(f"{name}() takes q within 0 and 1, a number or a vector, and you gave {q!r}")
+    levels = as_tensor(q, x.dtype)
+    if levels._array.ndim > 1 or not ((levels._array >= 0) & (levels._array <= 1)).all():
+        raise ValueError(f"{name}() takes q between 0 and 1, a number or a vector, and you gave {q!r}")
     flat = reshaping.reshape(input, (-1,)) if dim is None else input
     axis = one_dim(0 if dim is None else dim, flat._array.ndim)
     not_empty(name, flat._array, (axis,))
     lines = transposing.transpose(flat, axis, -1) if flat._array.ndim else reshaping.reshape(flat, (1,))
-    result = _interpolated(lines, reshaping.reshape(shares, (-1,)), _BETWEEN[interpolation], skip)
+    result = _interpolated(lines, reshaping.reshape(levels, (-1,)), _BETWEEN[interpolation], skip)
     kept = [1] * x.ndim if dim is None else [1 if each == axis else n for each, n in enumerate(x.shape)]
     shape = kept if keepdim else [] if dim is None else [n for each, n in enumerate(x.shape) if each != axis]
-    result = transposing.transpose(reshaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): what was last comes first
+    result = transposing.transpose(reshaping.unsqueeze(result, 0), 0, -1)  # (q, ..., 1): the last dimension comes first
     if lines._array.ndim > 1 and axis != lines._array.ndim - 1:
         result = transposing.transpose(result, axis + 1, -1)
-    return reshaping.reshape(result, list(shares.shape) + list(shape))
+    return reshaping.reshape(result, list(levels.shape) + list(shape))
 
 
-def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Tensor], skip: bool) -> Tensor:
+def _interpolated(lines: Tensor, levels: Tensor, between: Callable[[Tensor], Tensor], skip: bool) -> Tensor:
     inside = sort(lines, -1).values
     x = lines._array
     nans = np.isnan(x).sum(axis=-1, keepdims=True)
     last = x.shape[-1] - 1
-    ranks = between(shares * Tensor(np.maximum(last - nans * skip, 0).astype(x.dtype)))
-    if not skip:  # nans are at the end
+    ranks = between(levels * Tensor(np.maximum(last - nans * skip, 0).astype(x.dtype)))
+    if not skip:  # nans are sorted to the end
         ranks = masking.where(Tensor(nans > 0), Tensor(np.asarray(last, x.dtype)), ranks)
     low, high = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
     below, above = scatter.gather(inside, -1, Tensor(low)), scatter.gather(inside, -1, Tensor(high))
-    # Between an infinity and itself there is no difference to share.
+    # An infinity minus itself would be nan.
     between_them = arithmetic.lerp(below, above, ranks - rounding.floor(ranks))
     stuck = np.isinf(below._array) & (below._array == above._array)
     return masking.where(Tensor(stuck), below, between_them) if stuck.any() else between_them
@@ -302,17 +302,17 @@ def _interpolated(lines: Tensor, shares: Tensor, between: Callable[[Tensor], Ten
 def _order(x: Array, axis: int, descending: bool) -> Array:
     if not x.ndim:
         return np.zeros((), np.int64)
-    if x.dtype.kind == "V":  # NumPy would sort nan of bfloat16 to the front
+    if x.dtype.kind == "V":  # NumPy would sort nans of bfloat16 to the start
         x = x.astype(np.float32)
     if not descending:
         return np.argsort(x, axis, kind="stable")
-    # From behind, so that equal elements keep their order.
+    # Sorted in reverse, so that equal elements keep their order.
     backward = np.argsort(np.flip(x, axis), axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - backward, axis)
 
 
 def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
-    """Return the places of the first ``k`` in order. Of elements that are equal to the last of them, any may be among them."""
+    """Return the indices of the first ``k`` elements in order; of elements equal to the last one, any may be chosen."""
     length = x.shape[axis]
     if not k or 4 * k > length:
         return np.take(_order(x, axis, descending), np.arange(k), axis)
@@ -324,12 +324,12 @@ def _first(x: Array, k: int, axis: int, descending: bool) -> Array:
     return np.take_along_axis(found, _order(np.take_along_axis(x, found, axis), axis, descending), axis)
 
 
-def _partition(x: Array, place: int, axis: int) -> Array:
-    """Return the places of the elements, so that the one at ``place`` is where it would be in order, the smaller before it."""
+def _partition(x: Array, index: int, axis: int) -> Array:
+    """Return indices that put the element at ``index`` where it is in sorted order, with the smaller ones before it."""
     if not x.ndim:
         return np.zeros((), np.int64)
-    return np.argpartition(x.astype(np.float32) if x.dtype.kind == "V" else x, place, axis)
+    return np.argpartition(x.astype(np.float32) if x.dtype.kind == "V" else x, index, axis)
 
 
-def _at(order: Array, place: int, axis: int) -> Array:
-    return np.take(order, [place], axis) if order.ndim else order
+def _at(order: Array, index: int, axis: int) -> Array:
+    return np.take(order, [index], axis) if order.ndim else order

@@ -27,13 +27,13 @@ from .reductions import needs_inexact
 
 def _var_rule(xp: Any, g: Any, a: Any, dims: Any, kept: Any, count: float, divisor: float) -> Any:
     centred = a - xp.sum_dims(a, dims, True) / count
-    if not divisor:  # as PyTorch's: infinite, and nan for what does not deviate
+    if not divisor:  # as in PyTorch: infinite, and nan for elements equal to the mean
         return xp.cast(xp.reshape(g, kept) * xp.abs(centred) * math.inf, a.dtype)
     return xp.reshape(g, kept) * centred * (2 / divisor)
 
 
 def _std_rule(xp: Any, g: Any, a: Any, out: Any, *params: Any) -> Any:
-    # At 0 the slope is infinite; PyTorch says 0.
+    # At 0 the derivative is infinite; as in PyTorch it is 0.
     return _var_rule(xp, xp.where(out == 0, 0.0, g / (2 * xp.where(out == 0, 1.0, out))), a, *params)
 
 
@@ -51,20 +51,18 @@ def var(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the variance over ``dim``: the squares of the deviations, divided by their number less ``correction``.
-
-    ``correction`` is 1, or 0 with ``unbiased=False``; ``var(False)`` means that too.
+    """Return the variance over ``dim``: ``sum(abs(input - mean)**2) / max(0, N - correction)`` for N elements.
 
     Args:
         input: any shape, floating-point or complex.
-        dim: the dimensions to reduce; all if ``None``.
-        unbiased: whether ``correction`` is 1 or 0.
+        dim: the dimensions to reduce; all if ``None``. A boolean stands for ``unbiased``.
+        unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        correction: subtracted from the number of elements in the divisor.
+        correction: subtracted from the number of elements; overrides ``unbiased``.
         out: where the result is written.
 
     Raises:
-        TypeError: integers or booleans.
+        TypeError: ``input`` holds integers or booleans.
     """
     return _deviation("var", input, dim, unbiased, keepdim, correction, root=False)
 
@@ -79,18 +77,18 @@ def std(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the square root of ``var``; its gradient at 0 is 0.
+    """Return the standard deviation over ``dim``, the square root of ``var``; its gradient at 0 is 0.
 
     Args:
         input: any shape, floating-point or complex.
-        dim: the dimensions to reduce; all if ``None``.
-        unbiased: whether ``correction`` is 1 or 0.
+        dim: the dimensions to reduce; all if ``None``. A boolean stands for ``unbiased``.
+        unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        correction: subtracted from the number of elements in the divisor.
+        correction: subtracted from the number of elements; overrides ``unbiased``.
         out: where the result is written.
 
     Raises:
-        TypeError: integers or booleans.
+        TypeError: ``input`` holds integers or booleans.
     """
     return _deviation("std", input, dim, unbiased, keepdim, correction, root=True)
 
@@ -104,14 +102,14 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the variance and the mean.
+    """Return the variance and the mean over ``dim``; see ``var``.
 
     Args:
         input: any shape, floating-point or complex.
         dim: the dimensions to reduce; all if ``None``.
-        unbiased: whether ``correction`` is 1 or 0.
+        unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        correction: subtracted from the number of elements in the divisor.
+        correction: subtracted from the number of elements; overrides ``unbiased``.
     """
     over = None if isinstance(dim, bool) else dim
     return var(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
@@ -126,14 +124,14 @@ def std_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the standard deviation and the mean.
+    """Return the standard deviation and the mean over ``dim``; see ``std``.
 
     Args:
         input: any shape, floating-point or complex.
         dim: the dimensions to reduce; all if ``None``.
-        unbiased: whether ``correction`` is 1 or 0.
+        unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
-        correction: subtracted from the number of elements in the divisor.
+        correction: subtracted from the number of elements; overrides ``unbiased``.
     """
     over = None if isinstance(dim, bool) else dim
     return std(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
@@ -174,16 +172,16 @@ def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, roo
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """Return the covariances of the rows of ``input`` (variables), whose columns are observations.
+    """Return the covariance matrix of the rows of ``input``, shape ``(variables, variables)``; 0-d for one variable.
 
     Args:
         input: shape ``(variables, observations)`` or ``(observations,)``.
         correction: subtracted from the number of observations.
-        fweights: how often each observation counts, integers.
-        aweights: the weight of each observation.
+        fweights: how often each observation occurs, integers of shape ``(observations,)``.
+        aweights: the weight of each observation, shape ``(observations,)``.
 
     Raises:
-        ValueError: more than two dimensions.
+        ValueError: ``input`` has more than two dimensions.
     """
     if input._array.ndim > 2:
         raise ValueError(f"cov() takes at most two dimensions, and you gave shape {input.shape}")
@@ -209,15 +207,15 @@ def cov(
 
 @operation(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlation coefficients of the rows of ``input``, shape ``(variables, observations)``.
+    """Return the correlation coefficients of the rows of ``input`` (variables, observations), shape ``(variables, variables)``.
 
     Raises:
-        ValueError: more than two dimensions.
+        ValueError: ``input`` has more than two dimensions.
     """
     covariances = cov(input)
     if not covariances._array.ndim:
         return operators.div(covariances, covariances)
-    places = np.arange(covariances.shape[0])
-    scale = exponential.sqrt(real(indexing.getitem(covariances, (places, places))))
+    diagonal = np.arange(covariances.shape[0])
+    scale = exponential.sqrt(real(indexing.getitem(covariances, (diagonal, diagonal))))
     ratio = covariances / reshaping.reshape(scale, (-1, 1)) / scale
     return ratio if ratio.dtype.kind == "c" else clamp(ratio, -1, 1)
