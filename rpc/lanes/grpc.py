@@ -25,12 +25,12 @@ from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake
 from .base import Connection, FrameHandle, Lane, LaneListener
+from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .forking import remember
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
 from .grpc_server import make_server
 from .ioloop import acquire_loop, first_of, release_loop
-from .outbox import BULK_BYTES, Assembly, Outbox, chunks, next_batch, split_batch
-from .waiting_frames import SmallFrame, Transfer, Waits
+from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"

@@ -1,24 +1,63 @@
-"""Queue of what waits for a stream: filled from any thread without blocking, emptied in batches by one coroutine."""
+"""Queue of frames that wait for a stream: filled from any thread without blocking, emptied in batches by one coroutine.
+
+Until a frame has left, any thread may take it back. Frames of more than ``BULK_BYTES`` are in ``bulk.py``.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
+import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from ...core.errors import SerializationError
+from .base import HEAD_BYTES, FrameHandle
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
-BULK_BYTES = 128 * 1024  # larger frames travel in chunks on a stream of their own
-CHUNK_BYTES = 2 * 1024 * 1024
 LENGTH = struct.Struct("<I")
-MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
+LATE_SECONDS = 0.01  # a frame that waited longer gets a new header
+
+
+class Waits(Protocol):
+    """Something that may be taken back."""
+
+    def withdraw(self) -> bool:
+        """Let go of it; False if it has left."""
+        ...
+
+
+class SmallFrame:
+    """Frame that leaves as one piece."""
+
+    __slots__ = ("_data", "_handle", "_since")
+
+    def __init__(self, data: bytes, handle: FrameHandle | None) -> None:
+        self._data = [data]  # emptied by whoever is first: popping is atomic
+        self._handle = handle
+        self._since = time.monotonic()
+        if handle is not None:
+            handle.waiting = self
+
+    def take(self) -> bytes | None:
+        """Return the frame, which leaves now; ``None`` if it was withdrawn."""
+        try:
+            data = self._data.pop()
+        except IndexError:
+            return None
+        handle, self._handle = self._handle, None  # else the two would be a cycle
+        if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
+            return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
+        return data
+
+    def withdraw(self) -> bool:
+        try:
+            self._data.pop()
+        except IndexError:
+            return False
+        self._handle = None
+        return True
 
 
 class Outbox:
@@ -48,7 +87,7 @@ class Outbox:
         return self._items.popleft()
 
     def clear(self) -> None:
-        """Let go of everything: the stream is no more."""
+        """Drop all items: the stream is no more."""
         self._items.clear()
 
     def __len__(self) -> int:
@@ -88,76 +127,3 @@ def split_batch(batch: bytes) -> Iterator[bytes]:
         if position > len(batch):
             raise SerializationError("a batch of frames ends in the middle of one")
         yield batch[start:position]
-
-
-def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
-    """Yield ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
-    head = CHUNK.pack(transfer, sum(map(len, parts)))
-    pending: list[Any] = [head]
-    room = CHUNK_BYTES
-    for part in parts:
-        view = memoryview(part)
-        while len(view):
-            piece, view = view[:room], view[room:]
-            pending.append(piece)
-            room -= len(piece)
-            if not room:
-                yield b"".join(pending)
-                pending, room = [head], CHUNK_BYTES
-    if len(pending) > 1:
-        yield b"".join(pending)
-
-
-def _memory(size: int) -> memoryview:
-    # Not zeroed, as a bytearray would be: it is about to be written.
-    array: Any = np.empty(size, np.uint8)
-    return memoryview(array)
-
-
-class Assembly:
-    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved.
-
-    A chunk says how long its frame is, and memory is taken on that word: so all that are under way may not be longer than
-    this machine's memory, and a frame's chunks must agree.
-    """
-
-    def __init__(self, most_bytes: int = MACHINE_BYTES) -> None:
-        self._under_way: dict[int, tuple[memoryview, int]] = {}
-        self._room = most_bytes
-
-    def add(self, message: bytes) -> memoryview | None:
-        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's.
-
-        Raises:
-            SerializationError: it does not fit what came before, or this machine.
-        """
-        if len(message) < CHUNK.size:
-            raise SerializationError("a chunk without a header")
-        transfer, total = CHUNK.unpack_from(message)
-        if len(message) == CHUNK.size:
-            self._cut(transfer, total)
-            return None
-        frame, position = self._under_way.get(transfer) or (self._begin(total), 0)
-        end = position + len(message) - CHUNK.size
-        if total != len(frame) or end > total:
-            raise SerializationError(f"a chunk of a frame of {len(frame)} bytes ends at {end}, and says it has {total}")
-        frame[position:end] = memoryview(message)[CHUNK.size :]
-        if end < total:
-            self._under_way[transfer] = (frame, end)
-            return None
-        self._under_way.pop(transfer, None)
-        self._room += total
-        return frame
-
-    def _cut(self, transfer: int, total: int) -> None:
-        """Drop a transfer of which the sender took the rest back."""
-        frame, _ = self._under_way.pop(transfer, (b"", 0))
-        if total or not frame:
-            raise SerializationError("a chunk without content")
-        self._room += len(frame)
-
-    def _begin(self, total: int) -> memoryview:
-        if total > self._room:
-            raise SerializationError(f"a frame of {total} bytes, beside those under way, exceeds this machine's memory")
-        self._room -= total
-        return _memory(total)

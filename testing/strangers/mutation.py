@@ -12,7 +12,8 @@ from typing import Any
 
 from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.lanes.outbox import LENGTH, Assembly, chunks, split_batch
+from ...rpc.lanes.bulk import Assembly, chunks
+from ...rpc.lanes.outbox import LENGTH, split_batch
 from ...rpc.messages import Incoming, Outgoing
 from ...rpc.security import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control

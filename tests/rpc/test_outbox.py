@@ -2,10 +2,10 @@
 
 import struct
 
-from telegrad.rpc.lanes import waiting_frames
+from telegrad.rpc.lanes import bulk, outbox
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
-from telegrad.rpc.lanes.outbox import CHUNK, CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.lanes.waiting_frames import SmallFrame, Transfer
+from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, Assembly, Transfer, chunks
+from telegrad.rpc.lanes.outbox import SmallFrame
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import HEAD, restamp
@@ -34,7 +34,8 @@ def test_a_header_has_the_length_that_lanes_know():
 
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
-        monkeypatch.setattr(waiting_frames, "LATE_SECONDS", late)
+        for module in (bulk, outbox):
+            monkeypatch.setattr(module, "LATE_SECONDS", late)
         small = SmallFrame(b"".join(request(10)), Stamp()).take()
         assert decode(small, False, 0, Incoming).timeout == seconds and len(small) == HEAD.size + 10
         large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None

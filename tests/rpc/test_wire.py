@@ -8,7 +8,7 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.lanes.outbox import CHUNK_BYTES
+from telegrad.rpc.lanes.bulk import CHUNK_BYTES
 
 ARRAYS = {
     "0-d": np.array(3.5),

@@ -9,7 +9,7 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc import codec
-from telegrad.rpc.lanes.outbox import CHUNK_BYTES, Assembly, chunks
+from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import HEAD, Kind

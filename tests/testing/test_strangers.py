@@ -23,9 +23,10 @@ from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import notices
 from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.lanes.bulk import CHUNK, Assembly
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
-from telegrad.rpc.lanes.outbox import CHUNK, LENGTH, Assembly, split_batch
+from telegrad.rpc.lanes.outbox import LENGTH, split_batch
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.rendezvous_tcp import JOIN, join
 from telegrad.testing.strangers import http2

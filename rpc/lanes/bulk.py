@@ -1,0 +1,144 @@
+"""Bulk frames: large ones, which travel in chunks on a stream of their own, so that small frames never wait behind them."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import SerializationError
+from .base import HEAD_BYTES, FrameHandle
+from .outbox import LATE_SECONDS
+
+BULK_BYTES = 128 * 1024  # larger frames are bulk
+CHUNK_BYTES = 2 * 1024 * 1024
+CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
+MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+class Transfer:
+    """Large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short."""
+
+    def __init__(self, number: int, size: int, handle: FrameHandle | None) -> None:
+        self._lock = threading.Lock()
+        self._cut: bytes | None = CHUNK.pack(number, 0)
+        self._chunks: deque[bytes] = deque()
+        self._total = self._left = size
+        self._handle = handle
+        self._since = time.monotonic()
+        self._withdrawn = False
+        if handle is not None:
+            handle.waiting = self
+
+    def add(self, chunk: bytes) -> bool:
+        """Take the next chunk; False if there is no need for more."""
+        with self._lock:
+            if not self._withdrawn:
+                self._chunks.append(chunk)
+            return not self._withdrawn
+
+    def take(self) -> bytes | None:
+        """Return the next chunk, which leaves now; ``None`` if none does."""
+        with self._lock:
+            if self._withdrawn:
+                cut, self._cut = self._cut if self._left < self._total else None, None
+                return cut
+            handle, self._handle = self._handle, None  # for the first chunk only; and the two would be a cycle
+            chunk = self._chunks.popleft()
+            self._left -= len(chunk) - CHUNK.size
+        if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
+            return _restamp(handle, chunk)
+        return chunk
+
+    def withdraw(self) -> bool:
+        with self._lock:
+            if self._withdrawn or not self._left:
+                return False
+            self._withdrawn = True
+            self._handle = None
+            self._chunks.clear()
+        return True
+
+
+def _restamp(handle: FrameHandle, chunk: bytes) -> bytes:
+    end = CHUNK.size + HEAD_BYTES
+    return b"".join((chunk[: CHUNK.size], handle.restamp(chunk[CHUNK.size : end]), memoryview(chunk)[end:]))
+
+
+def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
+    """Yield ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
+    head = CHUNK.pack(transfer, sum(map(len, parts)))
+    pending: list[Any] = [head]
+    room = CHUNK_BYTES
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            piece, view = view[:room], view[room:]
+            pending.append(piece)
+            room -= len(piece)
+            if not room:
+                yield b"".join(pending)
+                pending, room = [head], CHUNK_BYTES
+    if len(pending) > 1:
+        yield b"".join(pending)
+
+
+def _memory(size: int) -> memoryview:
+    # Not zeroed, as a bytearray would be: it is about to be written.
+    array: Any = np.empty(size, np.uint8)
+    return memoryview(array)
+
+
+class Assembly:
+    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved.
+
+    A chunk says how long its frame is, and memory is taken on that word: so all that are under way may not be longer than
+    this machine's memory, and a frame's chunks must agree.
+    """
+
+    def __init__(self, most_bytes: int = MACHINE_BYTES) -> None:
+        self._under_way: dict[int, tuple[memoryview, int]] = {}
+        self._room = most_bytes
+
+    def add(self, message: bytes) -> memoryview | None:
+        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's.
+
+        Raises:
+            SerializationError: it does not fit what came before, or this machine.
+        """
+        if len(message) < CHUNK.size:
+            raise SerializationError("a chunk without a header")
+        transfer, total = CHUNK.unpack_from(message)
+        if len(message) == CHUNK.size:
+            self._cut(transfer, total)
+            return None
+        frame, position = self._under_way.get(transfer) or (self._begin(total), 0)
+        end = position + len(message) - CHUNK.size
+        if total != len(frame) or end > total:
+            raise SerializationError(f"a chunk of a frame of {len(frame)} bytes ends at {end}, and says it has {total}")
+        frame[position:end] = memoryview(message)[CHUNK.size :]
+        if end < total:
+            self._under_way[transfer] = (frame, end)
+            return None
+        self._under_way.pop(transfer, None)
+        self._room += total
+        return frame
+
+    def _cut(self, transfer: int, total: int) -> None:
+        """Drop a transfer of which the sender took the rest back."""
+        frame, _ = self._under_way.pop(transfer, (b"", 0))
+        if total or not frame:
+            raise SerializationError("a chunk without content")
+        self._room += len(frame)
+
+    def _begin(self, total: int) -> memoryview:
+        if total > self._room:
+            raise SerializationError(f"a frame of {total} bytes, beside those under way, exceeds this machine's memory")
+        self._room -= total
+        return _memory(total)
