@@ -44,10 +44,7 @@ SAVE_NOTHING = {
     "SumBackward": tg.sum,
     "SortBackward": lambda x: x.sort().values,
 }
-FREED = (
-    r"{name} needs values that an earlier backward pass freed; to go over a graph twice, pass retain_graph=True to the "
-    r"first backward\(\) or grad\(\)"
-)
+FREED = "{name} needs values that an earlier backward pass freed.*retain_graph=True.*"
 FREED_OF_A_FUNCTION = (
     r"{name} has freed its saved tensors in an earlier backward pass; pass retain_graph=True to that one to go over the "
     r"graph again"

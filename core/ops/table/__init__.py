@@ -1,1 +1,1 @@
-"""Machinery that all operations share: gradient rules and nodes, factories, in-place forms, views."""
+"""Modules that all operations share: gradient rules and nodes, declarations, factories, in-place forms, views."""

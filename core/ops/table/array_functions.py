@@ -1,7 +1,7 @@
 """``ARRAYS``: the functions that gradient rules call when they run on arrays. ``TENSORS`` has the same names.
 
-Reductions call NumPy's ufuncs: the methods of arrays do the same a Python call later, and warn of ``inf - inf`` in NumPy's
-name instead of ours.
+Reductions call NumPy's ufuncs: the methods of arrays cost one more Python call, and their warnings of ``inf - inf`` name
+NumPy's code instead of ours.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
-    """Return ``x`` where ``mask`` is true and 0 elsewhere, broadcast; written into ``out`` if that is given.
+    """Return ``x`` where ``mask`` is true, and 0 elsewhere, broadcast.
 
-    The bits of a real number times one or zero: as fast as a product of numbers, and ten times as fast as ``np.where``.
+    It multiplies the bits of real numbers by one or zero, which is ten times as fast as ``np.where``.
+
+    Args:
+        mask: booleans.
+        x: an array or number.
+        out: array that the result is written to.
     """
     x = np.asarray(x)
     if x.dtype.kind not in "fV" or x.itemsize not in _BITS:
@@ -42,9 +47,14 @@ BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
 
 
 def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
-    """Return the sum over ``dims``, along a long one in blocks of ``BLOCK``, so that errors do not grow with its length.
+    """Return the sum over ``dims``; a long dimension is summed in blocks, so that rounding errors do not grow with its length.
 
-    NumPy does so along the last dimension only: along others it adds row after row to one sum.
+    NumPy does so for the last dimension only; for others it adds row after row to one sum.
+
+    Args:
+        x: any shape.
+        dims: a tuple of dimensions, from 0; all if ``None``.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
     """
     if dims is None or not x.ndim:
         return add_reduce(x, None, keepdims=keepdims)
@@ -53,24 +63,24 @@ def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
         return add_reduce(x, dims, keepdims=keepdims)
     before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     whole = length - length % BLOCK
-    along = np.moveaxis(x, axis, 0)
-    blocks = np.moveaxis(along[:whole], 0, axis).reshape(*before, -1, BLOCK, *after)
+    rows = np.moveaxis(x, axis, 0)
+    blocks = np.moveaxis(rows[:whole], 0, axis).reshape(*before, -1, BLOCK, *after)
     parts = add_reduce(blocks, axis + 1)
     if whole < length:
-        rest = np.expand_dims(add_reduce(along[whole:], 0), axis)
+        rest = np.expand_dims(add_reduce(rows[whole:], 0), axis)
         parts = np.concatenate([parts, rest], axis)
     return pairwise_sum(parts, dims, keepdims)
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Undo broadcasting and conversion: ``grad`` summed to ``shape`` and converted to ``dtype``."""
+    """Return ``grad`` summed to ``shape`` and converted to ``dtype``: the adjoint of broadcasting and conversion."""
     if grad.shape != shape:
         grad = add_reduce(grad, stretched_dims(grad.shape, shape)).reshape(shape)
     return grad if grad.dtype == dtype else converted(grad, dtype)
 
 
 def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the dimensions of ``shape`` that broadcasting from the shape ``former`` added, or stretched from length 1."""
+    """Return the dimensions of ``shape`` that broadcasting from the shape ``former`` added, or expanded from length 1."""
     extra = len(shape) - len(former)
     return (
         *range(extra),
@@ -79,7 +89,7 @@ def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int
 
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
-    """Return zeros of ``shape`` with ``grad`` added at ``index``; an element that is named twice gets both."""
+    """Return zeros of ``shape`` with ``grad`` added at ``index``, as many times as an element is named."""
     result = np.zeros(shape, grad.dtype)
     if is_basic(index):
         result[index] = grad
@@ -107,22 +117,22 @@ def get(array: Array, index: Any) -> Array:
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``array`` in another shape."""
+    """Return ``array`` with the shape ``shape``."""
     return np.asarray(array.reshape(shape))
 
 
 def cast(array: Array, dtype: DType) -> Array:
-    """Return ``array`` in another dtype."""
+    """Return ``array`` converted to ``dtype``."""
     return converted(np.asarray(array), dtype)
 
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
-    """Return the sum over ``dims``."""
+    """Return the sum over ``dims``, which stay with length 1 if ``keepdim``."""
     return np.asarray(add_reduce(array, dims, keepdims=keepdim))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
-    """Return a view of ``array`` with dimensions repeated; of one element, without NumPy's general way."""
+    """Return a view of ``array`` broadcast to ``shape``; an array of one element has a faster way than NumPy's."""
     if array.size == 1 and array.ndim <= len(shape):
         result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
         result.flags.writeable = False
@@ -131,29 +141,30 @@ def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
 
 
 def sigmoid(array: Array) -> Any:
-    """Return ``1 / (1 + exp(-array))``, by tanh: the exponential overflows."""
+    """Return ``1 / (1 + exp(-array))``, computed by tanh, because the exponential overflows."""
     return 0.5 * np.tanh(0.5 * array) + 0.5
 
 
 def conj(array: Array) -> Array:
-    """Return the complex conjugate; a real array itself, where NumPy would copy."""
+    """Return the complex conjugate; a real array is returned itself, where NumPy would copy it."""
     return np.conj(array) if array.dtype.kind == "c" else array
 
 
 def adjoint(array: Array) -> Array:
-    """Return matrices transposed and conjugated."""
-    turned: Array = array.mT
-    return np.conj(turned) if array.dtype.kind == "c" else turned  # written out: every matrix product comes here
+    """Return the conjugate transposes of matrices ``(..., m, n)``."""
+    transposed: Array = array.mT
+    # conj() written out: every matrix product calls this.
+    return np.conj(transposed) if array.dtype.kind == "c" else transposed
 
 
 def matmul(x: Array, y: Array) -> Any:
-    """Return the matrix product; matrices of many batches by one matrix are one product.
+    """Return the matrix product; a batch of matrices times one matrix is computed as one product.
 
     Raises:
         ValueError: the shapes do not fit.
     """
     if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
-        # There is no fast product of halves, and in float32 it is more exact too.
+        # BLAS has no half-precision product, and float32 is more accurate.
         return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     if y.ndim <= 2 and x.ndim and y.ndim:
         if x.ndim <= 2:
@@ -164,7 +175,7 @@ def matmul(x: Array, y: Array) -> Any:
 
 
 def signs(array: Array) -> Array:
-    """Return -1, 0 or 1, and 0 for nan, as PyTorch's; of complex numbers, the one of absolute value 1 in their direction."""
+    """Return -1, 0 or 1, and 0 for nan, as PyTorch does; for complex numbers ``z / |z|``, and 0 for 0."""
     if array.dtype.kind == "c":
         return np.asarray(np.sign(array))
     # NumPy's sign of nan is nan.
@@ -172,17 +183,17 @@ def signs(array: Array) -> Array:
 
 
 def pairs(array: Array) -> Array:
-    """Return complex numbers as real ones, with a last dimension of (real, imaginary)."""
+    """Return the real and imaginary parts of complex numbers as a new last dimension."""
     return np.stack([array.real, array.imag], -1)
 
 
 def to_complex(array: Array) -> Array:
-    """Return real numbers as complex ones."""
+    """Return real numbers converted to the complex dtype of the same precision."""
     return array.astype(complex_type(array.dtype))
 
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
-    """Return zeros of ``shape`` with ``grad`` added where ``gather(dim, index)`` read."""
+    """Return zeros of ``shape`` with ``grad`` added to the elements that ``gather(dim, index)`` reads."""
     return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
 
 

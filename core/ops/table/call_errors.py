@@ -25,8 +25,13 @@ _CLASSES: tuple[tuple[type[Exception], type[ArgumentError]], ...] = (
 def explained(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
     """Return the error to raise instead of ``error``, with a message that names the operation and its arguments.
 
-    Where operations call one another it names the outermost, which the user called. An error of a class of the user's own
-    is returned as it is.
+    If an operation calls others, the message names the outermost, which the user called. An error of another class than
+    those of Python and NumPy is returned as it is.
+
+    Args:
+        error: raised by the operation.
+        name: name of the operation.
+        args, kwargs: the arguments that it was called with.
     """
     if isinstance(error, AttributeError):
         if not hasattr(Tensor, str(error.name)) or isinstance(error.obj, Tensor):
@@ -51,7 +56,7 @@ def _class(error: Exception) -> type[ArgumentError] | None:
 
 
 def called(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return the call as text, with tensors as dtype and shape: ``add(float32 (2, 3), float32 (4,))``."""
+    """Return the call of ``name`` as text, with tensors as dtype and shape: ``add(float32 (2, 3), float32 (4,))``."""
     parts = [_argument(value) for value in args]
     parts += [f"{key}={_argument(value)}" for key, value in kwargs.items() if value is not None]
     return f"{name}({', '.join(parts)})"
@@ -62,6 +67,6 @@ def _argument(value: Any) -> str:
         return f"{value.dtype} {tuple(value.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
         return f"[{', '.join(_argument(item) for item in value)}]"
-    # Of a long list, not all of its text is made only to be cut.
+    # A long list has a long text, of which only the beginning is needed.
     text = reprlib.repr(value) if isinstance(value, (list, tuple, str, bytes)) and len(value) > 60 else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

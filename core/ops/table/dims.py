@@ -1,4 +1,4 @@
-"""Arguments ``dim``, and named tuples of results."""
+"""Checks of arguments ``dim``, and named tuples of results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def all_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
     Raises:
         IndexError: there is no such dimension.
-        ValueError: one is named twice.
+        ValueError: a dimension is named twice.
     """
     if dim is None:
         return tuple(range(ndim))
@@ -51,12 +51,12 @@ def _whole(dim: Any) -> int:
 
 
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """Return ``shape`` with the reduced ``dims`` of length 1."""
+    """Return ``shape`` with length 1 in the reduced dimensions ``dims``."""
     return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
 
 
 class ValuesIndices(NamedTuple):
-    """Chosen elements, and where along the dimension they are."""
+    """Selected elements, and their indices in the dimension, int64."""
 
     values: Tensor
     indices: Tensor

@@ -62,12 +62,12 @@ def unary(
     """Return an operation on one tensor that computes in floating point.
 
     Args:
-        name: the operation's name.
-        forward: from an array to an array.
-        rule: the gradient rule, ``rule(xp, grad, saved)``.
-        saves: ``"a"`` if the rule takes the input, ``"o"`` if it takes the result, ``""`` if neither.
-        doc: the docstring.
-        module: the module that has the operation under its name, if no function of ``telegrad`` is made of it.
+        name: name of the operation.
+        forward: function on arrays.
+        rule: gradient rule, ``rule(xp, grad, saved)``.
+        saves: "a" if the rule takes the input, "o" if it takes the result, "" if neither.
+        doc: docstring of the operation.
+        module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
         declaration: where users find it; see ``Declaration``.
     """
     row = Row(name, rule)
@@ -87,7 +87,7 @@ def unary(
             x = to_float(x)
             used = row.of(x.dtype)
             try:
-                # Of bfloat16, NumPy would widen what comes from Python numbers.
+                # NumPy computes bfloat16 with Python numbers in float32.
                 result = Tensor(forward(x) if x.dtype.kind != "V" else forward(x.astype(np.float32)).astype(x.dtype))
             except FAILURES as error:
                 raise explained(error, name, (input,), {}) from None
@@ -120,15 +120,15 @@ def binary(
     """Return an operation on two operands that are broadcast together; at least one is a tensor.
 
     Args:
-        name: the operation's name.
-        forward: from two arrays, or an array and a number, to an array.
-        rule_a: the gradient rule of the first operand, ``rule(xp, grad, *saved)``.
-        rule_b: that of the second.
-        saves: for each rule, which of ``"a"``, ``"b"`` and ``"o"`` (the result) it takes. Both rules are passed all that
-            either takes, in this order, and ``None`` for what only the other one needs.
-        doc: the docstring.
-        floats: it computes in floating point.
-        module: as of ``unary``.
+        name: name of the operation.
+        forward: function on two arrays, or an array and a number.
+        rule_a: gradient rule of the first operand, ``rule(xp, grad, *saved)``.
+        rule_b: gradient rule of the second operand.
+        saves: for each rule, the values that it takes: "a", "b" and "o" (the result). Both rules are passed the values that
+            either takes, in this order; those that only the other one needs may be ``None``.
+        doc: docstring of the operation.
+        floats: whether integers are converted to the default floating-point dtype.
+        module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
         declaration: where users find it; see ``Declaration``.
     """
     row = Row(name, rule_a, rule_b)
@@ -193,7 +193,7 @@ def _saved(plan: tuple[str, ...], result: Tensor, a: Any, b: Any, x: Any, y: Any
 def _fitting(
     row: Row, edges: Edges, saved: tuple[Saved, ...], shape: tuple[int, ...], a: Any, b: Any, x: Any, y: Any
 ) -> OpNode:
-    """Return the node of operands that may have been stretched or converted, whose gradients must then be brought back."""
+    """Return the node of operands that may have been broadcast or converted; then it fits their gradients."""
     target_a = target_b = None
     if edges[0] is not None and (x is not a._array or x.shape != shape):
         target_a = (a._array.shape, a._array.dtype)
@@ -212,7 +212,15 @@ def comparison(
     ordered: bool = False,
     **declaration: Unpack[Declaration],
 ) -> Binary:
-    """Return an operation on two broadcast operands whose result is never differentiable; ``ordered``: of real numbers."""
+    """Return an operation on two operands, broadcast together, without gradient.
+
+    Args:
+        name: name of the operation.
+        forward: function on two arrays, or an array and a number.
+        doc: docstring of the operation.
+        ordered: whether complex numbers are refused, because they have no order.
+        declaration: where users find it; see ``Declaration``.
+    """
     if ordered:
         forward = real_only(forward)
 
@@ -241,7 +249,16 @@ def same_dtype(
     doc: str,
     **declaration: Unpack[Declaration],
 ) -> Unary:
-    """Return an operation on one tensor that keeps its dtype, integers too; without a ``rule`` its gradient is 0."""
+    """Return an operation on one tensor that keeps its dtype, integers included.
+
+    Args:
+        name: name of the operation.
+        forward: function on arrays.
+        rule: gradient rule, ``rule(xp, grad, saved)``; if ``None``, the gradient is 0.
+        saves: "a" if the rule takes the input, "o" if it takes the result, "" if neither.
+        doc: docstring of the operation.
+        declaration: where users find it; see ``Declaration``.
+    """
     row = Row(name, zero_gradient if rule is None else rule)
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -260,7 +277,14 @@ def same_dtype(
 
 
 def predicate(name: str, forward: Callable[[Array], Any], doc: str, **declaration: Unpack[Declaration]) -> Unary:
-    """Return an operation on one tensor whose result is not differentiable, as where something holds."""
+    """Return an operation on one tensor without gradient, as ``isnan``.
+
+    Args:
+        name: name of the operation.
+        forward: function on arrays.
+        doc: docstring of the operation.
+        declaration: where users find it; see ``Declaration``.
+    """
 
     def operation(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input,), out)) is not NOT_TAKEN:
@@ -282,7 +306,16 @@ def declared(
     module: str | None = None,
     keeps: Keeps = "overwrite",
 ) -> Any:
-    """Name a closure and publish it as its declaration says; ``keeps`` is what its in-place form does by default."""
+    """Return a closure with the name of its operation, published as its declaration says.
+
+    Args:
+        operation: the closure.
+        name: name of the operation.
+        doc: docstring of the operation.
+        declaration: where users find it; see ``Declaration``.
+        module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
+        keeps: value of ``in_place`` if the declaration has ``True``.
+    """
     place = declaration.get("function")
     if isinstance(place, str):
         module = f"{PACKAGE}.{place.rpartition('.')[0]}"
@@ -292,7 +325,7 @@ def declared(
 
 
 def zero_gradient(xp: Any, g: Any, *saved: Any) -> Any:
-    """Return zeros: the rule of operations that are constant between steps."""
+    """Return zeros: the gradient rule of functions that are constant between jumps, as ``floor``."""
     return xp.zeros_like(g)
 
 

@@ -1,8 +1,8 @@
-"""``fused``: an operation whose passes over arrays are written by hand, in one node, however many outputs it has.
+"""``fused``: an operation whose forward and backward passes are written by hand on arrays, in one node.
 
-For what would otherwise be hundreds of nodes, as a layer of an LSTM is. A backward pass that is itself recorded *replays*
-the operation by ordinary ones, and differentiates those. So does one whose inputs ``saved_tensors_hooks`` packed: then
-nothing else is kept of the forward pass.
+It is for operations that would be hundreds of nodes, as a layer of an LSTM. A backward pass that is itself recorded
+*replays* the operation by ordinary ones, and differentiates those. So does one whose inputs ``saved_tensors_hooks`` packed:
+then nothing else is kept of the forward pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .nodes import keep, keep_result, modified
 from .outputs import OutputsNode
 from .rows import ARRAYS, Row
 
-# From the gradients of the outputs (None: not used) and whether each input wants one, to those of the inputs.
+# Takes the gradients of the outputs (None: not used) and whether each input needs one; returns those of the inputs.
 Backward: TypeAlias = Callable[[Sequence[Array | None], Sequence[bool]], Sequence[Array | None]]
 Replay: TypeAlias = Callable[..., Sequence[Tensor]]
 
@@ -35,11 +35,11 @@ def fused(
     """Return tensors over ``outputs``, recorded as the results of one operation on ``inputs``.
 
     Args:
-        name: of the operation; its node is called ``NameBackward``.
-        inputs: what the operation was given; ``None`` stands for what was left out.
-        outputs: its results, all of floating point.
-        backward: computes gradients from what it holds of the forward pass; see ``Backward``.
-        replay: the operation made of others: from ``inputs`` to a sequence of tensors like the outputs.
+        name: name of the operation; its node is called ``NameBackward``.
+        inputs: the tensors that the operation was called with; ``None`` for those left out.
+        outputs: results of the operation, all floating-point.
+        backward: function that computes gradients; it holds the values of the forward pass that it needs; see ``Backward``.
+        replay: the operation made of other operations: a function from ``inputs`` to tensors like ``outputs``.
     """
 
     def pull(xp: SimpleNamespace, grads: Sequence[Any], arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
@@ -71,7 +71,7 @@ def _replayed(
     replay: Replay, tensors: Sequence[Any], grads: Sequence[Any], edges: Edges, create_graph: bool
 ) -> Sequence[Tensor | None]:
     with GradMode(True):
-        # Aliases, so that no gradient goes round through what one input owes to another.
+        # Aliases: if one input was computed from another, no gradient flows between them here.
         inputs = [None if tensor is None else view_as(tensor, tensor) for tensor in tensors]
         results = replay(*inputs)
     wanted = [alias for alias, edge in zip(inputs, edges) if alias is not None and edge is not None]

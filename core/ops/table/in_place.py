@@ -24,9 +24,10 @@ def inplace(
 
     Args:
         operation: a function whose first argument is a tensor.
-        ufunc: computes it directly in the memory when both operands are of one dtype and nothing is recorded.
-        keeps: whether the gradient rules use the value that is overwritten, which is then copied before: "keep",
-            "overwrite" or "keep_for_other", as of ``Declaration``.
+        ufunc: function of NumPy that writes directly to the memory, used if both operands have one dtype and nothing is
+            recorded.
+        keeps: whether the gradient rules use the overwritten value, which is then copied before: "keep", "overwrite" or
+            "keep_for_other", as in ``Declaration``.
     """
     name = operation.__name__ + "_"
 
@@ -65,20 +66,25 @@ def inplace(
             edge = stopped()
         return changed(target, edge)
 
-    named(in_place, name, f"``{operation.__name__}``, written into the first argument.")
+    named(in_place, name, f"Write the result of ``{operation.__name__}`` to the first argument, and return that.")
     if operation.__module__ == PACKAGE or operation.__module__.startswith(f"{PACKAGE}.core."):
         in_place.__qualname__ = f"Tensor.{name}"  # it is a method only
     else:
-        in_place.__module__ = operation.__module__  # a function beside the other
+        in_place.__module__ = operation.__module__  # a function in the same module
     return in_place
 
 
 def write(name: str, target: Tensor, value: Tensor) -> None:
-    """Copy ``value`` into the array of ``target``, whose shape it has.
+    """Copy ``value`` into the array of ``target``.
+
+    Args:
+        name: name of the operation, for the message.
+        target: the tensor to change.
+        value: a tensor of the same shape.
 
     Raises:
-        TypeError: the dtype of ``value`` is of a higher category (floating point into integers).
-        ValueError: its shape does not fit.
+        TypeError: the dtype of ``value`` is of a higher category, as floating-point for an integer ``target``.
+        ValueError: the shapes differ.
     """
     into, source = target._array, fitting(name, value, target._array.dtype)._array
     if source.shape != into.shape:
@@ -89,10 +95,15 @@ def write(name: str, target: Tensor, value: Tensor) -> None:
 
 
 def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
-    """Return ``value`` converted to the ``dtype`` of what it is written into.
+    """Return ``value`` converted to ``dtype``, that of the tensor to write to.
+
+    Args:
+        name: name of the operation, for the message.
+        value: the result of the operation.
+        dtype: dtype to convert to.
 
     Raises:
-        TypeError: that is of a lower category.
+        TypeError: ``dtype`` is of a lower category than that of ``value``.
     """
     if value._array.dtype == dtype:
         return value
@@ -105,12 +116,17 @@ def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
-    """Copy the result, or each of a named tuple of results, into ``out`` and return that.
+    """Copy the result, or each of a named tuple of results, into ``out``, and return that.
+
+    Args:
+        name: name of the operation, for the message.
+        result: a tensor, or a named tuple of tensors.
+        out: a tensor, or a tuple of tensors.
 
     Raises:
         AutogradError: the result is recorded, or ``out`` requires grad.
         TypeError: ``out`` is not a tensor, or its dtype is of a lower category.
-        ValueError: its shape differs.
+        ValueError: the shapes differ.
     """
     if isinstance(result, tuple):
         return type(result)(*(write_out(name, *pair) for pair in zip(result, out)))

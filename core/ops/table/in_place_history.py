@@ -1,7 +1,7 @@
-"""In-place changes: how the histories of all tensors over the same memory are kept right.
+"""History of tensors that share memory, after one of them is changed in place.
 
-When one tensor of a family of views is changed in place by a recorded operation, the root of the family gets a node that
-says "the old value, except for this region", and every living view is recorded anew from its parent.
+When a recorded operation changes a tensor in place, the base of its views gets a node for "the old value, except for this
+region", and every living view is recorded again from its parent.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def check_writable(target: Tensor, recorded: bool = True) -> None:
 
 
 def stopped() -> Edge:
-    """Return the history of a value that depends on nothing: for a recorded tensor that is overwritten with constants."""
+    """Return the gradient edge of a value without inputs, for a recorded tensor that is overwritten with constants."""
     return OpNode(_CONSTANT, ()), 0
 
 
 def changed(target: Tensor, edge: Edge | None = None) -> Tensor:
-    """Note that the array of ``target`` was written to; ``edge`` is the new value's history, if it has one."""
+    """Count a write to the array of ``target``, set its history to ``edge`` if that is given, and return ``target``."""
     target._counter[0] += 1
     if edge is not None:
         set_history(target, edge)
@@ -69,7 +69,7 @@ def _check_view(target: Tensor, recorded: bool) -> None:
 
 
 def set_history(target: Tensor, edge: Edge) -> None:
-    """Make ``edge`` the history of ``target``, and bring that of every tensor over the same memory into line."""
+    """Make ``edge`` the history of ``target``, and update that of every tensor that shares its memory."""
     steps: list[tuple[Row, tuple[Any, ...]]] = []
     root = target
     while root._view is not None:
@@ -128,7 +128,7 @@ def _placed(x: Array, shape: tuple[int, ...], steps: Steps, root: DType) -> Arra
     return result
 
 
-# The root's dtype is not that of a region of real parts.
+# The dtype of the root is a parameter: a region of real parts of complex numbers has another one.
 _OUTSIDE = LinearMap("outside", _cleared, lambda g, shape, steps: _cleared(g, steps))
 _INSIDE = LinearMap("inside", _taken, _placed)
 _CONSTANT = Row("constant")

@@ -1,4 +1,4 @@
-"""Nodes of operations with one result, which run the gradient rules of their row; and what they save."""
+"""Nodes of operations with one result, which run the gradient rules of their row, and the values that they save."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ from ...tensors import Tensor
 from ...types import Array, Counter, DType
 from .rows import ARRAYS, TENSORS, Row
 
-# (array as the forward pass saw it, its tensor or None for a result of the node itself, counter, version then)
+# (array in the forward pass, its tensor or None for a result of the node itself, version counter, version then)
 # or (number, the same number, anything, anything) for an operand that is a plain number,
-# or (Packed, None, PACKED, 0) for what saved_tensors_hooks packed; None: not needed.
+# or (Packed, None, PACKED, 0) for a value that saved_tensors_hooks packed; None: not needed.
 Saved: TypeAlias = "tuple[Any, Any, Counter, int] | None"
 
 
 class OpNode(Node):
-    """The node of one row, whose operation has one output."""
+    """Node of an operation with one output.
+
+    Attributes:
+        row: the operation's row, with the gradient rules.
+        next_edges: gradient edges of the inputs; ``None`` for inputs without gradient.
+        saved: values from the forward pass; ``None`` when they have been freed.
+        params: further arguments of the rules.
+    """
 
     __slots__ = ("params", "row", "saved")
 
@@ -40,7 +47,7 @@ class OpNode(Node):
         self._metadata = None
 
     def pull(self, grad: Any, keep: bool) -> Sequence[Any]:
-        """Run the rules on arrays; what was saved stays only if ``keep``."""
+        """Run the rules on arrays; free the saved values unless ``keep``."""
         # Hot: written out rather than shared with pull_graph.
         saved = self.saved
         arguments: Any = self.params
@@ -68,7 +75,7 @@ class OpNode(Node):
         return self.row.pull(TENSORS, grad, arguments, self.next_edges)
 
     def pack_saved(self, packed: Callable[[Any, int | None], Any]) -> None:
-        """Replace what was saved."""
+        """Replace the saved values by packed ones."""
         if self.saved:
             self.saved = tuple([packed(entry, 0 if entry and entry[1] is None else None) for entry in self.saved])
 
@@ -78,7 +85,11 @@ class OpNode(Node):
 
 
 class BroadcastNode(OpNode):
-    """A node whose inputs were stretched or converted: each gradient is brought back to its input's shape and dtype."""
+    """Node whose inputs were broadcast or converted: it fits each gradient to the shape and dtype of its input.
+
+    Attributes:
+        targets: shape and dtype of each input; ``None`` for inputs that were neither broadcast nor converted.
+    """
 
     __slots__ = ("targets",)
 
@@ -109,22 +120,27 @@ class BroadcastNode(OpNode):
 
 
 def keep(tensor: Tensor, array: Array | None = None) -> Saved:
-    """Return an entry for ``saved``: an input of the operation, as it is now (``array``: what it was converted to)."""
+    """Return the entry of ``saved`` for an input of the operation, as it is now; ``array`` is its converted value, if any."""
     counter = tensor._counter
     return (tensor._array if array is None else array, tensor, counter, counter[0])
 
 
 def keep_result(result: Tensor) -> Saved:
-    """Return an entry for ``saved``: the operation's own result. Its tensor is left out, or it would keep itself alive."""
+    """Return the entry of ``saved`` for the operation's result, without its tensor, which would keep itself alive."""
     counter = result._counter
     return (result._array, None, counter, counter[0])
 
 
 def saved_tensor(node: Node, entry: Saved, slot: int = 0) -> Any:
-    """Return what was saved, as a tensor at its place in the graph; ``slot``: which result of the node it is, if it is one.
+    """Return a saved value, as a tensor with its edge in the graph.
+
+    Args:
+        node: the node that saved it.
+        entry: its entry in ``saved``.
+        slot: number of the output of the node, if the value is a result.
 
     Raises:
-        AutogradError: it was modified in place.
+        AutogradError: the value was modified in place.
     """
     if entry is None:
         return None
@@ -137,7 +153,7 @@ def saved_tensor(node: Node, entry: Saved, slot: int = 0) -> Any:
         return Tensor(array, True, (node, slot))
     if tensor._array is array:
         return tensor
-    # Replaced or converted since: the value of then, at the place in the graph of now.
+    # The tensor's array was replaced, or converted before it was saved: the saved value, with the tensor's current edge.
     edge = gradient_edge(tensor)
     if edge is not None and tensor._array.dtype is not array.dtype:
         edge = (BroadcastNode(_CONVERTED, (edge,), (), ((array.shape, tensor._array.dtype),)), 0)
@@ -148,10 +164,10 @@ _CONVERTED = Row("converted", lambda xp, g: g)
 
 
 def unpacked(node: Node, entry: Saved) -> Tensor:
-    """Return the tensor of an entry whose version is not the saved one: because it was packed.
+    """Return the tensor of a packed entry.
 
     Raises:
-        AutogradError: or because it was modified in place.
+        AutogradError: the entry is not packed: its version differs because the value was modified in place.
     """
     if entry is None or entry[2] is not PACKED:
         raise modified(node.name(), entry)
@@ -160,7 +176,15 @@ def unpacked(node: Node, entry: Saved) -> Tensor:
 
 
 def record(row: Row, result: Tensor, inputs: Sequence[Tensor | None], saved: tuple[Saved, ...], *params: Any) -> Tensor:
-    """Make ``result`` the output of a new node of ``row``. The caller has seen that an input requires grad."""
+    """Make ``result`` the output of a new node, and return it. The caller has checked that an input requires grad.
+
+    Args:
+        row: the operation's row.
+        result: result of the operation.
+        inputs: inputs of the operation; ``None`` for those without gradient.
+        saved: entries of ``keep`` and ``keep_result``.
+        params: further arguments of the rules.
+    """
     # A list first: a tuple from a generator costs twice as much.
     edges = tuple([None if tensor is None else tensor._edge or gradient_edge(tensor) for tensor in inputs])
     if result._array.dtype.kind != "f":
@@ -180,9 +204,9 @@ def records(*tensors: Tensor) -> bool:
 
 
 def freed(name: str) -> AutogradError:
-    """Return the error of a second pass over a graph that was not kept."""
+    """Return the error of a second backward pass over a graph that was not retained."""
     return AutogradError(
-        f"{name} needs values that an earlier backward pass freed; to go over a graph twice, "
+        f"{name} needs values that an earlier backward pass freed; to run backward through a graph twice, "
         "pass retain_graph=True to the first backward() or grad()"
     )
 
@@ -200,7 +224,15 @@ def modified(name: str, entry: Saved) -> AutogradError:
 
 
 def record_fitted(row: Row, result: Tensor, inputs: Sequence[Any], saved: tuple[Saved, ...], *params: Any) -> Tensor:
-    """Record ``result`` if an input requires grad; each gradient is brought back to its input's shape and dtype."""
+    """Record ``result`` if an input requires grad, and return it; gradients are fitted to their inputs' shapes and dtypes.
+
+    Args:
+        row: the operation's row.
+        result: result of the operation.
+        inputs: tensors and numbers.
+        saved: entries of ``keep`` and ``keep_result``.
+        params: further arguments of the rules.
+    """
     if not is_grad_enabled() or not any(isinstance(each, Tensor) and each._requires_grad for each in inputs):
         return result
     edges = tuple(gradient_edge(each) if isinstance(each, Tensor) else None for each in inputs)

@@ -1,7 +1,7 @@
 """Reasons for the errors that NumPy raises, found from the arguments of the failed operation.
 
-Shapes and dtypes are not checked before NumPy runs: that would cost every call time. NumPy raises plain ``TypeError`` and
-``ValueError`` here, whose texts are all that tells them from other errors; nothing else is taken from the texts.
+Shapes and dtypes are not checked before NumPy runs, because that would make every call slower. NumPy raises plain
+``TypeError`` and ``ValueError`` here, which only their texts tell from other errors; the texts are used for nothing else.
 """
 
 from __future__ import annotations

@@ -16,9 +16,15 @@ _NUMBERS = (float, int, bool)
 
 
 def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
-    """Return two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps it.
+    """Return two operands made ready for NumPy: arrays of one dtype, or an array and a Python number that keeps its dtype.
 
-    ``floats``: whole numbers become the default floating-point type.
+    Args:
+        name: name of the operation, for messages.
+        x, y: arrays or numbers, at least one of them an array.
+        floats: whether integers are converted to the default floating-point dtype.
+
+    Raises:
+        TypeError: neither is an array, or one is neither an array nor a number.
     """
     if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
         return x, y
@@ -32,7 +38,7 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
 
 
 def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``function`` for real numbers: where NumPy would order complex ones, or drop their imaginary parts, an error."""
+    """Return ``function`` with a check that raises for complex numbers, which NumPy would order, or make real."""
 
     @functools.wraps(function)
     def forward(x: Any, *more: Any) -> Any:

@@ -1,7 +1,7 @@
 """``operation``: the declaration of an operation, written once, above the function that computes it.
 
-An operation can be taken over (``interception``), takes NumPy's names of arguments and ``out=``, and its errors name it
-with its arguments. The keywords of its declaration say where users find it.
+An operation can be intercepted (``interception``), accepts NumPy's names of arguments and ``out=``, and its errors name it
+and its arguments. The keywords of its declaration say where users find it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ Keeps = Literal["keep", "overwrite", "keep_for_other"]
 _REFLECTED = frozenset(
     ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 )
-# NumPy's names of arguments are taken too, as in PyTorch.
+# NumPy's names of arguments are accepted too, as in PyTorch.
 _ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 class Declaration(TypedDict, total=False):
-    """Places where users find an operation: the keywords of ``operation``, ``unary``, ``binary`` and ``comparison``.
+    """Declaration of an operation: the keywords of ``operation``, ``unary``, ``binary`` and ``comparison``.
 
-    function: ``True`` makes it a function of ``telegrad``, ``"linalg.norm"`` one of that namespace under that name. By
-        default it is a function of ``telegrad`` if it is a method.
-    method: ``True`` makes it a method of tensors; a string does under that name.
-    in_place: it has an in-place form, as ``add_``. ``"keep"`` is for gradient rules that use the input, which is then
-        copied before it is overwritten; ``"overwrite"`` for others; ``"keep_for_other"`` for those that use it only if
-        the other operand requires grad. ``True`` is ``"keep"``, or in ``unary`` and ``binary`` what their rules need.
-    ufunc: a function of NumPy that computes the in-place form directly in the memory of the tensor.
-    operator: Python's operator that it serves: ``"add"`` is ``+``, reflected too, and ``+=`` by the in-place form.
-    operator_function: computes the operator, if not the operation itself does.
-    property: the name of a property of tensors.
-    synonyms: second names, of the function, method and in-place form (``"clip"``), or of a function of a namespace
-        (``"special.psi"``).
+    Attributes:
+        function: whether it is a function of ``telegrad``; a string, as "linalg.norm", makes it a function of that
+            namespace under that name. By default it is a function of ``telegrad`` if it is a method.
+        method: whether it is a method of tensors; a string is the method's name.
+        in_place: whether it has an in-place form, as ``add_``. "keep" is for gradient rules that use the input, which is
+            then copied before it is overwritten; "overwrite" for other rules; "keep_for_other" for rules that use it only
+            if the other operand requires grad. ``True`` is "keep"; ``unary`` and ``binary`` find out from their rules.
+        ufunc: function of NumPy that computes the in-place form directly in the memory of the tensor.
+        operator: Python's operator that it computes: "add" is ``+``, reflected too, and ``+=`` by the in-place form.
+        operator_function: function that computes the operator, if it is not the operation itself.
+        property: name of a property of tensors.
+        synonyms: other names: of the function, method and in-place form ("clip"), or of a function of a namespace
+            ("special.psi").
     """
 
     function: bool | str
@@ -64,10 +65,10 @@ def operation(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
 def operation(**declaration: Unpack[Declaration]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def operation(function: Any = None, /, **declaration: Unpack[Declaration]) -> Any:
-    """Decorate a function on tensors that is written out by hand; the functions of ``factories`` make the others.
+    """Decorate a function on tensors that is written by hand; the functions of ``factories`` make the others.
 
-    NumPy's ``axis`` and ``keepdims`` then stand for ``dim`` and ``keepdim``. An argument ``out`` never reaches the
-    function: the decorator writes the results there.
+    The operation accepts NumPy's ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``. An argument ``out`` never reaches
+    the function: the decorator writes the result to it.
     """
     if function is None:
         return lambda function: published(**declaration)(_operation(function, declaration))
@@ -79,7 +80,7 @@ def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P
     name = place if isinstance(place, str) else function.__name__
     parameters = inspect.signature(function).parameters
     takes_out = "out" in parameters
-    # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter that takes any number of values has a name as well.
+    # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter with a star can be given by its name as well.
     gathered = next((each.name for each in parameters.values() if each.kind is each.VAR_POSITIONAL), None)
 
     @functools.wraps(function)
@@ -104,7 +105,7 @@ def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P
 
 
 def published(**declaration: Unpack[Declaration]) -> Callable[[F], F]:
-    """Decorate a function that users are offered and that is no operation of its own."""
+    """Decorate a public function that is not itself an operation, because it has no array computation of its own."""
 
     def publish(function: F) -> F:
         _publish(function, **declaration)
@@ -145,7 +146,7 @@ def _publish(
 
 
 def _serve(operator: str, operation: Callable[..., Any], changing: Callable[..., Any] | None) -> None:
-    """Make ``operation`` serve an operator of Python, its reflected form and, with ``changing``, its in-place form."""
+    """Make ``operation`` compute an operator of Python and its reflected form, and ``changing`` its in-place form."""
     attach(f"__{operator}__", operation, operation, "operator")
     if operator in _REFLECTED:
         attach(f"__r{operator}__", lambda self, other: operation(other, self), operation, "operator")

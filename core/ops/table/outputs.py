@@ -1,4 +1,4 @@
-"""Operations with several results: one node, of which each result is an output."""
+"""Nodes of operations with more than one result: each result is an output of one node."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from ...tensors import Tensor
 from .nodes import Saved, freed, keep_result, saved_tensor, unpacked
 from .rows import ARRAYS, TENSORS, Row
 
-# rule(xp, gradients, *results, *params): the gradient of the one input. Gradients are None for results that were not used.
+# rule(xp, gradients, *results, *params) returns the gradient of the one input; gradients of unused results are None.
 OutputsRule = Callable[..., Any]
 
 
 class OutputsNode(Node):
-    """Node of an operation with several results; its row's ``pull`` takes the gradients of all as a sequence.
+    """Node of an operation with more than one result; its row's ``pull`` takes the gradients of all as a sequence.
 
     Attributes:
-        saved: the entries of ``keep`` for inputs, or of ``keep_result`` for all results in order.
-        computed: what else the row holds of the forward pass, its last argument unless ``None``; forgotten when ``saved``
-            is released or packed.
+        row: the operation's row.
+        next_edges: gradient edges of the inputs; ``None`` for inputs without gradient.
+        outputs: number of results.
+        saved: entries of ``keep`` for inputs, or of ``keep_result`` for all results in order.
+        params: further arguments of the row's ``pull``.
+        computed: other values of the forward pass, the last argument of ``pull`` unless ``None``; freed when ``saved`` is
+            released or packed.
     """
 
     __slots__ = ("computed", "params", "row", "saved")
@@ -72,14 +76,14 @@ class OutputsNode(Node):
         return saved_tensor(self, entry, slot)
 
     def pack_saved(self, pack: Callable[[Any, int | None], Any]) -> None:
-        """Replace what was saved, and keep nothing else of the forward pass."""
+        """Replace the saved values by packed ones, and free all others of the forward pass."""
         if self.saved:
             results = [slot if entry and entry[1] is None else None for slot, entry in enumerate(self.saved)]
             self.saved = tuple(pack(entry, slot) for entry, slot in zip(self.saved, results))
             self.computed = None
 
     def release(self) -> None:
-        """Forget the forward pass, unless nothing was saved."""
+        """Free the values of the forward pass, unless none were saved."""
         if self.saved:
             self.saved = self.computed = None
 
@@ -89,7 +93,15 @@ class OutputsNode(Node):
 
 
 def record_outputs(name: str, rule: OutputsRule, results: Sequence[Tensor], input: Tensor, *params: Any) -> None:
-    """Make ``results`` the outputs of one new node, which saves them for ``rule``."""
+    """Make ``results`` the outputs of one new node, which saves them for ``rule``.
+
+    Args:
+        name: name of the operation; its node is called ``NameBackward``.
+        rule: gradient rule, see ``OutputsRule``.
+        results: results of the operation.
+        input: the only input with a gradient.
+        params: further arguments of the rule.
+    """
     row = Row(name, pull=lambda xp, grads, arguments, edges: (rule(xp, grads, *arguments),))
     saved = tuple(keep_result(result) for result in results)
     node = OutputsNode(row, (gradient_edge(input),), len(results), saved, params)

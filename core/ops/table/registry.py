@@ -1,6 +1,6 @@
-"""The registry of operations: all that users and type checkers are offered follows from it.
+"""Registry of operations, from which the public functions, the methods of tensors and the stubs are made.
 
-Operations are entered by their declarations (``operation``); no other module lists them.
+Declarations (``operation``) enter operations here; no other module lists them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,35 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Method(NamedTuple):
-    """An attribute of ``Tensor``: what stands there, of which operation it is a form, and the kind of form."""
+    """Attribute of ``Tensor``: its value, the operation that it is a form of, and the kind of form."""
 
     value: Any
     operation: Callable[..., Any]
     kind: str  # "method", "in_place", "property" or "operator"
 
 
-# Every operation by its own name, in-place forms too: for modes, and for the check that each has a test.
+# Every operation by its own name, in-place forms included: for modes, and for the check that each has a test.
 OPERATIONS: dict[str, Callable[..., Any]] = {}
-# What users call, by its place in the package: "add", "linalg.norm".
+# Public functions by their name in the package: "add", "linalg.norm".
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-# What tensors have, by its name: "add", "add_", "__add__", "T".
+# Methods and properties of tensors by name: "add", "add_", "__add__", "T".
 METHODS: dict[str, Method] = {}
 
 
 def functions_of(namespace: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions of a namespace, as ``"linalg"``, by name; those of ``telegrad`` itself for ``""``."""
+    """Return the functions of a namespace, as "linalg", by name; those of ``telegrad`` itself for ""."""
     places = {place: place.rpartition(".") for place in FUNCTIONS}
     return {name: FUNCTIONS[place] for place, (where, _, name) in places.items() if where == namespace}
 
 
 def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any:
-    """Give a closure the name and docstring that users see, and enter it into ``OPERATIONS``.
+    """Give a closure its public name and docstring, enter it into ``OPERATIONS``, and return it.
 
-    Pickle, and so another worker, finds the function by its module (``telegrad`` by default) and name.
+    Args:
+        operation: the closure.
+        name: its name.
+        doc: its docstring.
+        module: module in which pickle, and so another worker, finds it by its name; ``telegrad`` if ``None``.
     """
     operation.__name__ = operation.__qualname__ = name
     operation.__module__ = PACKAGE if module is None else module
@@ -48,6 +52,13 @@ def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any
 
 
 def attach(name: str, value: Any, operation: Callable[..., Any], kind: str) -> None:
-    """Make ``value`` an attribute of ``Tensor``."""
+    """Make ``value`` an attribute of ``Tensor``.
+
+    Args:
+        name: name of the attribute.
+        value: a function; the getter for a property.
+        operation: the operation that it is a form of.
+        kind: "method", "in_place", "property" or "operator".
+    """
     METHODS[name] = Method(value, operation, kind)
     setattr(Tensor, name, property(value) if kind == "property" else value)

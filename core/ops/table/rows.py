@@ -1,9 +1,9 @@
 """Rows of the operation table: a name and gradient rules.
 
-A row has a rule for each differentiable input. A rule is called ``rule(xp, grad, *saved, *params)`` and returns that
-input's gradient; ``saved`` are arrays from the forward pass (``None`` where no needed rule uses it) and ``params`` are
-plain values. In an ordinary pass ``xp`` is ``ARRAYS``, functions on arrays; when the pass itself is recorded it is
-``TENSORS``, the same names on tensors. So one rule serves first and higher derivatives.
+A row has a rule for each differentiable input. A rule is called ``rule(xp, grad, *saved, *params)`` and returns the
+gradient of that input; ``saved`` are arrays from the forward pass (``None`` if no rule that runs uses them), ``params`` plain
+values. In an ordinary backward pass ``xp`` is ``ARRAYS``, functions on arrays; when the pass itself is recorded it is
+``TENSORS``, functions of the same names on tensors. So one rule serves first and higher derivatives.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ TENSORS = SimpleNamespace()
 
 
 class Row:
-    """An operation of the table: its name and one gradient rule for each input (``None``: not differentiable).
+    """Row of the operation table.
 
-    Instead of rules, ``pull(xp, grad, arguments, edges)`` may give the gradients of all inputs at once, for operations
-    with any number of inputs and for rules that share work. Those of inputs whose edge is ``None`` are not used.
-    ``view`` is the forward function of a view on arrays, to record it anew. Rules of holomorphic functions are written as
-    for real numbers; ``holomorphic=False`` says that they are right as they stand for complex results too.
+    Args:
+        name: name of the operation; its node is called ``NameBackward``.
+        rules: a gradient rule for each input; ``None`` if it is not differentiable.
+        view: function on arrays that makes a view, to record the view again.
+        pull: function instead of rules that returns the gradients of all inputs, ``pull(xp, grad, arguments, edges)``: for
+            any number of inputs, or rules that share work. Gradients of inputs whose edge is ``None`` are not used.
+        holomorphic: whether the rules are those of a holomorphic function, written as for real numbers; complex gradients
+            are then conjugated before and after. Other rules are right for complex numbers as they are.
     """
 
     __slots__ = ("holomorphic", "name", "pull", "rules", "view")
@@ -71,7 +75,7 @@ def _pull(rules: tuple[Rule | None, ...]) -> Pull:
 
 
 def _conjugated(inner: Pull, xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-    # PyTorch's convention: the gradient is that to the conjugate, so it is multiplied by conj(f'). A rule multiplies by f'.
+    # PyTorch's gradient is that with respect to the conjugate, so it is multiplied by conj(f'). A rule multiplies by f'.
     grads = inner(xp, xp.conj(grad), arguments, edges)
     return [None if each is None else xp.conj(each) for each in grads]
 
@@ -81,13 +85,13 @@ def _narrowed(inner: Pull, xp: SimpleNamespace, grad: Any, arguments: Sequence[A
     return [None if each is None else xp.cast(each, grad.dtype) for each in inner(xp, grad, arguments, edges)]
 
 
-# Hot: the usual one and two inputs have no loop, and element-wise rules no star, which alone is a tenth of a
-# microsecond in each call.
+# Hot: rows of one and two inputs have no loop, and rules of few arguments are called without a star, which costs a tenth of
+# a microsecond in each call.
 
 
 def _pull_one(rule: Any) -> Pull:
     def pull(xp: SimpleNamespace, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        # The edge is there: else there were no node.
+        # The edge is not None: without one there would be no node.
         return (rule(xp, grad, arguments[0]) if len(arguments) == 1 else rule(xp, grad, *arguments),)
 
     return pull

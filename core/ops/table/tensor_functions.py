@@ -42,7 +42,7 @@ def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Te
 
 
 def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:
-    # No dimensions to sum over is not the same as all of them.
+    # sum() takes () for all dimensions; here it means none.
     return a if dims == () else reductions.sum(a, dims, keepdim)
 
 

@@ -1,6 +1,7 @@
-"""Views: tensors over the memory of another, which they remember, so that in-place changes find them (``in_place_history``).
+"""Views: tensors that share the memory of another, their parent.
 
-A view made while recording knows its parent (strongly) and is known to it (weakly).
+A view made while recording refers to its parent, which has a weak reference to the view, so that in-place changes find both
+(``in_place_history``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from .rows import Row
 def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], params: tuple[Any, ...] = ()) -> Tensor:
     """Return ``array``, a view of the parent's memory, as a tensor.
 
-    ``row.view(parent array, *arguments)`` makes ``array`` again; ``params`` are for the gradient rule.
+    Args:
+        parent: the tensor whose memory it shares.
+        array: the array of the view.
+        row: row of the operation; ``row.view(parent array, *arguments)`` makes ``array`` again.
+        arguments: arguments of ``row.view``.
+        params: further arguments of the gradient rule.
     """
     result = Tensor(array)
     result._counter = parent._counter
@@ -35,12 +41,12 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
 
 
 def register(parent: Tensor, view: Tensor) -> None:
-    """Let ``parent`` know its view, weakly."""
+    """Enter ``view`` into the weak list of views of ``parent``."""
     views = parent._views
     if views is None:
         parent._views = [weakref.ref(view)]
         return
-    # Sweeping at powers of two costs each view a constant; a table that is sliced for ever does not grow for ever.
+    # Sweeping at powers of two costs a constant for each view, and the list of a tensor that is sliced for ever stays short.
     if len(views) >= 16 and not len(views) & (len(views) - 1):
         views[:] = [reference for reference in views if reference() is not None]
     views.append(weakref.ref(view))
