@@ -1,6 +1,6 @@
-"""Pooling of one to three dimensions into as many parts as asked for, by the mean or the largest element of each part.
+"""Pooling of one to three dimensions into a given number of parts, by the mean or the largest element of each part.
 
-Where the parts divide the input evenly, they are windows of one size.
+If the number divides the length of the input, the parts are windows of one size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Sizes = int | None | Sequence[int | None]
 
 
 def _adaptive_avg_pool(dims: int, input: Tensor, output_size: Sizes) -> Tensor:
-    """Return the means of as many parts of an image as asked for.
+    """Return the means of a given number of parts of an image.
 
     Output i is the mean of inputs ``i * length // size`` up to ``ceil((i + 1) * length / size)``. So parts overlap where
     ``size`` does not divide ``length``.
@@ -71,14 +71,12 @@ class AdaptiveMaxPool(Protocol):
 
 
 def _adaptive_max_pool(dims: int, input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
-    """Return the largest elements of as many parts of an image as asked for.
-
-    The parts are those of ``adaptive_avg_pool{dims}d``.
+    """Return the largest elements of a given number of parts of an image, those of ``adaptive_avg_pool{dims}d``.
 
     Args:
         input: shape (N, C, {image}) or (C, {image}), of any real dtype.
         output_size: lengths of the result; one number, or one for each dimension, and ``None`` for the input's length.
-        return_indices: whether to return the indices of the elements in the flattened image too, int64.
+        return_indices: whether to return the indices of the elements in the flattened image as well, int64.
 
     Returns:
         Shape (N, C, *output_size) or (C, *output_size); with ``return_indices``, a tuple of two such tensors.
@@ -92,12 +90,12 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Sizes, return_indi
         kernel = tuple(length // size for length, size in zip(lengths, sizes))
         pool: Any = (max_pool1d, max_pool2d, max_pool3d)[dims - 1]
         return pool(input, kernel, return_indices=return_indices)
-    flat = reshape(input, (*input.shape[:-dims], -1))
+    pixels = reshape(input, (*input.shape[:-dims], -1))
     candidates = _candidates(lengths, sizes)
-    best = flat._array[..., candidates].argmax(axis=-1)
+    best = pixels._array[..., candidates].argmax(axis=-1)
     indices = Tensor(candidates[np.arange(len(candidates)), best])
     shape = (*input.shape[:-dims], *sizes)
-    result = reshape(gather(flat, -1, indices), shape)
+    result = reshape(gather(pixels, -1, indices), shape)
     return (result, reshape(indices, shape)) if return_indices else result
 
 
@@ -119,7 +117,7 @@ def _output_sizes(input_size: tuple[int, ...], output_size: Sizes) -> tuple[int,
     """Return the output size of adaptive pooling, with the input's length for ``None``.
 
     Raises:
-        ValueError: not as many numbers as dimensions, a number below 1, or an input without elements.
+        ValueError: the number of sizes is not that of dimensions, a size is below 1, or the input has no elements.
     """
     given = one_each("output_size", output_size, len(input_size))
     sizes = tuple(length if size is None else int(size) for length, size in zip(input_size, given))

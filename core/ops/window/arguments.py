@@ -1,4 +1,4 @@
-"""Arguments of operations with windows, checked and completed; one function for one, two and three dimensions."""
+"""Checks of the arguments of operations with windows, and ``in_dims``: one function for one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_dims(dims: int, function: Callable[Concatenate[int, P], R]) -> Callable[P
         try:
             return function(dims, *args, **kwargs)
         except TypeError:
-            # A wrong call raises here, with the counts of the public signature.
+            # A call with wrong arguments raises here, with a message about the public signature.
             signature.bind(*args, **kwargs)
             raise
 
@@ -45,10 +45,10 @@ def in_dims(dims: int, function: Callable[Concatenate[int, P], R]) -> Callable[P
 
 
 def batched(input: Tensor, dims: int) -> Tensor:
-    """Return ``input`` with a batch dimension in front, if it had none.
+    """Return ``input`` with a batch dimension in front, added if it has none.
 
     Raises:
-        ValueError: it has neither ``dims + 1`` nor ``dims + 2`` dimensions.
+        ValueError: ``input`` has neither ``dims + 1`` nor ``dims + 2`` dimensions.
     """
     if input.ndim not in (dims + 1, dims + 2):
         image = _SIZES[dims][0]
@@ -57,7 +57,7 @@ def batched(input: Tensor, dims: int) -> Tensor:
 
 
 def unbatched(result: Tensor, input: Tensor) -> Tensor:
-    """Return ``result`` without its batch dimension, if ``input`` had none."""
+    """Return ``result``, without its batch dimension if ``input`` has none."""
     return result if result.ndim == input.ndim else squeeze(result, 0)
 
 
@@ -71,16 +71,16 @@ def window_over(
     behind: tuple[int, ...] | None = None,
     ceil_mode: bool = False,
 ) -> Window:
-    """Return the window that slides over an image with ``padding`` before it and behind it.
+    """Return the window that slides over an image with padding before it and behind it.
 
     Args:
         input_size: the lengths of the image.
         kernel_size, stride, padding, dilation: one number, or one for each dimension.
-        behind: the padding behind the image, if it is another.
-        ceil_mode: whether a last stop counts that begins within the image but reaches beyond the padding.
+        behind: the padding behind the image; ``padding`` if ``None``.
+        ceil_mode: whether to add a last stop that begins within the image and reaches beyond the padding.
 
     Raises:
-        TypeError: something is not an integer.
+        TypeError: an argument is not an integer.
         ValueError: a number is too small, or the window larger than the padded image.
     """
     dims = len(input_size)
@@ -116,11 +116,11 @@ def pool_window(
     Args:
         input_size: the lengths of the image.
         kernel_size, padding, dilation: one number, or one for each dimension.
-        stride: the same; ``kernel_size`` if ``None``.
-        ceil_mode: as for ``window_over``.
+        stride: one number, or one for each dimension; ``kernel_size`` if ``None``.
+        ceil_mode: whether to add a last stop that begins within the image and reaches beyond the padding.
 
     Raises:
-        TypeError: something is not an integer.
+        TypeError: an argument is not an integer.
         ValueError: the window is larger than the padded input, or the padding more than half the window.
     """
     stride = kernel_size if stride is None or stride == [] else stride
@@ -134,13 +134,13 @@ def per_dim(name: str, value: Any, dims: int) -> tuple[int, ...]:
     """Return ``value`` as one integer for each dimension.
 
     Args:
-        name: of the argument, for errors.
+        name: name of the argument, for messages.
         value: an integer, or a sequence of one or ``dims`` integers.
         dims: number of dimensions.
 
     Raises:
-        ValueError: not as many are given.
-        TypeError: not integers.
+        TypeError: ``value`` does not hold integers.
+        ValueError: ``value`` has another number of integers.
     """
     if type(value) is int:
         return (value,) * dims
@@ -154,12 +154,12 @@ def one_each(name: str, value: Any, dims: int) -> tuple[Any, ...]:
     """Return ``value`` as one value for each dimension.
 
     Args:
-        name: of the argument, for errors.
+        name: name of the argument, for messages.
         value: any value, or a tuple or list of ``dims`` values.
         dims: number of dimensions.
 
     Raises:
-        ValueError: not as many are given.
+        ValueError: ``value`` has another number of values.
     """
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
     if len(given) != dims:
@@ -168,10 +168,10 @@ def one_each(name: str, value: Any, dims: int) -> tuple[Any, ...]:
 
 
 def at_least(low: int, **given: tuple[int, ...]) -> None:
-    """Raise if a number of an argument is too small.
+    """Raise if a number of a named argument is below ``low``.
 
     Raises:
-        ValueError: it is; the message names the argument.
+        ValueError: a number is too small; the message names its argument.
     """
     for name, numbers in given.items():
         if min(numbers, default=low) < low:

@@ -1,7 +1,7 @@
 """Convolution of one to three dimensions, and transposed convolution.
 
-The form ``sum(output * convolution(input, weight))`` is linear in all three. Each operation here is its derivative with
-respect to one, a function of the other two. So the gradients of each are the other two operations, to every order.
+The number ``sum(output * convolution(input, weight))`` is linear in all three tensors. Each operation here is its derivative
+with respect to one, a function of the other two. So the gradients of each are the other two operations, to every order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .arguments import at_least, batched, in_dims, per_dim, window_over
 from .products import convolve, convolve_image, convolve_weight
 from .window import Ints, Window
 
-# What each derivative is to. Its function takes the other two in this order.
+# The tensor with respect to which the derivative is taken. Its function takes the other two, in this order.
 _OUTPUT, _INPUT, _WEIGHT = range(3)
 _FUNCTIONS: tuple[Any, ...] = (convolve, convolve_image, convolve_weight)
 
@@ -24,7 +24,7 @@ _FUNCTIONS: tuple[Any, ...] = (convolve, convolve_image, convolve_weight)
 def _derivative(wanted: int, first: Tensor, second: Tensor, window: Window, groups: int, *bias: Tensor) -> Tensor:
     result = Tensor(_FUNCTIONS[wanted](first._array, second._array, window, groups, *(each._array for each in bias)))
     if records(first, second, *bias):
-        # Each factor is what the other one's gradient needs.
+        # The gradient of each factor needs the other one.
         saved = (keep(first) if second._requires_grad else None, keep(second) if first._requires_grad else None)
         record(_ROWS[wanted], result, (first, second, *bias), saved, window, groups)
     return result
@@ -76,18 +76,18 @@ def _conv(
         input: shape (N, C, {image}) or (C, {image}), floating-point.
         weight: shape (O, C // groups, {kernel}), of the input's dtype.
         bias: shape (O,), of the input's dtype.
-        stride: step from one stop of the window to the next; one number, or one for each dimension, as for ``padding``
-            and ``dilation``.
-        padding: zeros on each side; "valid" is none, "same" as many as keep the size (with stride 1).
-        dilation: step from one element of the window to the next.
-        groups: number of groups of input and output channels; an output channel sees those of its group.
+        stride: step from one stop of the window to the next; one number, or one for each dimension.
+        padding: number of zeros on each side; one number, or one for each dimension; "valid" for none, "same" for an output
+            of the input's size (with stride 1).
+        dilation: step from one element of the window to the next; one number, or one for each dimension.
+        groups: number of groups of channels; an output channel depends on the input channels of its group.
 
     Returns:
         Shape (N, O, {stops}) or (O, {stops}), where each length is
         ``(length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
     Raises:
-        TypeError: the tensors are not floating-point, or of several dtypes.
+        TypeError: the tensors are not floating-point, or their dtypes differ.
         ValueError: the shapes do not fit, or the window is larger than the padded input.
     """
     x = batched(input, dims)
@@ -122,15 +122,16 @@ def _conv_transpose(
         input: shape (N, C, {image}) or (C, {image}), floating-point.
         weight: shape (C, O // groups, {kernel}), of the input's dtype.
         bias: shape (O,), of the input's dtype.
-        stride, padding, groups, dilation: of the convolution that is transposed.
-        output_padding: added to the size of the result: a strided convolution takes several sizes to one.
+        stride, padding, groups, dilation: arguments of the convolution that is transposed.
+        output_padding: added to the lengths of the result, because a strided convolution has one output size for more than
+            one input size; one number, or one for each dimension.
 
     Returns:
         Shape (N, O, {stops}) or (O, {stops}), where each length is
         ``(length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
 
     Raises:
-        TypeError: the tensors are not floating-point, or of several dtypes.
+        TypeError: the tensors are not floating-point, or their dtypes differ.
         ValueError: the shapes do not fit, or ``output_padding`` is neither below ``stride`` nor below ``dilation``.
     """
     x = batched(input, dims)
@@ -164,7 +165,7 @@ def _steps(dims: int, stride: Ints, dilation: Ints) -> tuple[tuple[int, ...], tu
 def _named_padding(
     name: str, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the padding before and behind the image."""
+    """Return the padding before and behind the image that "same" or "valid" stands for."""
     if name == "valid":
         return (0,) * len(kernel), (0,) * len(kernel)
     if name != "same":

@@ -30,14 +30,14 @@ _FOLD = LinearMap("fold", _fold, lambda g, _, shape, window: _unfold(g, window))
 
 @operation(function=True)
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
-    """Return the patches of an image that a window sees, as columns.
+    """Return the patches of an image that a window covers, as columns.
 
     Args:
         input: shape (N, C, H, W) or (C, H, W), of any dtype.
-        kernel_size: size KH, KW of the window; one number, or one for each dimension, as for those that follow.
-        dilation: step from one element of the window to the next.
-        padding: zeros on each side of the image.
-        stride: step from one stop of the window to the next.
+        kernel_size: size KH, KW of the window; one number, or one for each dimension.
+        dilation: step from one element of the window to the next; one number, or one for each dimension.
+        padding: number of zeros on each side of the image; one number, or one for each dimension.
+        stride: step from one stop of the window to the next; one number, or one for each dimension.
 
     Returns:
         Shape (N, C * KH * KW, stops) or (C * KH * KW, stops), with the stops in row-major order.
@@ -60,14 +60,14 @@ def col2im(
 
     Args:
         input: shape (N, C * KH * KW, stops) or (C * KH * KW, stops), of any dtype.
-        output_size: H and W.
-        kernel_size, dilation, padding, stride: as for ``im2col``.
+        output_size: lengths H, W of the image; one number, or one for each dimension.
+        kernel_size, dilation, padding, stride: arguments of ``im2col``.
 
     Returns:
         Shape (N, C, H, W) or (C, H, W).
 
     Raises:
-        ValueError: the input has not as many rows or columns as the other arguments say.
+        ValueError: the shape of the input does not fit the other arguments.
     """
     window = window_over(per_dim("output_size", output_size, 2), kernel_size, stride, padding, dilation)
     depth, stops = math.prod(window.kernel_size), math.prod(window.output_size)

@@ -30,15 +30,16 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Return an image in another size.
+    """Return an image resized by interpolation.
 
-    Each output element at i is read at ``(i + 0.5) * scale - 0.5`` in the input, with ``scale = length / size``; with
-    ``align_corners``, at ``i * (length - 1) / (size - 1)``.
+    Output element i is the input's value at position ``(i + 0.5) * scale - 0.5``, with ``scale = length / size``; with
+    ``align_corners``, at position ``i * (length - 1) / (size - 1)``.
 
     Args:
         input: shape (N, C, L), (N, C, H, W) or (N, C, D, H, W); floating-point, for the two "nearest" modes of any dtype.
         size: the new lengths; one number, or one for each dimension.
-        scale_factor: instead of ``size``, the new lengths divided by the old ones; lengths are rounded down.
+        scale_factor: instead of ``size``, the new lengths divided by the old ones, which are rounded down; one number, or
+            one for each dimension.
         mode: "nearest" (which takes element ``floor(i * scale)``, as in PyTorch), "nearest-exact", "area" (means, as
             ``adaptive_avg_pool2d``), and "linear" for 3-d, "bilinear" or "bicubic" (Keys 1981, with a = -0.75) for 4-d,
             "trilinear" for 5-d input.
@@ -66,7 +67,7 @@ def interpolate(
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, sizes)
     sources, option = _sources(mode, bool(align_corners), antialias)
     result = input
-    # From the last dimension on: what is larger by then is next to each other in memory.
+    # From the last dimension to the first: elements next to each other in memory are resampled first.
     for axis in reversed(range(dims)):
         scale = _scale(lengths[axis], sizes[axis], factors[axis], bool(align_corners))
         result = RESAMPLE(result, axis + 2, *tables(sources, lengths[axis], sizes[axis], scale, option))
@@ -103,7 +104,7 @@ def _check_mode(input: Tensor, dims: int, mode: str, align_corners: bool | None,
 def _sizes(
     lengths: tuple[int, ...], size: Any, factor: Any, recompute: bool
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-    """Return the new lengths, and for each dimension the factor that decides the scale, if one does."""
+    """Return the new lengths, and for each dimension the factor from which the scale is computed, or ``None``."""
     dims = len(lengths)
     if (size is None) == (factor is None):
         raise ValueError("give either size or scale_factor")

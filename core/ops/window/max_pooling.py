@@ -1,4 +1,4 @@
-"""Pooling of one to three dimensions by the largest element of each window, and putting such elements back."""
+"""Pooling of one to three dimensions by the largest element of each window, and its partial inverse, unpooling."""
 
 from __future__ import annotations
 
@@ -60,16 +60,17 @@ def _max_pool(
 ) -> Any:
     """Return the largest element of each window.
 
-    Of several largest elements, the first one gets the gradient.
+    If elements are equal, the first one gets the gradient.
 
     Args:
         input: shape (N, C, {image}) or (C, {image}), of any real dtype.
-        kernel_size: size of the window; one number, or one for each dimension, as for those that follow.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: number of elements on each side that count as -inf; at most half the window.
-        dilation: step from one element of the window to the next.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
-        return_indices: whether to return the indices of the elements in the flattened image too, int64.
+        kernel_size: size of the window; one number, or one for each dimension.
+        stride: step from one stop of the window to the next; one number, or one for each dimension; ``kernel_size`` if
+            ``None``.
+        padding: number of elements of -inf on each side, at most half the window; one number, or one for each dimension.
+        dilation: step from one element of the window to the next; one number, or one for each dimension.
+        ceil_mode: whether to add a last stop that begins within the image and reaches beyond the padding.
+        return_indices: whether to return the indices of the elements in the flattened image as well, int64.
 
     Returns:
         Shape (N, C, {stops}) or (C, {stops}), where each length is
@@ -98,7 +99,7 @@ max_pool3d = cast(MaxPool, in_dims(3, _max_pool))
 
 
 def _lowest(x: Array) -> Any:
-    """Return the smallest number of the array's dtype: padding that is never the largest."""
+    """Return the smallest number of the array's dtype, for padding that is never the largest element."""
     if x.dtype.kind == "b":
         return False
     return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
@@ -107,7 +108,7 @@ def _lowest(x: Array) -> Any:
 def _first_equal(x: Array, top: Array, window: Window) -> Array:
     """Return the number within its window, from 0, of the first element that equals ``top``.
 
-    Counting the elements before it takes a few plain passes; writing numbers through masks takes ten times as long.
+    It counts the elements before that one in a few fast passes; writing numbers through masks takes ten times as long.
     """
     image = padded(x, window, _lowest(x))
     count = math.prod(window.kernel_size)
@@ -148,13 +149,13 @@ def _pixels(chosen: Array, window: Window) -> Array:
     stops = np.ogrid[tuple(map(slice, window.output_size))]
     result = np.zeros(chosen.shape, np.int64)
     for stop, offset, length, _, _, stride, dilation, padding in zip(stops, within, *window):
-        # Of a window in which all is -inf, the padding may be chosen: the nearest pixel stands for it.
+        # If all elements of a window are -inf, padding may be chosen: the nearest pixel is taken instead.
         pixel = np.clip(stop * stride - padding + offset * dilation, 0, max(length - 1, 0))
         result = result * length + pixel
     return result
 
 
-# Not a LinearMap: of several elements with one index, the last stays, and the gradient is that of all.
+# Not a LinearMap: of elements with the same index the last one is written, but all get its gradient, as in PyTorch.
 _UNPOOL = Row("max_unpool", lambda xp, g, where, shape: xp.reshape(xp.get(g, where), shape))
 
 
@@ -167,13 +168,13 @@ def _max_unpool(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return zeros with elements put where ``max_pool{dims}d(return_indices=True)`` found them.
+    """Return zeros with the elements written to the indices that ``max_pool{dims}d(return_indices=True)`` returned.
 
     Args:
-        input: shape (N, C, {image}) or (C, {image}).
-        indices: of the same shape, integers: indices in the flattened result.
-        kernel_size, stride, padding: as those of ``max_pool{dims}d``.
-        output_size: the result's shape or last dimensions, of which several are pooled to one size.
+        input: shape (N, C, {image}) or (C, {image}), of any dtype.
+        indices: integers of the same shape: indices in the flattened result.
+        kernel_size, stride, padding: arguments of ``max_pool{dims}d``.
+        output_size: the result's shape or last dimensions, because images of more than one size are pooled to the same.
 
     Returns:
         Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length - 1) * stride - 2 * padding + kernel_size``,

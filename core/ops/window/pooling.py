@@ -42,10 +42,15 @@ def avg_pool1d(
 
     Args:
         input: shape (N, C, L) or (C, L), floating-point.
-        kernel_size, stride, padding, ceil_mode, count_include_pad: as for ``avg_pool2d``.
+        kernel_size: size of the window.
+        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
+        padding: number of zeros on each side, at most half the window.
+        ceil_mode: whether to add a last stop that begins within the image and reaches beyond the padding.
+        count_include_pad: whether the sum is divided by the number of elements with those of the padding, or without.
 
     Returns:
-        Shape (N, C, L') or (C, L'), with L' as for ``avg_pool2d``.
+        Shape (N, C, L') or (C, L') with ``L' = (L + 2 * padding - kernel_size) / stride + 1``, rounded down, or up in
+        ``ceil_mode``.
 
     Raises:
         TypeError: the input is not floating-point.
@@ -68,12 +73,13 @@ def _avg_pool(
 
     Args:
         input: shape (N, C, {image}) or (C, {image}), floating-point.
-        kernel_size: size of the window; one number, or one for each dimension, as for ``stride`` and ``padding``.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        padding: zeros on each side; at most half the window.
-        ceil_mode: whether a last window that reaches beyond the padding counts too.
-        count_include_pad: whether the sum is divided by the number of elements in the padded input, or in the input.
-        divisor_override: what the sum is divided by instead.
+        kernel_size: size of the window; one number, or one for each dimension.
+        stride: step from one stop of the window to the next; one number, or one for each dimension; ``kernel_size`` if
+            ``None``.
+        padding: number of zeros on each side, at most half the window; one number, or one for each dimension.
+        ceil_mode: whether to add a last stop that begins within the image and reaches beyond the padding.
+        count_include_pad: whether the sum is divided by the number of elements with those of the padding, or without.
+        divisor_override: divisor of the sum instead.
 
     Returns:
         Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length + 2 * padding - kernel_size) / stride + 1``,
@@ -98,7 +104,7 @@ avg_pool3d = in_dims(3, _avg_pool)
 
 
 def check_floating(input: Tensor) -> None:
-    """Raise unless means of the input are of its dtype.
+    """Raise unless the input is floating-point, as its means are.
 
     Raises:
         TypeError: the input is not floating-point.
@@ -131,14 +137,15 @@ def _lp_pool(
 ) -> Tensor:
     """Return the norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``.
 
-    As in PyTorch, the sum of a window that is cut off is scaled to that of a whole window.
+    As in PyTorch, the sum of a window that reaches beyond the input is scaled to that of a whole window.
 
     Args:
         input: shape (N, C, {image}) or (C, {image}), floating-point.
         norm_type: order of the norm, not 0.
-        kernel_size: size of the window; one number, or one for each dimension, as for ``stride``.
-        stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
-        ceil_mode: whether a last window that reaches beyond the input counts too.
+        kernel_size: size of the window; one number, or one for each dimension.
+        stride: step from one stop of the window to the next; one number, or one for each dimension; ``kernel_size`` if
+            ``None``.
+        ceil_mode: whether to add a last stop that begins within the input and reaches beyond it.
 
     Returns:
         Shape (N, C, {stops}) or (C, {stops}), where each length is ``(length - kernel_size) / stride + 1``, rounded down,

@@ -3,9 +3,9 @@
 ``sum(output * convolve(image, weight))`` is linear in all three, and each product is its derivative with respect to one.
 The shapes are: image (N, C, *input_size), weight (O, C // groups, *kernel_size), output (N, O, *output_size).
 
-Patches are gathered for a few samples at a time, as many as fit a core's cache, into one buffer, and multiplied by BLAS.
-Measured beside batch-innermost and channel-innermost layouts: those gather faster, but bringing the result back to
-(N, C, ...) order, which ``view`` relies on, costs more.
+Patches are copied for a few samples at a time, as many as fit a core's cache, into one buffer, and multiplied by BLAS. Layouts
+with the batch or the channels innermost were measured too: they copy faster, but bringing the result back to (N, C, ...)
+order, which ``view`` relies on, costs more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from ...types import Array, DType
 from .window import Window, cropped, padded, patches
 
-CACHE = 1 << 19  # bytes of patches that are gathered at once
+CACHE = 1 << 19  # bytes of patches that are copied at once
 
 
 def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
@@ -37,7 +37,7 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
     for part, columns in _columns(image, window, groups, wide):
         np.matmul(matrix, columns, out=result[part])
-        if bias is not None:  # here, while the part is in the cache
+        if bias is not None:  # here, because the part is still in the cache
             result[part] += bias.reshape(groups, -1, 1)
     return result.reshape(len(image), len(weight), *window.output_size).astype(image.dtype, copy=False)
 
@@ -70,7 +70,7 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
     """
     back = _window_back(window) if len(weight) == groups else None
     if back is not None:
-        # One output in each group: its patches are few, and to gather them is several times as fast as to add up.
+        # One output channel in each group: it has few patches, and copying them is several times as fast as adding.
         result = convolve(output, _weight_back(weight, groups), back, groups)
     else:
         result = _added_up(output, weight, window, groups)
@@ -80,7 +80,7 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
 
 
 def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of the batch with their patches, shape (n, groups, depth, stops), in a buffer that is used again."""
+    """Yield slices of the batch with their patches, shape (n, groups, depth, stops), in a buffer that is reused."""
     count, channels = image.shape[:2]
     depth = math.prod(window.kernel_size)
     shape = (groups, channels // groups * depth, math.prod(window.output_size))
@@ -97,7 +97,7 @@ def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterato
 
 
 def _added_up(output: Array, weight: Array, window: Window, groups: int) -> Array:
-    """Return the image by adding what each element of the window gives to the pixels that it sees."""
+    """Return the image: for each element of the window, add its products to the pixels that it covers."""
     wide = _wide(output.dtype)
     matrix = _matrices(weight, groups).swapaxes(-1, -2).astype(wide, copy=False)
     image = np.zeros((len(output), weight.shape[1] * groups, *window.padded_size()), wide)
@@ -111,15 +111,15 @@ def _added_up(output: Array, weight: Array, window: Window, groups: int) -> Arra
 
 
 def _targets(image: Array, window: Window) -> tuple[Array, tuple[int, ...], list[Any], tuple[int, ...]]:
-    """Return where each element of the window adds to the padded image.
+    """Return the part of the padded image that each element of the window adds to.
 
-    If the window moves by single pixels, zeros behind each row of the output make it as long as the image's. Then what an
-    element of the window sees is one run of the flattened image, and adding takes one long loop instead of one for each
-    row: unless the zeros would be more work than they save.
+    If the window moves by single pixels, zeros behind each row of the output make it as long as a row of the image. Then an
+    element of the window covers one run of the flattened image, and adding takes one long loop instead of one for each row.
+    If the zeros are more work than that saves, the rows stay as they are.
 
     Returns:
-        The image (flattened, for runs), the lengths of the output with the zeros, the index for each element of the
-        window, and the lengths of what is added there.
+        The image (flattened, for runs), the lengths of the output with the zeros, the index in the image for each element of
+        the window, and the lengths of the part.
     """
     size, stops = window.padded_size(), window.output_size
     room = (*stops[:1], *size[1:])
@@ -133,7 +133,7 @@ def _targets(image: Array, window: Window) -> tuple[Array, tuple[int, ...], list
 
 
 def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of the batch with the matrix times their output, padded to ``room``, in a buffer that is used again."""
+    """Yield slices of the batch with the matrix times their output, padded to ``room``, in a buffer that is reused."""
     count, channels, *stops = output.shape
     size = math.prod(room)
     parts = _parts(count, matrix.shape[0] * matrix.shape[1] * size * output.itemsize)
@@ -150,7 +150,7 @@ def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) 
 
 
 def _window_back(window: Window) -> Window | None:
-    """Return the window that slides over the output and stops at each pixel of the image; ``None`` if there is none."""
+    """Return the window that slides over the output and stops at each pixel of the image, or ``None`` if there is none."""
     padding = tuple(d * (k - 1) - p for d, k, p in zip(window.dilation, window.kernel_size, window.padding))
     if any(step != 1 for step in window.stride) or min(padding) < 0:
         return None

@@ -1,7 +1,7 @@
 """Resampling along one dimension: each output element is a weighted sum of input elements, and so is the adjoint.
 
-Nearest, linear and cubic interpolation and the means of adaptive pooling are tables of sources and weights. Of several
-dimensions, one is resampled after the other.
+Nearest, linear and cubic interpolation and the means of adaptive pooling are tables of sources and weights. Dimensions are
+resampled one after the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sources = list[tuple[int, float]]
 
 
 class Tap(NamedTuple):
-    """One source of each of some output elements (``None``: all of them), and its weight (``None``: 1)."""
+    """One source of each of some output elements (``None`` for all), and its weight (``None`` for 1)."""
 
     outputs: Array | None
     inputs: Array
@@ -29,7 +29,7 @@ class Tap(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The taps whose sum is an output of ``size`` elements."""
+    """Taps whose sum is an output of ``size`` elements."""
 
     size: int
     taps: tuple[Tap, ...]
@@ -41,7 +41,7 @@ def resample(x: Array, axis: int, table: Table) -> Array:
     Args:
         x: any shape.
         axis: the dimension, from 0.
-        table: from its length to the new one.
+        table: table from its length to the new one.
     """
     shape = (*x.shape[:axis], table.size, *x.shape[axis + 1 :])
     result = None
@@ -67,12 +67,12 @@ RESAMPLE = LinearMap(
 
 @functools.lru_cache(maxsize=1024)
 def tables(sources: Callable[..., Sources], length: int, size: int, *options: Any) -> tuple[Table, Table]:
-    """Return the table from ``length`` to ``size`` elements and its adjoint: parameters of ``RESAMPLE``.
+    """Return the table from ``length`` to ``size`` elements and that of the adjoint, the parameters of ``RESAMPLE``.
 
     Args:
         sources: a function of this module, called for each output element with its number, ``length`` and ``options``.
         length, size: number of input and output elements.
-        options: what else ``sources`` takes.
+        options: further arguments of ``sources``.
     """
     forth = [sorted(sources(output, length, *options)) for output in range(size)]
     back: list[Sources] = [[] for _ in range(length)]
@@ -108,7 +108,7 @@ def nearest(output: int, length: int, scale: float, exact: bool) -> Sources:
 
 
 def linear(output: int, length: int, scale: float, align_corners: bool) -> Sources:
-    """Return the two inputs beside an output, weighted by how near they are.
+    """Return the two inputs next to an output, weighted linearly by their distance.
 
     Args:
         output: number of the output.
@@ -123,7 +123,7 @@ def linear(output: int, length: int, scale: float, align_corners: bool) -> Sourc
 
 
 def cubic(output: int, length: int, scale: float, align_corners: bool) -> Sources:
-    """Return the four inputs around an output, weighted by Keys' curve with a = -0.75; those at the border repeat.
+    """Return the four inputs around an output, weighted by Keys' function with a = -0.75; those at the border repeat.
 
     Args:
         output, length, scale, align_corners: as for ``linear``.
@@ -134,11 +134,11 @@ def cubic(output: int, length: int, scale: float, align_corners: bool) -> Source
 
 
 def antialiased(output: int, length: int, scale: float, is_cubic: bool) -> Sources:
-    """Return the inputs under a linear or cubic curve that is as wide as the distance of outputs.
+    """Return the inputs weighted by a linear or cubic function that is at least as wide as the distance of outputs.
 
     Args:
         output, length, scale: as for ``linear``.
-        is_cubic: whether the curve is Keys' with a = -0.5 instead of a triangle.
+        is_cubic: whether the function is Keys' with a = -0.5 instead of a triangle.
     """
     stretch = max(scale, 1.0)
     reach = (2 if is_cubic else 1) * stretch

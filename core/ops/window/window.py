@@ -1,7 +1,7 @@
-"""A window that slides over an image: where it stops, what each of its elements sees, and the adjoint of seeing.
+"""Window that slides over an image: where it stops, the pixels that each of its elements covers, and sums over them.
 
-An image is an array of shape (N, C, *input_size) with any number of spatial dimensions. Each element of the window sees
-one strided slice of the padded image: one value for each stop. So a map over a window is a loop over the window's elements
+An image is an array of shape (N, C, *input_size) with any number of spatial dimensions. Each element of the window covers
+one strided slice of the padded image: one pixel for each stop. So a map over a window is a loop over the window's elements
 with one large step each, and its adjoint (``overlap_add``) adds to the same slices. A loop over the stops would take many
 small steps.
 """
@@ -47,11 +47,11 @@ class Window(NamedTuple):
         )
 
     def image(self) -> tuple[Any, ...]:
-        """Return the index of the image in the padded one."""
+        """Return the index of the image in the padded image."""
         return (..., *(slice(start, start + length) for start, length in zip(self.padding, self.input_size)))
 
     def slices(self) -> Iterator[tuple[Any, ...]]:
-        """Return for each element of the window, in row-major order, the index of what it sees in the padded image."""
+        """Yield for each element of the window, in row-major order, the index of its pixels in the padded image."""
         for starts in itertools.product(*(range(0, k * d, d) for k, d in zip(self.kernel_size, self.dilation))):
             yield (
                 ...,
@@ -84,7 +84,7 @@ def cropped(x: Array, window: Window) -> Array:
 
 
 def patches(x: Array, window: Window) -> Array:
-    """Return what the window sees of a padded image: a view, shape (N, C, *kernel_size, *output_size)."""
+    """Return the pixels of a padded image that the window covers: a view, shape (N, C, *kernel_size, *output_size)."""
     steps = x.strides[2:]
     within = [step * dilation for step, dilation in zip(steps, window.dilation)]
     between = [step * stride for step, stride in zip(steps, window.stride)]
@@ -93,12 +93,12 @@ def patches(x: Array, window: Window) -> Array:
 
 
 def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> Array:
-    """Reduce the elements that the window sees at each stop.
+    """Return the pixels that the window covers at each stop, reduced by a function.
 
     Args:
-        ufunc: a function of two elements, like ``np.add``.
+        ufunc: a function of NumPy of two arguments, like ``np.add``.
         x: shape (N, C, *input_size).
-        window: slides over it.
+        window: window that slides over ``x``.
         fill: value of the padding.
 
     Returns:
@@ -113,13 +113,13 @@ def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> A
 
 
 def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, window: Window) -> Array:
-    """Add to each pixel what the window's elements have for it: the adjoint of seeing.
+    """Return an image of the sums of values for each pixel: the adjoint of ``Window.slices``.
 
     Args:
-        parts: for each element of the window, in row-major order, an array of shape (N, C, *output_size).
-        shape: begins with N and C.
-        dtype: of the result.
-        window: sees the result.
+        parts: for each element of the window, in row-major order, its values, shape (N, C, *output_size).
+        shape: a shape that begins with N and C.
+        dtype: dtype of the result.
+        window: window that slides over the result.
 
     Returns:
         Shape (N, C, *input_size).
