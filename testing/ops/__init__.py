@@ -1,4 +1,4 @@
-"""Every operation, checked: values, numeric gradients, shapes, memory layouts and dtypes.
+"""Checks of every operation: values, numeric gradients, shapes, memory layouts and dtypes.
 
 ``python -m telegrad.testing.ops`` prints the list. To check an operation of your own: ``report(OpCheck(...))``.
 """

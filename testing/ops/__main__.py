@@ -1,4 +1,4 @@
-"""``python -m telegrad.testing.ops [name ...]``: the list of operations, with dtypes and orders checked."""
+"""Command ``python -m telegrad.testing.ops [name ...]``: run checks, and print the dtypes and gradient orders that passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of activations; of the random ones, what they are when not training."""
+"""Checks of activations; of random ones in evaluation mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...nn import functional as F
 from .check import Make, OpCheck
 from .samples import SHAPES, unary
 
-# Away from 0 and from the other places where some of these have a corner.
+# Away from 0 and from the other points where some of these are not differentiable.
 both_signs = unary(0.6, 0.9, signs=True)
 far = unary(3.5, 7.5, signs=True)
 
@@ -28,7 +28,7 @@ def _at_least_1d(make: Make) -> list[tuple[Tensor, ...]]:
     return [(make(*shape, signs=True),) for shape in SHAPES]
 
 
-EXEMPT = dict.fromkeys(("dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"), "by chance")
+EXEMPT = dict.fromkeys(("dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"), "random")
 CHECKS = [
     OpCheck("celu", partial(F.celu, alpha=1.5), both_signs),
     OpCheck("elu", partial(F.elu, alpha=0.7), both_signs),

@@ -1,4 +1,4 @@
-"""Checks of the further arithmetic, of logic, rounding and predicates."""
+"""Checks of further arithmetic, logic, rounding and predicates."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ REAL = ("int64", "float16", "float32", "float64")
 
 
 def triples(make: Make) -> list[tuple[tg.Tensor, ...]]:
-    """Three tensors that are broadcast together."""
+    """Return samples of three tensors that are broadcast together."""
     shapes = [((), (), ()), ((3,), (1,), (3,)), ((2, 3), (3,), (2, 1)), ((0,), (1,), ()), ((2, 1, 3), (2, 1), (3,))]
     return [tuple(make(*shape) for shape in each) for each in shapes]
 
 
 def booleans(make: Make) -> list[tuple[tg.Tensor, tg.Tensor]]:
-    """Pairs of boolean tensors."""
+    """Return samples of two boolean tensors."""
     return [(make.booleans(*shape), make.booleans(*shape)) for shape in SHAPES]
 
 
 def single_integers(make: Make) -> list[tuple[tg.Tensor]]:
-    """Integer tensors."""
+    """Return samples of one integer tensor."""
     return [(make.integers(*shape, low=-9, high=9),) for shape in SHAPES]
 
 

@@ -1,4 +1,4 @@
-"""Checks of attention: masks of all kinds, shared heads, and who may look nowhere."""
+"""Checks of attention: masks of all kinds, shared heads, and queries that may attend to no key."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ CHECKS = [
     OpCheck("scaled_dot_product_attention:gqa", _attention(enable_gqa=True), _grouped),
 ]
 
-EXEMPT = {"attention": "what scaled_dot_product_attention calls, which is checked"}
+EXEMPT = {"attention": "called by scaled_dot_product_attention, which is checked"}

@@ -1,6 +1,6 @@
-"""All checks that ship with the package: what the modules of this folder list in ``CHECKS``.
+"""All checks that ship with the package: ``CHECKS`` of the modules in this folder.
 
-A module may have ``EXEMPT`` too: operations that are not checked here, each with the reason.
+A module may also have ``EXEMPT``: the operations that it does not check, each with the reason.
 """
 
 from __future__ import annotations

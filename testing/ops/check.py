@@ -1,7 +1,7 @@
-"""``OpCheck``: what is tried of one operation; ``report`` tries it, and says which dtypes and orders held.
+"""Check of one operation: ``OpCheck`` describes it, ``report`` runs it and returns the dtypes and gradient orders that passed.
 
-On each sample: the numeric check of the first and second gradient, and the same values from a non-contiguous copy. On the
-largest sample: every dtype, compared with the result in float64 (or refused with a TypeError).
+On each sample: the numeric check of the first and second gradient, and a comparison with the values of a non-contiguous
+copy. On the largest sample: every dtype, compared with the result in float64; a dtype may be refused with a ``TypeError``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...core.autograd import gradcheck, gradgradcheck, no_grad
 
 Samples = Callable[["Make"], Iterable[Sequence[Any]]]
 
-# How far results in a type may be from those in float64: a few units in the last place of a short computation.
+# Tolerance of the results in a dtype against those in float64: a few units in the last place of a short computation.
 TOLERANCES = {
     "bool": 0.0,
     "uint8": 0.0,
@@ -34,7 +34,7 @@ TOLERANCES = {
 
 
 class Make:
-    """Makes the tensors of samples, from numbers that depend on the operation's name only."""
+    """Factory of sample tensors; its random numbers depend only on the name of the operation."""
 
     def __init__(self, name: str) -> None:
         self._random = np.random.default_rng(zlib.crc32(name.encode()))
@@ -42,23 +42,31 @@ class Make:
     def __call__(
         self, *shape: int, low: float = 0.3, high: float = 1.7, signs: bool = False, requires_grad: bool = True
     ) -> Tensor:
-        """A float64 tensor; its elements are within ``low`` and ``high``, of either sign if ``signs``."""
+        """Return a float64 tensor with elements between ``low`` and ``high``.
+
+        Args:
+            *shape: its shape.
+            low: the smallest absolute value.
+            high: the largest absolute value.
+            signs: whether signs are random; all are positive if not.
+            requires_grad: whether the tensor requires grad.
+        """
         values = self._random.uniform(low, high, shape)
         if signs:
             values = values * self._random.choice([-1.0, 1.0], shape)
         return Tensor(np.asarray(values), requires_grad)
 
     def distinct(self, *shape: int, requires_grad: bool = True) -> Tensor:
-        """Elements that are at least 0.05 apart, for operations that choose or sort."""
+        """Return a tensor whose elements differ by at least 0.05, for operations that choose or sort."""
         count = int(np.prod(shape))
         return Tensor((self._random.permutation(count) * 0.1 - 0.7).reshape(shape), requires_grad)
 
     def integers(self, *shape: int, low: int = 0, high: int) -> Tensor:
-        """An int64 tensor of numbers from ``low`` to below ``high``."""
+        """Return an int64 tensor of numbers from ``low`` to below ``high``."""
         return Tensor(np.asarray(self._random.integers(low, high, shape)))
 
     def booleans(self, *shape: int) -> Tensor:
-        """A boolean tensor."""
+        """Return a boolean tensor."""
         return Tensor(np.asarray(self._random.random(shape) < 0.5))
 
 
@@ -67,12 +75,12 @@ class OpCheck:
     """Check of one operation.
 
     Args:
-        name: the operation's name, or ``name:variant`` for further arguments.
+        name: the operation's name, or ``name:variant`` for a check with other arguments.
         function: called with each sample.
-        samples: makes the argument lists; tensors that require grad are checked numerically.
-        orders: 2 if gradients of gradients are right too, 1 if not, 0 for what has no gradient.
-        dtypes: names of the element types to try; those that raise ``TypeError`` are not listed.
-        reference: NumPy's function for the same, called with arrays; values must agree.
+        samples: returns the argument lists; tensors that require grad are checked numerically.
+        orders: 2 to check gradients and gradients of gradients, 1 for gradients only, 0 for neither.
+        dtypes: names of the dtypes to try; those that raise ``TypeError`` are not reported.
+        reference: NumPy's function for the same, called with arrays; its values must agree.
     """
 
     name: str
@@ -85,7 +93,15 @@ class OpCheck:
 
 @dataclass
 class OpReport:
-    """Result of a check."""
+    """Result of a check.
+
+    Attributes:
+        name: the name of the check.
+        orders: the order of the gradients that were checked.
+        samples: the number of samples.
+        shapes: the shapes of the arguments, a string for each sample.
+        dtypes: names of the dtypes that the operation supports.
+    """
 
     name: str
     orders: int = 0
@@ -95,10 +111,10 @@ class OpReport:
 
 
 def report(check: OpCheck) -> OpReport:
-    """Try everything.
+    """Run a check, and return what passed.
 
     Raises:
-        AssertionError, GradcheckError: something does not hold; the message names the operation and the sample.
+        AssertionError, GradcheckError: a value or a gradient is wrong; the message names the operation and the sample.
     """
     result = OpReport(check.name, check.orders)
     samples = [tuple(sample) for sample in check.samples(Make(check.name))]
@@ -163,7 +179,7 @@ def _holds_in(check: OpCheck, sample: Sequence[Any], name: str) -> bool:
 
 
 def strided(arg: Any) -> Any:
-    """A tensor of the same values whose elements lie apart and in reverse order in memory; anything else as it is."""
+    """Return a tensor of the same values with gaps and reversed dimensions in memory; other arguments as they are."""
     if not isinstance(arg, Tensor) or not arg.ndim:
         return arg
     values = arg.numpy(force=True)

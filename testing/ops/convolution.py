@@ -11,7 +11,7 @@ from .check import Make, OpCheck, Samples
 
 
 def _arguments(*shapes: tuple[tuple[int, ...], tuple[int, ...]], outputs: int | None = None) -> Samples:
-    """Samples (input, weight, bias) of each pair of shapes; ``outputs``: how many, if not as the weight's first length."""
+    """Return samples (input, weight, bias) for pairs of shapes; the bias has length ``outputs`` or that of the weight."""
 
     def samples(make: Make) -> list[tuple[Any, ...]]:
         return [

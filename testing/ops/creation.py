@@ -1,4 +1,4 @@
-"""Operations that make new tensors have no gradient to check; they have tests of their own."""
+"""Operations that make new tensors: they have no gradient to check, and have tests of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks on 0-d and on empty tensors, of the operations whose samples elsewhere are neither."""
+"""Checks on 0-d and on empty tensors, for operations whose other samples include neither."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .linalg import shapes
 
 la = tg.linalg
 INEXACT = ("float32", "float64")
-# Without elements there is nothing to compute the gradient of numerically, but its shape; NaN where PyTorch has it too.
+# Of a gradient without elements only the shape is checked; results are nan where PyTorch's are.
 EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     **{name: (getattr(tg, name), ((0,),)) for name in ("mean", "nanmean", "var", "std", "msort", "diagflat")},
     **{name: (getattr(la, name), ((0, 3),)) for name in ("svdvals", "pinv", "matrix_norm", "matrix_rank")},
@@ -78,14 +78,14 @@ EMPTY: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
 }
 
 
-def _along(name: str, **options: Any) -> Callable[[Tensor], Any]:
+def _over_first_dim(name: str, **options: Any) -> Callable[[Tensor], Any]:
     return lambda a: getattr(tg, name)(a, 0, **options)
 
 
 LINES = ("nansum", "mean", "nanmean", "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")
 POINTS: dict[str, Callable[[Tensor], Any]] = {
-    **{name: _along(name) for name in LINES},
-    **{name: _along(name, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
+    **{name: _over_first_dim(name) for name in LINES},
+    **{name: _over_first_dim(name, correction=0) for name in ("std", "var", "std_mean", "var_mean")},
     "dist": lambda a: tg.dist(a, a * a),
     "flip": lambda a: tg.flip(a, (0,)),
     "permute": lambda a: tg.permute(a, ()),
@@ -105,7 +105,7 @@ POINTS: dict[str, Callable[[Tensor], Any]] = {
 
 
 def point() -> Samples:
-    """One number."""
+    """Return samples of one 0-d tensor."""
     return lambda make: [(make(low=0.6),)]
 
 

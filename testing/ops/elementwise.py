@@ -9,7 +9,7 @@ from .check import Make, OpCheck
 from .samples import PAIRS, binary, unary
 
 SIGNED = unary(signs=True)
-DIVISIBLE = ("float16", "float32", "float64")  # samples become zeros as integers
+DIVISIBLE = ("float16", "float32", "float64")  # converted to integers, samples become zeros
 CHECKS = [
     OpCheck("add", tg.add, binary(), reference=np.add),
     OpCheck("add:alpha", lambda a, b: tg.add(a, b, alpha=3), binary(), reference=lambda a, b: a + 3 * b),
@@ -59,5 +59,5 @@ CHECKS = [
 
 
 def integers(make: Make) -> list[tuple[tg.Tensor, tg.Tensor]]:
-    """Pairs of integer tensors, the second ones small and not zero."""
+    """Return samples of two integer tensors, the second one small and not zero."""
     return [(make.integers(*first, low=-9, high=9), make.integers(*second, low=1, high=5)) for first, second in PAIRS]

@@ -1,4 +1,4 @@
-"""Checks of LU, LDL and Householder factors, the systems that they solve, and factors of low rank."""
+"""Checks of LU, LDL and Householder factors, of solving with them, and of low-rank factors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ la = tg.linalg
 
 
 def pivoted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function(LU, pivots, B)``, of a matrix."""
+    """Return a function of a matrix and ``B`` that calls ``function(LU, pivots, B)``."""
     return lambda a, b: function(*la.lu_factor(a), b)
 
 
 def dominant(make: Make) -> list[tuple[Tensor]]:
-    """Matrices of any shape whose pivots a small change does not exchange."""
+    """Return matrices of any shape whose pivots do not change order when the elements change slightly."""
     shapes = ((4, 2), (2, 3, 3), (2, 4), (3, 1), (2, 0))
     return [
         (Tensor(make(*shape, low=0.1, high=0.5).numpy(force=True) + 2 * np.eye(*shape[-2:])[::-1], True),)
@@ -30,29 +30,29 @@ def dominant(make: Make) -> list[tuple[Tensor]]:
 
 
 def reflections(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Vectors and weights, as many as columns and fewer."""
+    """Return samples of Householder vectors and weights, as many as columns or fewer."""
     return [
         (make(*shape, signs=True), make(*tau)) for shape, tau in (((4, 3), (3,)), ((2, 3, 2), (2, 1)), ((2, 2), (2,)))
     ]
 
 
 def reflected(make: Make) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """As many weights as columns, and what they are multiplied by from the left."""
+    """Return samples of Householder vectors, as many weights as columns, and a matrix to multiply from the left."""
     return [(a, make(*a.shape[:-2], a.shape[-1]), make(*a.shape[:-1], 2)) for a, _ in reflections(make)]
 
 
 def symmetric(a: Tensor) -> Tensor:
-    """A symmetric matrix that is not definite."""
+    """Return a symmetric matrix that is not definite."""
     return a + a.mT - Tensor(np.eye(a.shape[-1], dtype=a.dtype)) * 4
 
 
 def of_rank_2(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Two matrices, of which one transposed is the other's right side."""
+    """Return samples of two matrices whose product has rank 2."""
     return [(make(4, 2), make(2, 3)), (make(2, 3, 2), make(2, 2, 4))]
 
 
 def _low_rank(function: Callable[[Tensor], Any]) -> Callable[[Tensor, Tensor], Any]:
-    """Return the parts that do not depend on chance: the product of the factors, and the singular values."""
+    """Return a function of the two results that are not random: the product of the factors, and the singular values."""
 
     def parts(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         u, s, v = function(a @ b)

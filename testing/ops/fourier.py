@@ -1,4 +1,4 @@
-"""Checks of Fourier transforms, of one and of several dimensions, and of short-time ones."""
+"""Checks of Fourier transforms in one and more dimensions, and of short-time Fourier transforms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPES: Shapes = ((5,), (4, 3), (2, 1, 6), (0, 4))
 
 
 def spectra(*shapes: tuple[int, ...]) -> Samples:
-    """Complex tensors."""
+    """Return samples of one complex tensor, for each of ``shapes``."""
 
     def samples(make: Make) -> list[tuple[Tensor]]:
         parts = [(make(*shape, signs=True), make(*shape, signs=True)) for shape in shapes]

@@ -21,12 +21,12 @@ def _by_math(function: Callable[[float], float]) -> Callable[..., Any]:
 
 
 def complexes(make: Make) -> list[tuple[tg.Tensor, ...]]:
-    """Real and imaginary parts."""
+    """Return samples of a real and an imaginary part."""
     return [(make(*shape, signs=True), make(*shape)) for shape in SHAPES]
 
 
 def last_pairs(make: Make) -> list[tuple[tg.Tensor]]:
-    """Tensors whose last dimension has length 2."""
+    """Return samples of one tensor whose last dimension has length 2."""
     return [(make(*shape, 2),) for shape in SHAPES]
 
 

@@ -1,4 +1,4 @@
-"""Checks of in-place forms, made from those of what they are the in-place forms of: on a copy, they give the same."""
+"""Checks of in-place forms, derived from the checks of the operations: on a copy, an in-place form gives the same values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core import Tensor
 from ...core.extend import OPERATIONS
 from .check import Make, OpCheck, Samples
 
-# Further arguments, where the check calls the operation with some.
+# Further arguments of operations whose checks pass them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "addcdiv": {"value": 2},
     "addcmul": {"value": 2},
@@ -24,7 +24,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 def in_place_forms(checks: Sequence[OpCheck]) -> list[OpCheck]:
-    """A check for each in-place form of the operations in ``checks`` that has none of its own there."""
+    """Return a check for each in-place form of the operations in ``checks`` that does not have a check there."""
     checked = {check.name.split(":")[0] for check in checks}
     return [_form(check) for check in checks if f"{check.name}_" in OPERATIONS and f"{check.name}_" not in checked]
 

@@ -31,12 +31,12 @@ SELECTIONS: dict[str, Any] = {
 
 
 def selected(index: Any) -> Callable[[Tensor], Tensor]:
-    """Reads at ``index``."""
+    """Return a function that reads at ``index``."""
     return lambda a: a[index]
 
 
 def assigned(index: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """Writes at ``index`` into a copy, and then reads the whole and a part that was a view before."""
+    """Return a function that writes at ``index`` into a copy, and adds to the copy the sum of a view taken before."""
 
     def function(a: Tensor, value: Tensor) -> Tensor:
         copy = a * 1.0
@@ -48,12 +48,12 @@ def assigned(index: Any) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def assignments(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """A tensor, and a number to be written into it."""
+    """Return samples of a tensor and a number to write into it."""
     return [(make(2, 3, 4), make())]
 
 
-def along(make: Make) -> list[tuple[Any, ...]]:
-    """A tensor, and where to read along its last dimension."""
+def indices(make: Make) -> list[tuple[Any, ...]]:
+    """Return samples of a tensor and the indices to read in its last dimension."""
     return [
         (make(3), make.integers(5, high=3)),
         (make(2, 3), make.integers(2, 4, high=3)),
@@ -63,29 +63,29 @@ def along(make: Make) -> list[tuple[Any, ...]]:
     ]
 
 
-def along_and_source(make: Make) -> list[tuple[Any, ...]]:
-    """The same, and what to write there: at different places, and values that differ."""
-    places = [
+def indices_and_source(make: Make) -> list[tuple[Any, ...]]:
+    """Return samples of a tensor, different indices in its last dimension, and distinct values to write there."""
+    cases = [
         ((4,), np.array([2, 0])),
         ((2, 4), np.array([[1, 3, 0], [2, 0, 3]])),
         ((2, 4), np.array([[1, 3]])),
         ((2, 0), np.zeros((2, 0), np.int64)),
     ]
-    return [(make(*shape), Tensor(index), make(*index.shape)) for shape, index in places]
+    return [(make(*shape), Tensor(index), make(*index.shape)) for shape, index in cases]
 
 
 def colliding(make: Make) -> list[tuple[Any, ...]]:
-    """The same, with places that are named more than once."""
-    places = [
+    """Return samples as ``indices_and_source`` does, with indices that occur more than once."""
+    cases = [
         ((3,), np.array([2, 0, 2, 2])),
         ((2, 3), np.array([[1, 1, 0, 1], [2, 0, 0, 0]])),
         ((2, 2), np.array([[1, 1, 1]])),
     ]
-    return [(make.distinct(*shape), Tensor(index), make.distinct(*index.shape) + 0.033) for shape, index in places]
+    return [(make.distinct(*shape), Tensor(index), make.distinct(*index.shape) + 0.033) for shape, index in cases]
 
 
 def rows(make: Make) -> list[tuple[Any, ...]]:
-    """A tensor, slices' numbers, and slices to be written there."""
+    """Return samples of a tensor, indices of its rows, and rows to write there."""
     return [
         (make(3, 2), Tensor(np.array([2, 0])), make(2, 2)),
         (make(4), Tensor(np.array([3, 1])), make(2)),
@@ -96,28 +96,35 @@ def rows(make: Make) -> list[tuple[Any, ...]]:
 
 
 def masks(make: Make) -> list[tuple[Any, ...]]:
-    """A tensor and a mask."""
+    """Return samples of a tensor and a mask."""
     pairs = (((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (0, 2)), ((1, 3), (2, 1)), ((2, 3), ()))
     return [(make(*shape), make.booleans(*mask)) for shape, mask in pairs]
 
 
 def masks_and(make: Make) -> list[tuple[Any, ...]]:
-    """A tensor, a mask, and a number."""
+    """Return samples of a tensor, a mask and a number."""
     return [(*sample, make()) for sample in masks(make)]
 
 
 def written(name: str, *before: Any, **options: Any) -> Callable[..., Tensor]:
-    """The method, with arguments in front of the sample's."""
+    """Return a function of a sample that calls the tensor's method ``name``, with ``before`` as the first arguments."""
     return lambda a, *rest: getattr(a, name)(*before, *rest, **options)
 
 
 def in_place(name: str, *before: Any, **options: Any) -> Callable[..., Tensor]:
-    """The in-place method, on a copy."""
+    """Return a function of a sample that calls the in-place method ``name`` on a copy; arguments as in ``written``."""
     return lambda a, *rest: getattr(a * 1.0, name)(*before, *rest, **options)
 
 
 def both(name: str, samples: Samples, *before: Any, **options: Any) -> list[OpCheck]:
-    """Checks of a method and of its in-place form."""
+    """Return the checks of a method and of its in-place form.
+
+    Args:
+        name: the name of the check.
+        samples: the samples of both.
+        *before: arguments before those of a sample.
+        **options: keyword arguments.
+    """
     base, _, variant = name.partition(":")
     suffix = f":{variant}" if variant else ""
     return [
@@ -130,7 +137,7 @@ CHECKS = [
     *(OpCheck(f"getitem:{name}", selected(index), of((2, 3, 4))) for name, index in SELECTIONS.items()),
     OpCheck("getitem:0-d", lambda a: a[...] + a[None].sum() + a[True].sum(), of(())),
     OpCheck("getitem:empty", lambda a: a[:, [1, 0]], of((0, 2), (0, 2, 3))),
-    # Not where a place is named twice: which value stays there is not said.
+    # No index twice: which of the values remains there is not defined.
     *(
         OpCheck(f"setitem:{name}", assigned(index), assignments)
         for name, index in SELECTIONS.items()
@@ -157,15 +164,15 @@ CHECKS = [
     ),
     *both("put", lambda make: [(make(2, 3), Tensor(np.array([[5, 0]])), make(2))]),
     *both("put:add", lambda make: [(make(2, 3), Tensor(np.array([5, 5, -1])), make(3))], accumulate=True),
-    OpCheck("gather", lambda a, index: tg.gather(a, -1, index), along),
+    OpCheck("gather", lambda a, index: tg.gather(a, -1, index), indices),
     OpCheck(
         "take_along_dim",
         lambda a, index: tg.take_along_dim(a, index, -1),
         lambda make: [(make(2, 3), make.integers(1, 4, low=-3, high=3)), (make(1, 3), make.integers(2, 2, high=3))],
     ),
     OpCheck("take_along_dim:flat", tg.take_along_dim, lambda make: [(make(2, 3), make.integers(2, 2, high=6))]),
-    *both("scatter", along_and_source, -1),
-    OpCheck("scatter:value", lambda a, index: a.scatter(-1, index, 0.5), along),
+    *both("scatter", indices_and_source, -1),
+    OpCheck("scatter:value", lambda a, index: a.scatter(-1, index, 0.5), indices),
     *both("scatter:add", colliding, -1, reduce="add"),
     *both("scatter:multiply", colliding, -1, reduce="multiply"),
     *both("scatter_add", colliding, -1),

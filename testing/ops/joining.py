@@ -1,4 +1,4 @@
-"""Checks of putting tensors together and taking them apart."""
+"""Checks of joining and splitting tensors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .shaping import of
 
 
 def pairs(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Tensors that fit except in their first dimension."""
+    """Return samples of two tensors whose shapes differ only in the first dimension."""
     return [(make(*a), make(*b)) for a, b in (((2, 3), (1, 3)), ((3,), (2,)), ((0, 2), (2, 2)), ((1, 2, 1), (2, 2, 1)))]
 
 
 def alike(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Tensors of one shape."""
+    """Return samples of two tensors of one shape."""
     return [(make(*shape), make(*shape)) for shape in ((), (3,), (2, 3), (2, 0), (1, 2, 1))]
 
 
 def joined(function: Any, **options: Any) -> Callable[..., Any]:
-    """``function`` of a list, called with its elements."""
+    """Return ``function`` as a function of tensors instead of a list of them."""
     return lambda *tensors: function(list(tensors), **options)
 
 

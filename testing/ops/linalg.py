@@ -16,7 +16,7 @@ la = tg.linalg
 
 
 def shapes(*pairs: tuple[tuple[int, ...], ...]) -> Samples:
-    """Tensors of given shapes, which take part in one call."""
+    """Return samples of tensors, one argument for each shape."""
     return lambda make: [tuple(make(*shape, signs=True) for shape in each) for each in pairs]
 
 
@@ -35,7 +35,7 @@ PRODUCTS = shapes(
 
 
 def regular(*batches: tuple[int, ...]) -> Samples:
-    """Square matrices far from singular."""
+    """Return samples of one square matrix far from singular."""
 
     def samples(make: Make) -> list[tuple[Tensor]]:
         return [(Tensor(make(*shape).numpy(force=True) + 2 * np.eye(shape[-1]), True),) for shape in batches]
@@ -47,51 +47,51 @@ SQUARE = regular((3, 3), (1, 1), (2, 2, 2), (0, 2, 2))
 
 
 def systems(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Matrices and right sides."""
+    """Return samples of matrices and right-hand sides."""
     matrices = [sample[0] for sample in regular((3, 3), (2, 2, 2), (2, 2))(make)]
     return list(zip(matrices, (make(3, 2), make(2, 2, 1), make(3, 2, 1))))
 
 
 def positive(a: Tensor) -> Tensor:
-    """A symmetric positive definite matrix."""
+    """Return a symmetric positive definite matrix."""
     return a @ a.mH + Tensor(np.eye(a.shape[-1], dtype=a.dtype))
 
 
 def tall(make: Make) -> list[tuple[Tensor]]:
-    """Matrices of full rank, with as many columns as rows or fewer."""
+    """Return samples of a matrix of full rank with at most as many columns as rows."""
     return [(make.distinct(4, 2),), (make.distinct(2, 3, 3),), (make.distinct(3, 1),)]
 
 
 def any_rank(make: Make) -> list[tuple[Tensor]]:
-    """Matrices of full rank and any shape."""
+    """Return samples of a matrix of full rank and any shape."""
     return [*tall(make), (make.distinct(2, 4),), (make.distinct(2, 2, 3),)]
 
 
 def scattered(make: Make) -> list[tuple[Tensor]]:
-    """Matrices of any shape, of which no two sums are equal."""
+    """Return samples of a matrix of any shape with distinct sums of rows and columns."""
     return [(make(*shape, signs=True),) for shape in ((4, 2), (3, 3), (2, 2, 3), (1, 4))]
 
 
 def of_eigh(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, and a function of the eigenvectors that is free of signs."""
+    """Return the eigenvalues, and a function of the eigenvectors that does not depend on their signs."""
     values, vectors = la.eigh(a + a.mH)
     return values, vectors * vectors * tg.arange(1.0, a.shape[-1] + 1, dtype="float64").to(a.dtype)
 
 
 def of_svd(a: Tensor) -> tuple[Tensor, ...]:
-    """Singular values, and functions of the vectors that are free of signs."""
+    """Return the singular values, and functions of the singular vectors that do not depend on their signs."""
     u, s, vh = la.svd(a, full_matrices=False)
     return s, u * u, vh * vh, u[..., :, :1] * vh[..., :1, :]
 
 
 def of_eig(a: Tensor) -> tuple[Tensor, ...]:
-    """Real functions of eigenvalues and eigenvectors, free of phases."""
+    """Return real functions of the eigenvalues and eigenvectors that do not depend on phases."""
     values, vectors = la.eig(a)
     return tg.real(values), tg.imag(values), tg.real(vectors * tg.conj(vectors))
 
 
 def of_qr(a: Tensor, mode: Any = "reduced") -> tuple[Tensor, Tensor]:
-    """Both factors."""
+    """Return both factors of the QR decomposition."""
     return tuple(la.qr(a, mode))  # type: ignore[return-value]
 
 
@@ -118,12 +118,12 @@ EINSUM: dict[str, tuple[tuple[int, ...], ...]] = {
 
 
 def einsum(equation: str) -> Callable[..., Tensor]:
-    """``einsum`` of an equation."""
+    """Return ``einsum`` of ``equation`` as a function of the operands."""
     return lambda *operands: tg.einsum(equation, *operands)
 
 
 def np_einsum(equation: str) -> Any:
-    """NumPy's, unless lengths of 1 are stretched, which it does only for dots."""
+    """Return NumPy's ``einsum`` of ``equation``; ``None`` where it would have to expand lengths of 1 without an ellipsis."""
     return None if equation == "ij,jk->ki" else lambda *operands: np.einsum(equation, *operands)
 
 

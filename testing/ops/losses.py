@@ -1,4 +1,4 @@
-"""Checks of losses, and of distances and rearrangements: what ``nn.functional`` has beside layers and activations."""
+"""Checks of losses, distances and rearrangements in ``nn.functional``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIGNS = Tensor(np.array([1.0, -1.0, -1.0, 1.0]))
 
 
 def _like(*names: str, shapes: tuple[tuple[int, ...], ...] = ((4, 3), (), (0, 2), (2, 1, 3))) -> Samples:
-    """Samples of as many tensors of one shape as there are names: "x" of both signs, "p" between 0 and 1, "n" large."""
+    """Return samples of tensors of one shape, one for each name: "x" of both signs, "p" between 0 and 1, "n" large."""
     kinds: dict[str, dict[str, Any]] = {
         "x": {"signs": True},
         "p": {"low": 0.1, "high": 0.9},

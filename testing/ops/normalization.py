@@ -1,4 +1,4 @@
-"""Checks of normalisation, with and without learned parameters."""
+"""Checks of normalization, with and without learned parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _instance_norm(x: Tensor, *parameters: Any) -> Tensor:
 
 
 def _with(parameters: int, *samples: tuple[Sequence[int], Sequence[int]]) -> Samples:
-    """Samples: an input of the first shape, and as many parameters of the second."""
+    """Return samples of an input of the first shape and ``parameters`` tensors of the second."""
 
     def make_all(make: Make) -> list[tuple[Any, ...]]:
         return [(make(*shape, signs=True), *(make(*other) for _ in range(parameters))) for shape, other in samples]

@@ -1,4 +1,4 @@
-"""Checks of recurrent layers over all steps: with and without biases, backwards, and of sequences of unlike lengths."""
+"""Checks of recurrent layers over all steps: with and without biases, reversed, and for sequences of unequal lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...nn.functional.recurrence import Steps, Weights
 from .check import Make, OpCheck, Samples
 
 INPUT, HIDDEN = 3, 2
-COUNTS, EVEN = (2, 2, 1), (2, 2)  # how many sequences go on at each step
+COUNTS, EVEN = (2, 2, 1), (2, 2)  # number of sequences that have an element at each step
 
 
 def _layer(

@@ -1,4 +1,4 @@
-"""Checks of reductions: sums, extremes, deviations, norms, running sums."""
+"""Checks of reductions: sums, extremes, deviations, norms, cumulative sums."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def _lines(*shapes: tuple[int, ...], dims: tuple[Any, ...] = (0, -1), **options:
 
 
 def distinct(make: Make) -> list[tuple[Any, ...]]:
-    """Tensors without equal elements, and a dimension."""
+    """Return samples of a tensor without equal elements and a dimension."""
     return [(make.distinct(*shape), dim) for shape in ((4,), (2, 3), (3, 1, 4)) for dim in (0, -1)] + [(make(), 0)]
 
 
 def filled(make: Make) -> list[tuple[Any, ...]]:
-    """The same, for reductions of everything."""
+    """Return samples of a tensor without equal elements."""
     return [(make.distinct(*shape),) for shape in ((), (5,), (2, 3), (1, 5, 1))]
 
 
 def with_zeros(make: Make) -> list[tuple[Any, ...]]:
-    """Vectors and matrices with no, one and several zeros in a line, and a dimension."""
+    """Return samples of a tensor with no, one or more zeros in each line, and a dimension."""
     samples = []
     for shape, zeros in (((4,), [1]), ((2, 3), [0, 4]), ((2, 3), [0, 2, 4]), ((3, 2, 2), [1, 5, 9])):
         values = make(*shape, requires_grad=False).numpy()

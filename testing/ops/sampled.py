@@ -1,4 +1,4 @@
-"""Checks of sampled functions, parts of numbers, ``special``, and writing through views as operations."""
+"""Checks of sampled functions, parts of numbers, ``special``, and operations that write through views."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LINES = of((4,), (2, 3), (3, 1), (2, 0, 3))
 
 
 def rows(make: Make) -> list[tuple[tg.Tensor, tg.Tensor, tg.Tensor]]:
-    """Tensors, and slices for some of their rows."""
+    """Return samples of a tensor, indices of its rows, and rows to combine with them."""
     cases = (((3, 2), 4), ((4,), 2), ((2, 2, 3), 0))
     return [(make.distinct(*s), make.integers(n, high=s[0]), make.distinct(n, *s[1:]) + 0.03) for s, n in cases]
 
 
 def numbered(make: Make) -> list[tuple[tg.Tensor]]:
-    """Numbers of elements of a tensor of shape (3, 4)."""
+    """Return samples of a tensor of indices into the flattened elements of a (3, 4) tensor."""
     return [(make.integers(*shape, high=12),) for shape in SHAPES]
 
 

@@ -1,4 +1,4 @@
-"""Shapes that operations are tried on: ordinary, 0-d, empty, broadcast and odd ones."""
+"""Shapes of samples: ordinary, 0-d, empty and broadcast ones."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 
 def unary(low: float = 0.3, high: float = 1.7, **options: Any) -> Callable[[Make], list[tuple[Any, ...]]]:
-    """One tensor of each of ``SHAPES``, its elements within ``low`` and ``high``."""
+    """Return samples of one tensor for each of ``SHAPES``, with elements between ``low`` and ``high``."""
     return lambda make: [(make(*shape, low=low, high=high, **options),) for shape in SHAPES]
 
 
 def binary(low: float = 0.3, high: float = 1.7, **options: Any) -> Callable[[Make], list[tuple[Any, ...]]]:
-    """Two tensors of each of ``PAIRS``."""
+    """Return samples of two tensors for each of ``PAIRS``, with elements between ``low`` and ``high``."""
     return lambda make: [
         (make(*first, low=low, high=high, **options), make(*second, low=low, high=high, **options))
         for first, second in PAIRS

@@ -1,4 +1,4 @@
-"""Checks of reshaping, reordering and stretching dimensions."""
+"""Checks of reshaping, reordering and expanding dimensions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .samples import unary
 
 
 def of(*shapes: tuple[int, ...], requires_grad: bool = True) -> Samples:
-    """One tensor of each of the shapes."""
+    """Return samples of one tensor for each of ``shapes``."""
     return lambda make: [(make(*shape, requires_grad=requires_grad),) for shape in shapes]
 
 
 def matrices(make: Make) -> list[tuple[Tensor]]:
-    """Tensors of at least two dimensions."""
+    """Return samples of one tensor with at least two dimensions."""
     return [(make(*shape),) for shape in ((2, 3), (3, 3), (0, 2), (2, 1, 4), (1, 0, 2, 2))]
 
 

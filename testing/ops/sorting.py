@@ -1,4 +1,4 @@
-"""Checks of sorting, of what is chosen by order, and of counting."""
+"""Checks of sorting, of choosing by order, and of counting."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ REAL = ("bool", "uint8", "int64", "float16", "float32", "float64")
 
 
 def whole(make: Make) -> list[tuple[Any, ...]]:
-    """Vectors of small integers."""
+    """Return samples of a vector of small integers."""
     return [(make.integers(n, high=4),) for n in (0, 1, 7, 20)]
 
 
 def sequences(make: Make) -> list[tuple[Any, ...]]:
-    """A sorted sequence, or some of them, and what to look for there."""
+    """Return samples of sorted sequences and values to search for."""
     shapes = [((4,), (2, 3)), ((5,), ()), ((2, 4), (2, 3)), ((3,), (0,))]
     return [
         (tg.sort(make(*lines, requires_grad=False)).values, make(*wanted, requires_grad=False))
@@ -28,7 +28,7 @@ def sequences(make: Make) -> list[tuple[Any, ...]]:
 
 
 def ordinary(make: Make) -> list[tuple[Any, ...]]:
-    """Real numbers of several shapes."""
+    """Return samples of real numbers of several shapes."""
     return [(make(*shape, requires_grad=False),) for shape in ((), (5,), (3, 4), (0,))]
 
 

@@ -13,14 +13,21 @@ from ...core.ops.special.bessel import airy_ai_prime
 from .check import Make, OpCheck, Samples
 from .samples import PAIRS, unary
 
-# Of the narrow types only those that the short computations of others allow: these functions grow or vanish quickly.
+# Without the half-precision dtypes: these functions grow or decrease too quickly for their range.
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 BOTH_SIDES = unary(0.2, 9.0, signs=True)
 RIGHT = unary(0.4, 9.0)
 
 
 def with_fixed(low: float, high: float, bottom: float, top: float) -> Samples:
-    """Broadcast pairs, of which the first has no gradient."""
+    """Return samples of two tensors for each of ``PAIRS``, of which the first has no gradient.
+
+    Args:
+        low: lower bound of the first tensor.
+        high: upper bound of the first tensor.
+        bottom: lower bound of the second tensor.
+        top: upper bound of the second tensor.
+    """
 
     def samples(make: Make) -> list[tuple[Tensor, Tensor]]:
         return [
@@ -32,12 +39,17 @@ def with_fixed(low: float, high: float, bottom: float, top: float) -> Samples:
 
 
 def with_degrees(make: Make) -> list[tuple[Tensor, Tensor]]:
-    """Points and degrees."""
+    """Return samples of points and degrees."""
     return [(make(*first, low=0.1, high=1.2, signs=True), make.integers(*second, high=7)) for first, second in PAIRS]
 
 
-def numpys(module: Any, values: str) -> Callable[..., Any]:
-    """NumPy's value of the polynomial whose only coefficient is that of degree n."""
+def numpy_polynomial(module: Any, values: str) -> Callable[..., Any]:
+    """Return NumPy's function for the polynomial of degree n in a family.
+
+    Args:
+        module: the module of the family.
+        values: the name of its function that evaluates a series.
+    """
 
     def value(x: float, n: int) -> float:
         return float(getattr(module, values)(x, [0.0] * int(n) + [1.0]))
@@ -47,11 +59,11 @@ def numpys(module: Any, values: str) -> Callable[..., Any]:
 
 P = np.polynomial
 REFERENCES = {
-    "chebyshev_polynomial_t": numpys(P.chebyshev, "chebval"),
-    "hermite_polynomial_h": numpys(P.hermite, "hermval"),
-    "hermite_polynomial_he": numpys(P.hermite_e, "hermeval"),
-    "laguerre_polynomial_l": numpys(P.laguerre, "lagval"),
-    "legendre_polynomial_p": numpys(P.legendre, "legval"),
+    "chebyshev_polynomial_t": numpy_polynomial(P.chebyshev, "chebval"),
+    "hermite_polynomial_h": numpy_polynomial(P.hermite, "hermval"),
+    "hermite_polynomial_he": numpy_polynomial(P.hermite_e, "hermeval"),
+    "laguerre_polynomial_l": numpy_polynomial(P.laguerre, "lagval"),
+    "legendre_polynomial_p": numpy_polynomial(P.legendre, "legval"),
 }
 BOTH = ("bessel_j0", "bessel_j1", "i0e", "i1e", "spherical_bessel_j0")
 POSITIVE = (

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-DOCUMENTED = ["autograd_dist", "core", "data", "distributions", "nn", "optim", "rref"]
+DOCUMENTED = ["autograd_dist", "core", "data", "distributions", "nn", "optim", "rref", "testing/ops"]
 OPERATIONS = "core/ops"  # there, what is declared is public
 
 FEW = 2  # parameters that the first line can explain
