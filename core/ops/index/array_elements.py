@@ -1,6 +1,7 @@
 """Reading, overwriting and adding elements of arrays at an index, which may name an element more than once.
 
-The index is one of NumPy's, or holds the numbers of the elements in row-major order (``Flat``), which is several times faster.
+The index is one of NumPy's, or a ``LinearIndex``: the numbers of the elements in row-major order, which is several times
+faster.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from ...types import Array
 FULL = slice(None)
 
 
-class Flat:
+class LinearIndex:
     """Index of elements by their numbers in row-major order, all of them in range."""
 
-    __slots__ = ("places",)
+    __slots__ = ("indices",)
 
-    def __init__(self, places: Array) -> None:
-        self.places = places
+    def __init__(self, indices: Array) -> None:
+        self.indices = indices
 
 
 def read_at(x: Array, where: Any) -> Array:
     """Return a C-contiguous copy of the elements at ``where``."""
-    if type(where) is Flat:
-        return np.asarray(x.take(where.places))
+    if type(where) is LinearIndex:
+        return np.asarray(x.take(where.indices))
     if type(where) is tuple and where:
         last = where[-1]
         if type(last) is np.ndarray and last.dtype.kind in "iu" and _all_full(where):
@@ -44,11 +45,11 @@ def write_at(x: Array, where: Any, values: Any) -> None:
 
     Args:
         x: the array to change.
-        where: an index of NumPy, or ``Flat``.
+        where: an index of NumPy, or ``LinearIndex``.
         values: broadcast to the shape of ``x[where]``.
     """
-    if type(where) is Flat:
-        x.put(where.places, values)
+    if type(where) is LinearIndex:
+        x.put(where.indices, values)
     elif x.dtype.kind == "V" and np.size(values) == 1:
         x[where] = np.reshape(values, ())  # NumPy cannot write a vector of one element to an element of bfloat16
     else:
@@ -67,10 +68,10 @@ def add_at(target: Array, where: Any, values: Any) -> Array:
 
     Args:
         target: the array to change, C-contiguous.
-        where: an index of NumPy, or ``Flat``.
+        where: an index of NumPy, or ``LinearIndex``.
         values: broadcast to the shape of ``target[where]``.
     """
-    if not _names_twice(where):
+    if not _may_repeat(where):
         target[where] += values
         return target
     return apply_at(np.add, target, where, values)
@@ -85,43 +86,43 @@ def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
     Args:
         ufunc: a function of NumPy of two arguments.
         target: the array to change, C-contiguous.
-        where: an index of NumPy, or ``Flat``.
+        where: an index of NumPy, or ``LinearIndex``.
         values: broadcast to the shape of ``target[where]``.
     """
-    places = linear_places(target.shape, where)
+    indices = linear_index(target.shape, where)
     values = np.asarray(values, target.dtype)
-    if values.shape != places.shape:
-        values = np.broadcast_to(values, places.shape)
-    ufunc.at(target.reshape(-1), places.reshape(-1), values.reshape(-1))
+    if values.shape != indices.shape:
+        values = np.broadcast_to(values, indices.shape)
+    ufunc.at(target.reshape(-1), indices.reshape(-1), values.reshape(-1))
     return target
 
 
-def linear_places(shape: tuple[int, ...], where: Any) -> Array:
+def linear_index(shape: tuple[int, ...], where: Any) -> Array:
     """Return the numbers in row-major order, from 0, of the elements of an array of ``shape`` at the index ``where``."""
-    if type(where) is Flat:
-        return where.places
+    if type(where) is LinearIndex:
+        return where.indices
     if type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu":
         rows, width = where[0], math.prod(shape[1:])
         if rows.size and rows.min() < 0:
             rows = np.where(rows < 0, rows + shape[0], rows)
         inner = np.arange(width, dtype=np.int64).reshape(shape[1:])
-        places: Array = rows.reshape(rows.shape + (1,) * inner.ndim) * np.int64(width) + inner
-        return places
+        indices: Array = rows.reshape(rows.shape + (1,) * inner.ndim) * np.int64(width) + inner
+        return indices
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[where])
 
 
-def _names_twice(where: Any) -> bool:
-    if type(where) is Flat:
+def _may_repeat(where: Any) -> bool:
+    if type(where) is LinearIndex:
         return True
     parts = where if isinstance(where, tuple) else (where,)
     return any(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts)
 
 
-def along(places: Array, shape: tuple[int, ...], dim: int) -> Flat:
+def gather_index(indices: Array, shape: tuple[int, ...], dim: int) -> LinearIndex:
     """Return the elements that ``gather`` reads.
 
     Args:
-        places: index in dimension ``dim`` for each element of the result; in other dimensions it is the element's own.
+        indices: index in dimension ``dim`` for each element of the result; in other dimensions it is the element's own.
         shape: shape of the array that is read.
         dim: the dimension, from 0.
     """
@@ -129,8 +130,8 @@ def along(places: Array, shape: tuple[int, ...], dim: int) -> Flat:
     result: Any = 0
     for axis in reversed(range(len(shape))):
         if axis == dim:
-            result = result + (places if step == 1 else places * np.int64(step))
-        elif places.shape[axis] != 1:
-            result = result + (np.arange(places.shape[axis]) * step).reshape((-1,) + (1,) * (places.ndim - axis - 1))
+            result = result + (indices if step == 1 else indices * np.int64(step))
+        elif indices.shape[axis] != 1:
+            result = result + (np.arange(indices.shape[axis]) * step).reshape((-1,) + (1,) * (indices.ndim - axis - 1))
         step *= shape[axis]
-    return Flat(np.asarray(result))
+    return LinearIndex(np.asarray(result))

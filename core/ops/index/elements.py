@@ -1,7 +1,7 @@
 """Reading, overwriting and adding elements of tensors at an index, with gradients.
 
 All kinds of indexing (``gather``, ``index_add``, ``scatter``, ``t[mask]``, ...) convert what the user gave to an index of
-NumPy or ``Flat``, and share the functions and gradient rules here.
+NumPy or ``LinearIndex``, and share the functions and gradient rules here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
 
     Args:
         input: any shape and dtype.
-        where: an index of NumPy, or ``Flat``.
+        where: an index of NumPy, or ``LinearIndex``.
         value: a tensor, array or number, broadcast.
         in_place: whether to change ``input`` itself.
     """
@@ -69,7 +69,7 @@ def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: flo
 
     Args:
         input: any shape and dtype.
-        where: an index of NumPy, or ``Flat``.
+        where: an index of NumPy, or ``LinearIndex``.
         value: a tensor, array or number, broadcast.
         in_place: whether to change ``input`` itself.
         scale: factor of ``value``.

@@ -11,11 +11,11 @@ from ...types import Array
 from ..create.from_data import number_as
 from ..table.dims import one_dim
 from ..table.operation import operation
-from .array_elements import Flat, linear_places
+from .array_elements import LinearIndex, linear_index
 from .elements import FULL, GET, accumulate, overwrite
 from .indexing import part
 from .scatter_reduce import REDUCTIONS, reduced
-from .subscripts import integers, within
+from .subscripts import check_range, integers
 
 
 @operation(method=True)
@@ -165,19 +165,19 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
 
 def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:
     axis = one_dim(dim, x.ndim)
-    places = integers(name, index)
-    if places.ndim > 1:
-        raise IndexError(f"{name}() needs a vector of indices, and yours has shape {places.shape}")
-    within(name, places, axis, x.shape[axis])
-    return (FULL,) * axis + (places.reshape(-1),)
+    indices = integers(name, index)
+    if indices.ndim > 1:
+        raise IndexError(f"{name}() needs a vector of indices, and yours has shape {indices.shape}")
+    check_range(name, indices, axis, x.shape[axis])
+    return (FULL,) * axis + (indices.reshape(-1),)
 
 
 def _of_scalar(name: str, dim: int, index: Tensor) -> tuple[Any, ...]:
     """Return the index into a 0-d tensor, which counts as a vector of one element."""
     one_dim(dim, 0)
-    places = integers(name, index)
-    within(name, places, 0, 1)
-    return () if places.size else (np.zeros((), bool),)
+    indices = integers(name, index)
+    check_range(name, indices, 0, 1)
+    return () if indices.size else (np.zeros((), bool),)
 
 
 def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[Any, Tensor]:
@@ -203,11 +203,9 @@ def _for_filling(name: str, input: Tensor, dim: int, index: Tensor, value: Any) 
         return _of_scalar(name, dim, index), value
     if index.dtype.kind == "i":  # only here negative ones count from the end, as in PyTorch
         index = Tensor(np.where(index._array < 0, index._array + x.shape[one_dim(dim, x.ndim)], index._array))
-    *before, places = _where(name, x, dim, index)
-    return (
-        *before,
-        np.unique(places),
-    ), value  # each once, or the gradient of the value would count some more than once
+    *before, indices = _where(name, x, dim, index)
+    # Each once, or the gradient of the value would count some more than once.
+    return (*before, np.unique(indices)), value
 
 
 @operation(method=True)
@@ -282,6 +280,6 @@ def index_reduce(
     if index.ndim > 1 or source.shape != wanted:
         raise ValueError(f"index_reduce() needs a source of shape {wanted}, and you gave {source.shape}")
     rows = integers("index_reduce", index)
-    within("index_reduce", rows, dim, shape[axis])
+    check_range("index_reduce", rows, dim, shape[axis])
     where = (FULL,) * axis + (np.atleast_1d(rows),)
-    return reduced(input, Flat(linear_places(shape, where)), source, reduce, include_self)
+    return reduced(input, LinearIndex(linear_index(shape, where)), source, reduce, include_self)

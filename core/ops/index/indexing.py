@@ -15,7 +15,7 @@ from ..elementwise.complex_numbers import real
 from ..shape.reshaping import reshape
 from ..table.operation import operation, published
 from ..table.views import view_of
-from .array_elements import Flat
+from .array_elements import LinearIndex
 from .elements import FULL, GET, PART, overwrite
 from .elements import accumulate as accumulate_at
 from .subscripts import integers, out_of_range, split_index
@@ -180,7 +180,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         IndexError: an index is out of range.
         TypeError: ``index`` does not hold integers.
     """
-    return GET(input, _flat("take", input._array, index))
+    return GET(input, _linear_index("take", input._array, index))
 
 
 @operation(method=True)
@@ -217,15 +217,15 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
 def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
     if source.numel() != index.numel():
         raise ValueError(f"{name}() needs as many values as indices, and you gave {source.numel()} and {index.numel()}")
-    where = _flat(name, input._array, index)
+    where = _linear_index(name, input._array, index)
     write = accumulate_at if accumulate else overwrite
     return write(input, where, reshape(source, index.shape), in_place)
 
 
-def _flat(name: str, x: Array, index: Tensor) -> Flat:
-    places = integers(name, index)
-    if places.size and (places.min() < -x.size or places.max() >= x.size):
+def _linear_index(name: str, x: Array, index: Tensor) -> LinearIndex:
+    indices = integers(name, index)
+    if indices.size and (indices.min() < -x.size or indices.max() >= x.size):
         raise IndexError(
             f"{name}() got an index out of range: a tensor of {x.size} elements takes {-x.size} to {x.size - 1}"
         )
-    return Flat(np.where(places < 0, places + x.size, places))
+    return LinearIndex(np.where(indices < 0, indices + x.size, indices))

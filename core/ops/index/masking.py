@@ -154,7 +154,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of elements that are not 0, int64: ``(count, ndim)``, or as a tuple of a vector for each dimension."""
     x = input._array if isinstance(input, Tensor) else np.asarray(input)
     if as_tuple:
-        return tuple(Tensor(places) for places in np.nonzero(np.atleast_1d(x)))
+        return tuple(Tensor(indices) for indices in np.nonzero(np.atleast_1d(x)))
     return Tensor(np.ascontiguousarray(np.argwhere(x)))
 
 

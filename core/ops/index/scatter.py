@@ -15,10 +15,10 @@ from ...types import Array, Scalar
 from ..table.dims import one_dim
 from ..table.in_place import inplace
 from ..table.operation import operation
-from .array_elements import Flat, along
+from .array_elements import LinearIndex, gather_index
 from .elements import GET, accumulate, overwrite
 from .scatter_reduce import reduced
-from .subscripts import integers, within
+from .subscripts import check_range, integers
 
 
 @operation(method=True)
@@ -66,9 +66,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise ValueError(
             f"take_along_dim() cannot broadcast shapes {input.shape} and {indices.shape} in dimensions other than {dim}"
         ) from None
-    places = indices.broadcast_to((*common[:axis], indices.shape[axis], *common[axis:]))._array
+    expanded = indices.broadcast_to((*common[:axis], indices.shape[axis], *common[axis:]))._array
     wide = input.broadcast_to((*common[:axis], length, *common[axis:]))
-    return gather(wide, axis, Tensor(np.where(places < 0, places + length, places)))
+    return gather(wide, axis, Tensor(np.where(expanded < 0, expanded + length, expanded)))
 
 
 @operation(method=True)
@@ -207,22 +207,22 @@ def _for_writing(name: str, input: Tensor, dim: int, index: Tensor, src: Any) ->
     return where, src[tuple(slice(length) for length in index.shape)]
 
 
-def _where(name: str, x: Array, dim: int, index: Tensor) -> Flat:
-    places = integers(name, index)
+def _where(name: str, x: Array, dim: int, index: Tensor) -> LinearIndex:
+    indices = integers(name, index)
     axis = one_dim(dim, x.ndim)
-    if not x.ndim or not places.ndim:
-        if x.size != 1 or places.size != 1 or max(x.ndim, places.ndim) > 1 or places.reshape(()) != 0:
-            raise IndexError(f"{name}() cannot use an index of shape {places.shape} on a tensor of shape {x.shape}")
-        return Flat(places)
-    if places.size and (
-        places.ndim != x.ndim or any(n > m for i, (n, m) in enumerate(zip(places.shape, x.shape)) if i != axis)
+    if not x.ndim or not indices.ndim:
+        if x.size != 1 or indices.size != 1 or max(x.ndim, indices.ndim) > 1 or indices.reshape(()) != 0:
+            raise IndexError(f"{name}() cannot use an index of shape {indices.shape} on a tensor of shape {x.shape}")
+        return LinearIndex(indices)
+    if indices.size and (
+        indices.ndim != x.ndim or any(n > m for i, (n, m) in enumerate(zip(indices.shape, x.shape)) if i != axis)
     ):
         raise ValueError(
             f"{name}() along dim {dim} of shape {x.shape} needs an index of {x.ndim} dimensions that is not longer in the "
-            f"others, and yours has shape {places.shape}"
+            f"others, and yours has shape {indices.shape}"
         )
-    within(name, places, axis, x.shape[axis])
-    return along(places, x.shape, axis)
+    check_range(name, indices, axis, x.shape[axis])
+    return gather_index(indices, x.shape, axis)
 
 
 # The gradient needs what is overwritten.

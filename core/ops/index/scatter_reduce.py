@@ -10,13 +10,13 @@ from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import keep, keep_result, record, records
 from ..table.rows import ARRAYS, TENSORS, Row
-from .array_elements import Flat, add_at, apply_at, read_at, without, write_at
+from .array_elements import LinearIndex, add_at, apply_at, read_at, without, write_at
 from .elements import CLEAR, accumulate
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-def reduced(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+def reduced(input: Tensor, where: LinearIndex, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     """Return a copy of ``input`` with each element combined with the elements of ``source`` whose index names it.
 
     Args:
@@ -42,7 +42,7 @@ def reduced(input: Tensor, where: Flat, source: Tensor, reduce: str, include_sel
     return _extreme(input, where, source, reduce, include_self)
 
 
-def _counts(x: Array, where: Flat, shape: tuple[int, ...], include_self: bool) -> Array:
+def _counts(x: Array, where: LinearIndex, shape: tuple[int, ...], include_self: bool) -> Array:
     count = np.ones(x.shape, np.int64) if include_self else without(np.ones(x.shape, np.int64), where)
     return add_at(count, where, np.ones(shape, np.int64))
 
@@ -53,12 +53,12 @@ def _divided(total: Tensor, count: Array) -> Tensor:
     return total / Tensor(count.astype(total.dtype))
 
 
-def _with_ones(input: Tensor, where: Flat) -> Tensor:
+def _with_ones(input: Tensor, where: LinearIndex) -> Tensor:
     ones = np.ones(input.shape, input.dtype)
     return CLEAR(input, where) + Tensor(ones - without(ones, where))
 
 
-def scatter_product(input: Tensor, where: Flat, source: Tensor) -> Tensor:
+def scatter_product(input: Tensor, where: LinearIndex, source: Tensor) -> Tensor:
     """Return a copy of ``input`` with each element multiplied by the elements of ``source`` whose index names it.
 
     Args:
@@ -73,23 +73,23 @@ def scatter_product(input: Tensor, where: Flat, source: Tensor) -> Tensor:
     return result
 
 
-def _product(x: Array, where: Flat, source: Array) -> Array:
+def _product(x: Array, where: LinearIndex, source: Array) -> Array:
     return apply_at(np.multiply, np.array(x, order="C"), where, source)
 
 
-def _product_of_input(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Flat) -> Any:
+def _product_of_input(xp: Any, g: Any, x: Any, source: Any, out: Any, where: LinearIndex) -> Any:
     # The product of the sources alone: without a division, zeros need no special case.
     ones = np.ones(g.shape, g.dtype)
     return g * xp.scatter_product(ones if isinstance(source, np.ndarray) else Tensor(ones), where, source)
 
 
-def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: Flat) -> Any:
+def _product_of_source(xp: Any, g: Any, x: Any, source: Any, out: Any, where: LinearIndex) -> Any:
     values = source if isinstance(source, np.ndarray) else source._array
     zero = values == 0
     if not zero.any():
         return xp.get(g * out, where) / source
     # Where exactly one source is zero, its gradient is the product of the others; with more, all are zero.
-    zeros = add_at(np.zeros(g.shape, np.int64), where, zero.astype(np.int64)).take(where.places)
+    zeros = add_at(np.zeros(g.shape, np.int64), where, zero.astype(np.int64)).take(where.indices)
     others = xp.scatter_product(x, where, xp.where(zero & (zeros == 1), 1.0, source))
     lone = zero & (zeros == 1)
     divided = xp.get(g * out, where) / xp.where(zero, 1.0, source)
@@ -100,7 +100,7 @@ ARRAYS.scatter_product, TENSORS.scatter_product = _product, scatter_product
 _PRODUCT = Row("scatter_product", _product_of_input, _product_of_source)
 
 
-def _extreme(input: Tensor, where: Flat, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+def _extreme(input: Tensor, where: LinearIndex, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     x, values = input._array, source._array
     if x.dtype.kind == "c":
         raise TypeError(f"scatter_reduce() finds no {reduce} of complex numbers, which have no order")

@@ -176,12 +176,12 @@ def integers(name: str, index: Tensor) -> Array:
     return array
 
 
-def within(name: str, places: Array, dim: int, length: int) -> None:
+def check_range(name: str, indices: Array, dim: int, length: int) -> None:
     """Raise unless all indices are from 0 to ``length - 1``.
 
     Args:
         name: name of the operation, for the message.
-        places: the indices.
+        indices: the indices.
         dim: the dimension, for the message.
         length: its length.
 
@@ -189,10 +189,10 @@ def within(name: str, places: Array, dim: int, length: int) -> None:
         IndexError: an index is out of range.
     """
     # As unsigned numbers the negative ones are the largest.
-    quick = places.dtype == np.int64 and places.flags.c_contiguous
-    if places.size and (
-        places.view(np.uint64).max() >= length if quick else places.min() < 0 or places.max() >= length
+    quick = indices.dtype == np.int64 and indices.flags.c_contiguous
+    if indices.size and (
+        indices.view(np.uint64).max() >= length if quick else indices.min() < 0 or indices.max() >= length
     ):
-        wrong = places[(places < 0) | (places >= length)].flat[0]
+        wrong = indices[(indices < 0) | (indices >= length)].flat[0]
         fits = f"outside 0..{length - 1}" if length else "and nothing fits"
         raise IndexError(f"{name}() got index {wrong}, {fits}: dimension {dim} has size {length}")

@@ -78,11 +78,11 @@ def attempt(name: str, what: str, function: Callable[..., Any], x: Array, *more:
 
 
 def _which(function: Callable[..., Any], x: Array, more: tuple[Any, ...]) -> str:
-    for place in np.ndindex(x.shape[:-2]):
+    for index in np.ndindex(x.shape[:-2]):
         try:
-            function(x[place], *(part[place] if isinstance(part, np.ndarray) else part for part in more))
+            function(x[index], *(part[index] if isinstance(part, np.ndarray) else part for part in more))
         except np.linalg.LinAlgError:
-            return f"matrix {place if len(place) > 1 else place[0]} of the batch" if place else "the matrix"
+            return f"matrix {index if len(index) > 1 else index[0]} of the batch" if index else "the matrix"
         except (ValueError, IndexError):  # broadcast operands cannot be tried one by one
             break
     return "a matrix of the batch"
@@ -102,11 +102,11 @@ def unfit(x: Array, function: Callable[..., Any], check_errors: bool) -> Array:
     try:
         function(x)
     except np.linalg.LinAlgError:
-        for place in np.ndindex(bad.shape):
+        for index in np.ndindex(bad.shape):
             try:
-                function(x[place])
+                function(x[index])
             except np.linalg.LinAlgError:
-                bad[place] = True
+                bad[index] = True
     return bad
 
 

@@ -174,10 +174,10 @@ def resolve(
         ValueError: an operand has another number of dimensions, or the result has a label twice or one that no operand has.
     """
     widths = [ndim - sum(label is not Ellipsis for label in labels) for labels, ndim in zip(inputs, ndims)]
-    for place, (labels, width) in enumerate(zip(inputs, widths)):
+    for number, (labels, width) in enumerate(zip(inputs, widths)):
         if width < 0 or (width and Ellipsis not in labels):
             raise ValueError(
-                f"einsum() operand {place} has {ndims[place]} dimensions, and its subscripts name {ndims[place] - width}"
+                f"einsum() operand {number} has {ndims[number]} dimensions, and its subscripts name {ndims[number] - width}"
             )
     resolved = [_replace(labels, width) for labels, width in zip(inputs, widths)]
     widest = max([width for labels, width in zip(inputs, widths) if Ellipsis in labels], default=0)
@@ -198,8 +198,8 @@ def resolve(
 def _replace(labels: Subscripts, width: int) -> tuple[int, ...]:
     if Ellipsis not in labels:
         return labels
-    place = labels.index(Ellipsis)
-    return (*labels[:place], *range(-width, 0), *labels[place + 1 :])
+    position = labels.index(Ellipsis)
+    return (*labels[:position], *range(-width, 0), *labels[position + 1 :])
 
 
 def _shown(label: int) -> str:

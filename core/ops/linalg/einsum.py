@@ -51,8 +51,8 @@ def einsum(*args: Any) -> Tensor:
             return contract(x, y, a, b, result)
     parts = _simplified(operands, labels)
     for pair in _path(parts, result):
-        chosen = [parts[place] for place in pair]
-        parts = [part for place, part in enumerate(parts) if place not in pair]
+        chosen = [parts[number] for number in pair]
+        parts = [part for number, part in enumerate(parts) if number not in pair]
         parts.append(_multiplied(chosen, [part[1] for part in parts], result))
     return _ordered(*parts[0], result)
 
@@ -92,21 +92,21 @@ def _unrepeated(operand: Tensor, names: tuple[int, ...]) -> Labelled:
                     f"einsum() takes the diagonal of unequal lengths in an operand of shape {operand.shape}"
                 )
             operand = diagonal(operand, 0, first, second)
-            names = (*(each for place, each in enumerate(names) if place not in (first, second)), name)
+            names = (*(each for number, each in enumerate(names) if number not in (first, second)), name)
     return operand, names
 
 
 def _without_broadcast(operand: Tensor, names: tuple[int, ...], sizes: dict[int, int]) -> Labelled:
-    kept = [place for place, name in enumerate(names) if operand.shape[place] == sizes[name]]
+    kept = [number for number, name in enumerate(names) if operand.shape[number] == sizes[name]]
     if len(kept) == len(names):
         return operand, names
-    return reshape(operand, [operand.shape[place] for place in kept]), tuple(names[place] for place in kept)
+    return reshape(operand, [operand.shape[number] for number in kept]), tuple(names[number] for number in kept)
 
 
 def _path(parts: Sequence[Labelled], result: tuple[int, ...]) -> list[tuple[int, ...]]:
     if len(parts) <= 2:
         return [tuple(range(len(parts)))] if len(parts) == 2 else []
-    names = {name: place for place, name in enumerate(sorted({name for _, names in parts for name in names}))}
+    names = {name: number for number, name in enumerate(sorted({name for _, names in parts for name in names}))}
     operands = [
         each
         for operand, labels in parts
@@ -131,7 +131,7 @@ def _multiplied(chosen: list[Labelled], others: list[tuple[int, ...]], result: t
 
 
 def _summed(x: Tensor, names: tuple[int, ...], needed: set[int]) -> Labelled:
-    dims = tuple(place for place, name in enumerate(names) if name not in needed)
+    dims = tuple(number for number, name in enumerate(names) if name not in needed)
     return (x.sum(dims), tuple(name for name in names if name in needed)) if dims else (x, names)
 
 

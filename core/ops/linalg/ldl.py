@@ -128,12 +128,12 @@ def ldl_factor_ex(
     x = square("linalg.ldl_factor", A)
     packed = np.array(np.tril(x))
     pivots, info = np.zeros(x.shape[:-1], np.int32), np.zeros(x.shape[:-2], np.int32)
-    for place in np.ndindex(x.shape[:-2]):
-        info[place] = _factor(packed[place], pivots[place], hermitian and x.dtype.kind == "c")
-        if check_errors and info[place]:
-            where = f"matrix {place} of the batch" if place else "the matrix"
+    for index in np.ndindex(x.shape[:-2]):
+        info[index] = _factor(packed[index], pivots[index], hermitian and x.dtype.kind == "c")
+        if check_errors and info[index]:
+            where = f"matrix {index} of the batch" if index else "the matrix"
             raise LinAlgError(
-                f"linalg.ldl_factor(): {where} is singular: column {info[place]} has no pivot other than 0"
+                f"linalg.ldl_factor(): {where} is singular: column {info[index]} has no pivot other than 0"
             )
     result = LDLFactorInfo(Tensor(packed), Tensor(pivots), Tensor(info))
     if records(A):
@@ -208,9 +208,9 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False,
         raise ValueError(f"linalg.ldl_solve() cannot solve {x.shape} with pivots {pivots.shape} for {y.shape}")
     flip = hermitian and x.dtype.kind == "c"
     shift, lower, blocks = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
-    for place in np.ndindex(x.shape[:-2]):
-        order, lower[place], blocks[place] = _unpack(x[place], pivots._array[place], flip)
-        shift[place][np.arange(len(order)), order] = 1
+    for index in np.ndindex(x.shape[:-2]):
+        order, lower[index], blocks[index] = _unpack(x[index], pivots._array[index], flip)
+        shift[index][np.arange(len(order)), order] = 1
     ahead, unit = Tensor(shift), Tensor(lower)
     half = solved(Tensor(blocks), triangle_solved(unit, matmul(ahead, B), False, True))
     return matmul(ahead.mT, triangle_solved(unit.mH if flip else unit.mT, half, True, True))

@@ -115,10 +115,10 @@ def lu_factor_ex(
 
 def _check(name: str, info: Array) -> None:
     if info.any():
-        place = np.unravel_index(int((info != 0).argmax()), info.shape)
-        where = f"matrix {tuple(map(int, place))} of the batch" if place else "the matrix"
+        index = np.unravel_index(int((info != 0).argmax()), info.shape)
+        where = f"matrix {tuple(map(int, index))} of the batch" if index else "the matrix"
         raise LinAlgError(
-            f"{name}(): {where} is singular, U[{info[place] - 1}, {info[place] - 1}] is 0; "
+            f"{name}(): {where} is singular, U[{info[index] - 1}, {info[index] - 1}] is 0; "
             "lu_factor_ex() and lu() factor it without an error"
         )
 

@@ -192,7 +192,7 @@ def _det_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
 
 def _cofactors(a: Array) -> Array:
     u, s, vh = np.linalg.svd(a)
-    others = np.stack([np.delete(s, place, -1).prod(-1) for place in range(s.shape[-1])], -1)
+    others = np.stack([np.delete(s, number, -1).prod(-1) for number in range(s.shape[-1])], -1)
     signs = np.linalg.det(u) * np.linalg.det(vh)
     return np.asarray(np.conjugate(np.matmul(u * others[..., None, :], vh)) * signs[..., None, None])
 

@@ -39,7 +39,7 @@ def _cut_cat(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list
 def _cut_stack(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
     axis, dtypes = arguments
     before = (slice(None),) * axis
-    return _cut(xp, grad, edges, ((*before, place) for place in range(len(edges))), dtypes)
+    return _cut(xp, grad, edges, ((*before, number) for number in range(len(edges))), dtypes)
 
 
 def _cut_blocks(xp: Any, grad: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:

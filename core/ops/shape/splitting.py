@@ -27,37 +27,37 @@ from ..table.views import register
 
 def _together(xp: Any, grads: Sequence[Any], arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
     """Return the joined gradients of the parts; those of unused parts are zeros."""
-    places, shape, dtype = arguments
+    regions, shape, dtype = arguments
     if xp is ARRAYS:
         result = np.empty(shape, dtype)
-        for place, grad in zip(places, grads):
-            result[place] = 0 if grad is None else grad
+        for region, grad in zip(regions, grads):
+            result[region] = 0 if grad is None else grad
         return (result,)
     empty = np.empty(shape, np.bool_)
     parts = [
-        Tensor(np.zeros(empty[place].shape, dtype)) if grad is None else grad for place, grad in zip(places, grads)
+        Tensor(np.zeros(empty[region].shape, dtype)) if grad is None else grad for region, grad in zip(regions, grads)
     ]
-    join = xp.concatenate if isinstance(places[0][-1], slice) else xp.stack
-    return (join(parts, len(places[0]) - 1),)
+    join = xp.concatenate if isinstance(regions[0][-1], slice) else xp.stack
+    return (join(parts, len(regions[0]) - 1),)
 
 
 _SPLIT, _UNBIND = Row("split", pull=_together), Row("unbind", pull=_together)
 
 
-def _parts(kind: Row, input: Tensor, places: list[Any]) -> tuple[Tensor, ...]:
-    if len(places) < 2 or not records(input):
-        return tuple(part(input, place) for place in places)
+def _parts(kind: Row, input: Tensor, regions: list[Any]) -> tuple[Tensor, ...]:
+    if len(regions) < 2 or not records(input):
+        return tuple(part(input, region) for region in regions)
     x, counter, row = input._array, input._counter, PART.row
-    node = OutputsNode(kind, (gradient_edge(input),), len(places), (), (places, x.shape, x.dtype))
+    node = OutputsNode(kind, (gradient_edge(input),), len(regions), (), (regions, x.shape, x.dtype))
     views = []
-    for slot, place in enumerate(places):
-        out = x[place]
+    for slot, region in enumerate(regions):
+        out = x[region]
         if type(out) is not np.ndarray:
-            place = (*place, Ellipsis)
-            out = x[place]
+            region = (*region, Ellipsis)
+            out = x[region]
         # As view_of does, but with one node for all parts.
         view = Tensor(out, True, (node, slot))
-        view._counter, view._view = counter, (input, row, (place,), (x.shape, place))
+        view._counter, view._view = counter, (input, row, (region,), (x.shape, region))
         register(input, view)
         views.append(view)
     return tuple(views)
@@ -151,9 +151,9 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
         return _cut(input, axis, [number * small + min(number, larger) for number in range(given + 1)])
     bounds = [0, *(max(length + index, 0) if index < 0 else min(index, length) for index in given), length]
     # Indices that decrease make empty parts.
-    places = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
+    regions = [(FULL,) * axis + (slice(start, max(start, end)),) for start, end in itertools.pairwise(bounds)]
     forward = all(start <= end for start, end in itertools.pairwise(bounds))
-    return _parts(_SPLIT, input, places) if forward else tuple(part(input, place) for place in places)
+    return _parts(_SPLIT, input, regions) if forward else tuple(part(input, region) for region in regions)
 
 
 @operation(method=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtypes import complex_type, converted
 from ...types import Array, DType
-from ..index.array_elements import Flat, add_at, along, read_at, without
+from ..index.array_elements import LinearIndex, add_at, gather_index, read_at, without
 from ..special.gamma_arrays import digamma, polygamma
 from .rows import ARRAYS
 
@@ -113,7 +113,7 @@ def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
 
 def get(array: Array, index: Any) -> Array:
     """Return ``array[index]``."""
-    return read_at(array, index) if type(index) is Flat else np.asarray(array[index])
+    return read_at(array, index) if type(index) is LinearIndex else np.asarray(array[index])
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
@@ -194,7 +194,8 @@ def to_complex(array: Array) -> Array:
 
 def put_along(shape: tuple[int, ...], dim: int, index: Array, grad: Array) -> Array:
     """Return zeros of ``shape`` with ``grad`` added to the elements that ``gather(dim, index)`` reads."""
-    return add_at(np.zeros(shape, grad.dtype), along(index, shape, dim) if index.ndim else Flat(index), grad)
+    where = gather_index(index, shape, dim) if index.ndim else LinearIndex(index)
+    return add_at(np.zeros(shape, grad.dtype), where, grad)
 
 
 ARRAYS.__dict__.update(

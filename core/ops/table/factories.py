@@ -316,9 +316,9 @@ def declared(
         module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
         keeps: value of ``in_place`` if the declaration has ``True``.
     """
-    place = declaration.get("function")
-    if isinstance(place, str):
-        module = f"{PACKAGE}.{place.rpartition('.')[0]}"
+    path = declaration.get("function")
+    if isinstance(path, str):
+        module = f"{PACKAGE}.{path.rpartition('.')[0]}"
     if declaration.get("in_place") is True:
         declaration = {**declaration, "in_place": keeps}
     return published(**declaration)(named(operation, name, doc, module))

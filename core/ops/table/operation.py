@@ -76,8 +76,8 @@ def operation(function: Any = None, /, **declaration: Unpack[Declaration]) -> An
 
 
 def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P, R]:
-    place = declaration.get("function")
-    name = place if isinstance(place, str) else function.__name__
+    path = declaration.get("function")
+    name = path if isinstance(path, str) else function.__name__
     parameters = inspect.signature(function).parameters
     takes_out = "out" in parameters
     # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter with a star can be given by its name as well.

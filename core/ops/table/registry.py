@@ -31,8 +31,8 @@ METHODS: dict[str, Method] = {}
 
 def functions_of(namespace: str) -> dict[str, Callable[..., Any]]:
     """Return the functions of a namespace, as "linalg", by name; those of ``telegrad`` itself for ""."""
-    places = {place: place.rpartition(".") for place in FUNCTIONS}
-    return {name: FUNCTIONS[place] for place, (where, _, name) in places.items() if where == namespace}
+    paths = {path: path.rpartition(".") for path in FUNCTIONS}
+    return {name: FUNCTIONS[path] for path, (where, _, name) in paths.items() if where == namespace}
 
 
 def named(operation: Any, name: str, doc: str, module: str | None = None) -> Any:

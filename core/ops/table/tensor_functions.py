@@ -13,7 +13,7 @@ from ..create.filled_tensors import zeros_like
 from ..elementwise import arithmetic, comparison, complex_numbers, exponential, operators, rounding, trigonometric
 from ..elementwise.conversion import to
 from ..index import elements, indexing, masking
-from ..index.array_elements import Flat, along
+from ..index.array_elements import LinearIndex, gather_index
 from ..linalg import matrix_products
 from ..reduce import reductions
 from ..shape import joining, repeating, reshaping, transposing
@@ -38,7 +38,7 @@ def _scatter(shape: tuple[int, ...], index: Any, grad: Tensor) -> Tensor:
 
 
 def _put_along(shape: tuple[int, ...], dim: int, index: Any, grad: Tensor) -> Tensor:
-    return elements.GET.transposed(grad, shape, along(index, shape, dim) if index.ndim else Flat(index))
+    return elements.GET.transposed(grad, shape, gather_index(index, shape, dim) if index.ndim else LinearIndex(index))
 
 
 def _sum_dims(a: Tensor, dims: Any, keepdim: bool) -> Tensor:
