@@ -1,7 +1,7 @@
 """Reading, overwriting and adding elements of tensors at an index, with gradients.
 
-All kinds of indexing (``gather``, ``index_add``, ``scatter``, ``t[mask]``, ...) convert what the user gave to an index of
-NumPy or ``LinearIndex``, and share the functions and gradient rules here.
+All kinds of indexing (``gather``, ``index_add``, ``scatter``, ``t[mask]``, ...) convert their arguments to an index of NumPy
+or ``LinearIndex``, and share the functions and gradient rules here.
 """
 
 from __future__ import annotations

@@ -225,5 +225,5 @@ def _where(name: str, x: Array, dim: int, index: Tensor) -> LinearIndex:
     return gather_index(indices, x.shape, axis)
 
 
-# The gradient needs what is overwritten.
+# The gradient needs the values that are overwritten.
 _multiply_ = inplace(scatter)

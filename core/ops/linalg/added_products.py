@@ -36,7 +36,7 @@ def addmm(
     """Return ``beta * input + alpha * (mat1 @ mat2)``, of shape ``(n, m)``.
 
     Args:
-        input: what is added to, broadcast to the shape of the product.
+        input: tensor that the product is added to, broadcast to its shape.
         mat1: shape ``(n, k)``.
         mat2: shape ``(k, m)``.
         beta: factor of ``input``; 0 ignores it, nan too.
@@ -57,7 +57,7 @@ def baddbmm(
     """Return ``beta * input + alpha * (batch1 @ batch2)``, of shape ``(b, n, m)``. Errors: those of ``addmm``.
 
     Args:
-        input: what is added to, broadcast to the shape of the product.
+        input: tensor that the product is added to, broadcast to its shape.
         batch1: shape ``(b, n, k)``.
         batch2: shape ``(b, k, m)``.
         beta: factor of ``input``; 0 ignores it, nan too.
@@ -74,7 +74,7 @@ def addbmm(
     """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``, of shape ``(n, m)``. Errors: those of ``addmm``.
 
     Args:
-        input: what is added to, broadcast to the shape of the product.
+        input: tensor that the product is added to, broadcast to its shape.
         batch1: shape ``(b, n, k)``.
         batch2: shape ``(b, k, m)``.
         beta: factor of ``input``; 0 ignores it, nan too.
@@ -95,7 +95,7 @@ def addmv(
     """Return ``beta * input + alpha * (mat @ vec)``, of shape ``(n,)``. Errors: those of ``addmm``.
 
     Args:
-        input: what is added to, broadcast to the shape of the product.
+        input: tensor that the product is added to, broadcast to its shape.
         mat: shape ``(n, k)``.
         vec: shape ``(k,)``.
         beta: factor of ``input``; 0 ignores it, nan too.
@@ -112,7 +112,7 @@ def addr(
     """Return ``beta * input + alpha * outer(vec1, vec2)``, of shape ``(n, m)``. Errors: those of ``outer``.
 
     Args:
-        input: what is added to, broadcast to the shape of the product.
+        input: tensor that the product is added to, broadcast to its shape.
         vec1: shape ``(n,)``.
         vec2: shape ``(m,)``.
         beta: factor of ``input``; 0 ignores it, nan too.

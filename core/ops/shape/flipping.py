@@ -1,4 +1,4 @@
-"""The same elements in another order along their dimensions, as copies: ``flip``, ``roll``, ``rot90``."""
+"""Copies with the elements of dimensions in another order: ``flip``, ``roll``, ``rot90``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``im2col`` and ``col2im``, which PyTorch's layers call unfold and fold: patches of an image, and their sum as an image."""
+"""Patches of an image, and their sum as an image: ``im2col`` and ``col2im``, unfold and fold in PyTorch's layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``interpolate``: images of another size."""
+"""Resizing of images by interpolation: ``interpolate``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resampling along one dimension: each output element is a weighted sum of input elements, and so is the adjoint.
+"""Resampling of one dimension: each output element is a weighted sum of input elements, and so is the adjoint.
 
 Nearest, linear and cubic interpolation and the means of adaptive pooling are tables of sources and weights. Dimensions are
 resampled one after the other.
@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 
 def resample(x: Array, axis: int, table: Table) -> Array:
-    """Return ``x`` resampled along one dimension.
+    """Return ``x`` with one dimension resampled to the size of ``table``.
 
     Args:
         x: any shape.
@@ -126,7 +126,10 @@ def cubic(output: int, length: int, scale: float, align_corners: bool) -> Source
     """Return the four inputs around an output, weighted by Keys' function with a = -0.75; those at the border repeat.
 
     Args:
-        output, length, scale, align_corners: as for ``linear``.
+        output: number of the output.
+        length: number of inputs.
+        scale: distance of outputs, in inputs.
+        align_corners: whether the first and last outputs lie at the first and last inputs.
     """
     position = output * scale if align_corners else (output + 0.5) * scale - 0.5
     low = math.floor(position)
@@ -137,7 +140,9 @@ def antialiased(output: int, length: int, scale: float, is_cubic: bool) -> Sourc
     """Return the inputs weighted by a linear or cubic function that is at least as wide as the distance of outputs.
 
     Args:
-        output, length, scale: as for ``linear``.
+        output: number of the output.
+        length: number of inputs.
+        scale: distance of outputs, in inputs.
         is_cubic: whether the function is Keys' with a = -0.5 instead of a triangle.
     """
     stretch = max(scale, 1.0)
