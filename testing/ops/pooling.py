@@ -26,8 +26,8 @@ def _check(name: str, function: Callable[..., Any], samples: Samples, **options:
 
 def _unpool(dims: int) -> Samples:
     def samples(make: Make) -> list[tuple[Any, ...]]:
-        places = np.arange(2**dims).reshape((1, 1) + (2,) * dims)
-        return [(make(1, 2, *(2,) * dims), tg.tensor(np.concatenate([places * 2, places + 1], axis=1)))]
+        indices = np.arange(2**dims).reshape((1, 1) + (2,) * dims)
+        return [(make(1, 2, *(2,) * dims), tg.tensor(np.concatenate([indices * 2, indices + 1], axis=1)))]
 
     return samples
 

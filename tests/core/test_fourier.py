@@ -36,7 +36,7 @@ def test_lengths_of_minus_one_stay():
         (lambda: fft.fft(tg.ones(3), norm="half"), ValueError, "norm must be one of"),
         (lambda: fft.rfft(tg.ones(3, dtype=tg.complex64)), TypeError, "real numbers"),
         (lambda: fft.fft(tg.ones(4, dtype=tg.float16)), TypeError, "float16"),
-        (lambda: fft.fftn(tg.ones(3, 3), (2, 2, 2)), ValueError, "3 lengths"),
+        (lambda: fft.fftn(tg.ones(3, 3), (2, 2, 2)), ValueError, "more lengths.*you gave 3"),
         (lambda: fft.fftn(tg.ones(3, 3), (2,), (0, 1)), ValueError, "one length for each"),
         (lambda: fft.fftfreq(0), ValueError, "at least one sample"),
         (lambda: tg.stft(tg.ones(20), 8), ValueError, "return_complex"),

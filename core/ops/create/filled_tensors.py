@@ -30,10 +30,10 @@ def zeros(
     Args:
         *lengths: the lengths of the dimensions, one by one or as one tuple.
         size: the same as a tuple.
-        out: a tensor of that shape to write to, and return.
-        dtype: of the elements; the default dtype by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        out: where the result is written.
+        dtype: dtype of the result; the default dtype if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: the lengths are not integers.
@@ -56,10 +56,10 @@ def ones(
     Args:
         *lengths: the lengths of the dimensions, one by one or as one tuple.
         size: the same as a tuple.
-        out: a tensor of that shape to write to, and return.
-        dtype: of the elements; the default dtype by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        out: where the result is written.
+        dtype: dtype of the result; the default dtype if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: the lengths are not integers.
@@ -82,10 +82,10 @@ def empty(
     Args:
         *lengths: the lengths of the dimensions, one by one or as one tuple.
         size: the same as a tuple.
-        out: a tensor of that shape to write to, and return.
-        dtype: of the elements; the default dtype by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        out: where the result is written.
+        dtype: dtype of the result; the default dtype if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: the lengths are not integers.
@@ -109,10 +109,10 @@ def full(
     Args:
         size: the lengths of the dimensions.
         fill_value: a number, or a tensor of one.
-        out: a tensor of that shape to write to, and return.
-        dtype: of the elements; by default that of the value; the default dtype for Python's floats.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        out: where the result is written.
+        dtype: dtype of the result; by default that of the value, for Python's floats the default dtype.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: the value is complex, and ``dtype`` is not.
@@ -136,9 +136,9 @@ def zeros_like(
 
     Args:
         input: a tensor.
-        dtype: of the elements; that of ``input`` by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
         memory_format: has no effect.
     """
     return finish(np.zeros(input.shape, dtype or input.dtype), requires_grad, device)
@@ -157,9 +157,9 @@ def ones_like(
 
     Args:
         input: a tensor.
-        dtype: of the elements; that of ``input`` by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
         memory_format: has no effect.
     """
     return finish(np.ones(input.shape, dtype or input.dtype), requires_grad, device)
@@ -178,9 +178,9 @@ def empty_like(
 
     Args:
         input: a tensor.
-        dtype: of the elements; that of ``input`` by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
         memory_format: has no effect.
     """
     return finish(np.empty(input.shape, dtype or input.dtype), requires_grad, device)
@@ -200,9 +200,9 @@ def full_like(
     Args:
         input: a tensor.
         fill_value: the value: a number, or a tensor of one.
-        dtype: of the elements; that of ``input`` by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
     """
     value = getattr(fill_value, "_array", fill_value)
     return finish(_filled(input.shape, value, dtype or input.dtype), requires_grad, device)

@@ -157,7 +157,7 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
     """
     chances = np.asarray(p._array if isinstance(p, Tensor) else p)
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ValueError("bernoulli_() takes probabilities between 0 and 1")
+        raise ValueError("bernoulli_() takes probabilities between 0 and 1, and you gave other numbers")
     return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
 
 
@@ -213,7 +213,11 @@ _copy = inplace(copy, keeps="overwrite")
 
 @published(function=True)
 def fill(input: Tensor, value: Any) -> Tensor:
-    """Return a copy filled with ``value``, a number or a 0-d tensor."""
+    """Return a copy filled with ``value``, a number or a 0-d tensor.
+
+    Raises:
+        ValueError: ``value`` has dimensions.
+    """
     return fill_(input.clone(), value)
 
 

@@ -22,10 +22,10 @@ def tensor(
 
     Args:
         data: nested sequences of numbers, an array, or a tensor.
-        dtype: of the elements; by default that of an array or tensor, the default dtype for Python's floats, and
-            ``int64`` for its integers.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; by default that of an array or tensor, for Python's floats the default dtype, and for its
+            integers ``int64``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         TypeError: ``data`` does not hold numbers.
@@ -40,8 +40,8 @@ def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: str | None 
 
     Args:
         data: nested sequences of numbers, an array, or a tensor.
-        dtype: of the elements; by default as in ``tensor``.
-        device: "cpu" or ``None``.
+        dtype: dtype of the result; by default as in ``tensor``.
+        device: ``None`` or "cpu".
 
     Raises:
         TypeError: ``data`` does not hold numbers.
@@ -62,16 +62,17 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``obj`` as a tensor; the array of another library is taken over through DLPack.
+    """Return ``obj`` as a tensor; the array of another library shares its memory through DLPack.
 
     Args:
         obj: nested sequences of numbers, an array, or a tensor.
-        dtype: of the elements; by default as in ``tensor``.
-        device: "cpu" or ``None``.
-        copy: whether to copy; ``None`` for only where it is necessary.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; by default as in ``tensor``.
+        device: ``None`` or "cpu".
+        copy: whether to copy; ``None`` to copy only if necessary.
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
+        TypeError: ``obj`` does not hold numbers.
         ValueError: ``copy=False``, and the memory cannot be shared.
     """
     if hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray)):
@@ -90,16 +91,16 @@ def scalar_tensor(
 
     Args:
         s: the number.
-        dtype: of the elements; the default dtype by default.
-        device: "cpu" or ``None``.
-        requires_grad: whether operations on the tensor are recorded.
+        dtype: dtype of the result; the default dtype if ``None``.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
     """
     return finish(np.asarray(s, dtype or get_default_dtype()), requires_grad, device)
 
 
 @operation(function=True)
 def from_numpy(ndarray: Array) -> Tensor:
-    """Return a tensor over the memory of a NumPy array.
+    """Return a tensor that shares the memory of a NumPy array.
 
     Raises:
         TypeError: ``ndarray`` is not a NumPy array, or of a dtype that tensors cannot hold.
@@ -113,14 +114,14 @@ def from_numpy(ndarray: Array) -> Tensor:
 def frombuffer(
     buffer: Any, *, dtype: npt.DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """Return a vector over the memory of an object with the buffer protocol.
+    """Return a vector that shares the memory of an object with the buffer protocol.
 
     Args:
         buffer: ``bytes``, a ``bytearray``, a ``memoryview``, ...
-        dtype: of the elements.
+        dtype: dtype of the result.
         count: the number of elements; -1 for all.
         offset: the number of bytes to skip at the beginning.
-        requires_grad: whether operations on the tensor are recorded.
+        requires_grad: whether operations on the result are recorded.
 
     Raises:
         ValueError: the buffer is too short, or its length is not a multiple of an element's.
@@ -130,11 +131,11 @@ def frombuffer(
 
 @operation(function=True)
 def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """Return a tensor over the memory of another library's array, through DLPack.
+    """Return a tensor that shares the memory of another library's array, through DLPack.
 
     Args:
         ext_tensor: the array.
-        device: "cpu" or ``None``.
+        device: ``None`` or "cpu".
         copy: whether to copy the array.
     """
     check_device(device)
@@ -191,12 +192,12 @@ def _unwrap(data: Any) -> Any:
 
 
 def finish(array: Array, requires_grad: bool, device: str | None = None) -> Tensor:
-    """Return a tensor over ``array``: the last step of every function that makes a tensor.
+    """Return a tensor that shares the memory of ``array``: the last step of every function that makes a tensor.
 
     Args:
         array: its elements.
         requires_grad: whether operations on it are recorded.
-        device: "cpu" or ``None``.
+        device: ``None`` or "cpu".
     """
     check_device(device)
     if array.dtype.kind not in "fibucV":

@@ -148,6 +148,9 @@ def eye(
         dtype: dtype of the result; the default dtype if ``None``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``n`` or ``m`` is negative.
     """
     if n < 0 or (m is not None and m < 0):
         raise ValueError(f"eye() needs lengths that are not negative, and you gave {n} and {m}")

@@ -80,7 +80,7 @@ def positive(input: Tensor) -> Tensor:
         TypeError: ``input`` is boolean.
     """
     if input._array.dtype.kind == "b":
-        raise TypeError("a boolean tensor has no +")
+        raise TypeError("positive() does not take boolean tensors; convert it, as with int()")
     return input
 
 

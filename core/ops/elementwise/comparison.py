@@ -162,6 +162,9 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         rtol: relative tolerance.
         atol: absolute tolerance.
         equal_nan: whether nan equals nan.
+
+    Raises:
+        TypeError: the dtypes differ.
     """
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 

@@ -71,10 +71,13 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         input: any shape, real.
         decimals: number of decimal places; -1 rounds to tens, -2 to hundreds.
         out: where the result is written.
+
+    Raises:
+        TypeError: ``input`` is complex.
     """
     x = input._array
     if x.dtype.kind == "c":
-        raise TypeError("complex numbers are not rounded; round .real and .imag")
+        raise TypeError("round() does not take complex numbers; round .real and .imag")
     result = Tensor(x.copy() if x.dtype.kind in "biu" and decimals >= 0 else np.round(x, decimals))
     if input._requires_grad and is_grad_enabled():
         record(_ROUND, result, (input,), ())
@@ -182,7 +185,7 @@ class MantissaExponent(NamedTuple):
 
 def _nextafter(x: Any, y: Any) -> Any:
     if np.result_type(x, y).kind != "f":
-        raise TypeError("nextafter() takes floating-point numbers")
+        raise TypeError(f"nextafter() takes floating-point numbers, and you gave {np.result_type(x, y)}")
     return np.nextafter(x, y)
 
 

@@ -226,7 +226,7 @@ def normal(
     check_device(device)
     parts = [each._array for each in (mean, std) if isinstance(each, Tensor)]
     if not parts and size is None:
-        raise TypeError("normal() of two numbers needs a size")
+        raise TypeError("normal() needs a size if mean and std are numbers")
     shape = to_shape((size,)) if size is not None else np.broadcast_shapes(*(part.shape for part in parts))
     kind = np.result_type(*parts) if parts and dtype is None else np.dtype(dtype or get_default_dtype())
     centre, scale = (each._array if isinstance(each, Tensor) else each for each in (mean, std))
@@ -256,7 +256,7 @@ def bernoulli(
     if p is None and not is_inexact(chances.dtype):
         raise TypeError(f"bernoulli() takes probabilities, floating-point numbers, and you gave {input.dtype}")
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ValueError("bernoulli() takes probabilities between 0 and 1")
+        raise ValueError("bernoulli() takes probabilities between 0 and 1, and you gave other numbers")
     drawn = np.asarray((generator or default_generator).draw("random", chances.shape) < chances)
     return finish(drawn.astype(input.dtype), False, None)
 
@@ -270,7 +270,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """
     rates = input._array.astype(np.float64)
     if not (rates >= 0).all():
-        raise ValueError("poisson() takes rates that are not negative")
+        raise ValueError("poisson() takes rates that are not negative, and you gave a negative one or nan")
     return Tensor(np.asarray((generator or default_generator).draw("poisson", rates)).astype(input.dtype))
 
 

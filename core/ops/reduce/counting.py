@@ -34,6 +34,9 @@ def unique(
         return_inverse: whether to return also the index of each element in the result.
         return_counts: whether to return also how often each element of the result occurs.
         dim: the dimension whose slices are compared; ``None`` to compare elements.
+
+    Raises:
+        TypeError: ``input`` is complex.
     """
     x = ordered("unique", input)
     axis = None if dim is None else one_dim(dim, x.ndim)
@@ -122,6 +125,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         out: where the result is written.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: ``bins`` is not positive, a bound is not finite, or ``min`` is above ``max``.
     """
     x = ordered("histc", input)
@@ -256,6 +260,9 @@ def bucketize(
         out_int32: whether the result is ``int32``; ``int64`` if not.
         right: whether intervals include their left end; their right end if not.
         out: where the result is written.
+
+    Raises:
+        ValueError: the shapes do not fit.
     """
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 

@@ -48,6 +48,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
         out: where the result is written.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     return _extreme("amax", _AMAX, np.maximum, input, dim, keepdim)
@@ -64,6 +65,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
         out: where the result is written.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     return _extreme("amin", _AMIN, np.minimum, input, dim, keepdim)
@@ -79,6 +81,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     return MinMax(
@@ -104,6 +107,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
         other: a tensor to compare with.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     other = dim if isinstance(dim, Tensor) else other
@@ -131,6 +135,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
         other: a tensor to compare with.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     other = dim if isinstance(dim, Tensor) else other
@@ -151,6 +156,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     return _index_of("argmax", np.argmax, input, dim, keepdim)
@@ -166,6 +172,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are no elements.
     """
     return _index_of("argmin", np.argmin, input, dim, keepdim)
@@ -245,6 +252,4 @@ def not_empty(name: str, x: Array, dims: Sequence[int]) -> None:
     """
     for axis in dims:
         if axis < x.ndim and not x.shape[axis]:
-            raise ValueError(
-                f"{name}() of no elements: the tensor has shape {x.shape}, so give a dim that is not empty"
-            )
+            raise ValueError(f"{name}() needs elements, and you gave shape {x.shape}; give a dim that is not empty")

@@ -121,6 +121,7 @@ def nll_loss(
         reduction: "mean", "sum" or "none".
 
     Raises:
+        TypeError: the targets are not integers.
         IndexError: a class is out of range.
         ValueError: the shapes do not fit.
     """
@@ -144,7 +145,7 @@ def cross_entropy(
 ) -> Tensor:
     """Return the cross entropy of ``softmax(input)`` and ``target``: class indices, or probabilities of the input's shape.
 
-    Args and errors are as those of ``nll_loss``; ``label_smoothing`` mixes the target with the uniform distribution.
+    ``label_smoothing`` mixes the target with the uniform distribution over the classes.
 
     Args:
         input: scores ``(C,)``, ``(N, C)`` or ``(N, C, ...)``, floating-point.
@@ -153,6 +154,11 @@ def cross_entropy(
         ignore_index: targets of this value are ignored.
         reduction: "mean", "sum" or "none".
         label_smoothing: weight of the uniform distribution in the target, 0 to 1.
+
+    Raises:
+        IndexError: a class is out of range.
+        TypeError: the targets are neither integers nor floating-point.
+        ValueError: the shapes do not fit, or ``reduction`` or ``label_smoothing`` is invalid.
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0 and 1, and you gave {label_smoothing}")

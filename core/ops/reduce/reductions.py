@@ -189,6 +189,9 @@ def nanmean(
         keepdim: whether the dimensions that are reduced stay, with length 1.
         dtype: dtype to convert ``input`` to first; ``None`` for no conversion.
         out: where the result is written.
+
+    Raises:
+        TypeError: ``input`` holds integers or booleans, and ``dtype`` is ``None``.
     """
     if dtype is not None:
         input = to(input, dtype)

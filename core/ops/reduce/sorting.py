@@ -33,6 +33,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
         dim: the dimension to sort; the last by default.
         descending: whether the largest comes first.
         stable: has no effect: equal elements always keep their order.
+
+    Raises:
+        TypeError: ``input`` is complex.
     """
     x = ordered("sort", input)
     axis = one_dim(dim, x.ndim)
@@ -50,6 +53,9 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
         dim: the dimension to sort; the last by default.
         descending: whether the largest comes first.
         stable: has no effect: equal elements always keep their order.
+
+    Raises:
+        TypeError: ``input`` is complex.
     """
     x = ordered("argsort", input)
     return Tensor(_order(x, one_dim(dim, x.ndim), descending))
@@ -57,7 +63,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @operation(method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the elements sorted in the first dimension."""
+    """Return the elements sorted in the first dimension.
+
+    Raises:
+        TypeError: ``input`` is complex.
+    """
     return sort(input, 0).values
 
 
@@ -73,13 +83,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         sorted: has no effect: the result is always sorted.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are fewer than ``k`` elements, or ``k`` is too small.
     """
     x = ordered("topk", input)
     axis = one_dim(dim, x.ndim)
     length = x.shape[axis] if x.ndim else 1
     if not 0 <= k <= length:
-        raise ValueError(f"topk() cannot choose {k} of the {length} elements along dim {dim}")
+        raise ValueError(f"topk() cannot choose {k} of the {length} elements in dim {dim}")
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     indices = _first(x, k, axis, largest)
@@ -97,6 +108,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: there are fewer than ``k`` elements, or ``k`` is too small.
     """
     x = ordered("kthvalue", input)
@@ -121,6 +133,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: the dimension has length 0.
     """
     return _median("median", input, dim, keepdim, skip=False)
@@ -140,6 +153,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: the dimension has length 0.
     """
     return _median("nanmedian", input, dim, keepdim, skip=True)
@@ -189,6 +203,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
         keepdim: whether the dimensions that are reduced stay, with length 1.
 
     Raises:
+        TypeError: ``input`` is complex.
         ValueError: the dimension has length 0.
     """
     x = ordered("mode", input)
@@ -226,6 +241,7 @@ def quantile(
         out: where the result is written.
 
     Raises:
+        TypeError: ``input`` is not floating-point.
         ValueError: ``q`` or ``interpolation`` is none of these, or there are no elements.
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False)
@@ -250,6 +266,10 @@ def nanquantile(
         keepdim: whether the dimensions that are reduced stay, with length 1.
         interpolation: the value between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
         out: where the result is written.
+
+    Raises:
+        TypeError: ``input`` is not floating-point.
+        ValueError: ``q`` or ``interpolation`` is none of these, or there are no elements.
     """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
 

@@ -110,6 +110,9 @@ def var_mean(
         unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         correction: subtracted from the number of elements; overrides ``unbiased``.
+
+    Raises:
+        TypeError: ``input`` holds integers or booleans.
     """
     over = None if isinstance(dim, bool) else dim
     return var(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)
@@ -132,6 +135,9 @@ def std_mean(
         unbiased: whether ``correction`` is 1 (the default) or 0.
         keepdim: whether the dimensions that are reduced stay, with length 1.
         correction: subtracted from the number of elements; overrides ``unbiased``.
+
+    Raises:
+        TypeError: ``input`` holds integers or booleans.
     """
     over = None if isinstance(dim, bool) else dim
     return std(input, dim, unbiased, keepdim, correction=correction), reductions.mean(input, over, keepdim)

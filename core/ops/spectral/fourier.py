@@ -82,7 +82,7 @@ def _transformable(input: Tensor, *, real: bool = False) -> Tensor:
             f"this transform takes real numbers, and the input is {input.dtype}; take its .real, or use fft"
         )
     if kind in "fV" and width < 4:
-        raise TypeError(f"there is no transform of {input.dtype}; convert it, with input.float()")
+        raise TypeError(f"Fourier transforms do not take {input.dtype}; convert the input, as with float()")
     return input if kind in "fc" else input.to(to_float(np.empty(0, input.dtype)).dtype)
 
 
@@ -116,7 +116,9 @@ def _plan(input: Tensor, s: Lengths, dim: Any, spectrum: int | None = None) -> t
     lengths = None if s is None else [int(length) for length in s]
     if dim is None and lengths is not None:
         if len(lengths) > input.ndim:
-            raise ValueError(f"s has {len(lengths)} lengths, and the input {input.ndim} dimensions")
+            raise ValueError(
+                f"s must not have more lengths than the input has dimensions, {input.ndim}; you gave {len(lengths)}"
+            )
         dims = tuple(range(input.ndim - len(lengths), input.ndim))
     else:
         dims = all_dims(dim, input.ndim) if dim is None or len(dim) else ()
