@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import core
 from ...core import sigmoid, tanh
-from ...core.extend import Array, Row, Tensor, inplace, keep, keep_result, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, inplace, keep, keep_result, operation, record, records
 
 __all__ = [
     "celu",
@@ -54,9 +54,9 @@ def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
     return g * (xp.cast(a > 0, g.dtype) * (1 - slope) + slope)
 
 
-def _exponential_rule(xp: Any, g: Any, a: Any, out: Any, alpha: float, scale: float, rate: float) -> Any:
-    # From the result: exp(a) would overflow where a is positive and it is not used.
-    below = (xp.minimum(out, 0.0) + alpha * scale) * rate
+def _exponential_rule(xp: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    # Not from the result, which is -alpha * scale from some point on; and without overflow where a is positive.
+    below = xp.exp(xp.minimum(a, 0.0) * rate) * (alpha * scale * rate)
     return g * (below + xp.cast(a > 0, g.dtype) * (scale - alpha * scale * rate))
 
 
@@ -232,7 +232,7 @@ def _exponential(input: Tensor, alpha: float, scale: float, rate: float) -> Tens
     # One of the two terms is 0.
     result = _as(input, np.maximum(x, 0) * scale + np.expm1(np.minimum(x, 0) * rate) * (alpha * scale))
     if records(input):
-        record(_EXPONENTIAL, result, (input,), (keep(input), keep_result(result)), alpha, scale, rate)
+        record(_EXPONENTIAL, result, (input,), (keep(input),), alpha, scale, rate)
     return result
 
 
@@ -284,7 +284,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     if inplace:
         return _silu_(input)
     x = _floats(input)
-    s = 0.5 * np.tanh(0.5 * x) + 0.5
+    s = ARRAYS.sigmoid(x)
     result = _as(input, x * s)
     return record(_SILU, result, (input,), (keep(input),), s) if records(input) else result
 
