@@ -138,8 +138,10 @@ def istft(
         raise ValueError("return_complex=True needs both sides of the spectrum; give onesided=False")
     spectra = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
     norm = "ortho" if normalized else "backward"
-    cut = fft.irfft(spectra, n_fft, norm=norm) if half else fft.ifft(spectra, norm=norm)
-    cut = cut if return_complex or half else cut.real
+    # A real signal needs the first half of the spectrum only.
+    cut = (
+        fft.ifft(spectra, norm=norm) if return_complex else fft.irfft(spectra[..., : n_fft // 2 + 1], n_fft, norm=norm)
+    )
     signal = _added(cut, frames, center, length)
     return signal if input.ndim == 3 else signal.squeeze(0)
 

@@ -184,6 +184,83 @@ def test_long_sums_of_halves_go_on_growing(dtype, sums, grads):
     assert np.allclose((x[:100] / 2 + 0.8).cumprod(0)[-10].item(), 16.75 if dtype == "bfloat16" else 14.1015625)
 
 
+def test_the_sigmoid_of_large_negative_numbers_is_not_0():
+    x = tg.tensor([-60.0, -20.0, -10.0, 2.0], requires_grad=True)
+    expected = [8.75651089e-27, 2.06115369e-09, 4.53978719e-05, 0.880797029]
+    assert np.allclose(tg.sigmoid(x).tolist(), expected, rtol=1e-6, atol=0)
+    assert np.allclose(F.silu(x).tolist(), [-5.25390632e-25, -4.12230747e-08, -4.53978719e-04, 1.76159406], rtol=1e-6)
+    loss = tg.log(tg.sigmoid(x))
+    (grad,) = tg.autograd.grad(loss.sum(), x)
+    assert np.allclose(loss.tolist(), [-60, -20, -10.0000458, -0.126928061])
+    assert np.allclose(grad.tolist(), [1, 1, 0.999954641, 0.119202964])
+    assert tg.sigmoid(tg.tensor([-12.0, -8.0], dtype="float16")).tolist() == [
+        6.139278411865234e-06,
+        0.00033545494079589844,
+    ]
+
+
+def test_elu_has_a_slope_where_its_value_is_nearly_minus_1():
+    x = tg.tensor([-60.0, -20.0, -10.0, 2.0], requires_grad=True)
+    (grad,) = tg.autograd.grad(F.elu(x).sum(), x)
+    assert np.allclose(grad.tolist(), [8.75651089e-27, 2.06115369e-09, 4.53999310e-05, 1], rtol=1e-6, atol=0)
+
+
+ROWS = [[1.0, 0, 3], [4, 4, 1], [2, 2, 2]]
+
+
+@pytest.mark.parametrize(
+    "p, expected",
+    [
+        (0, [[0, 0, 0], [0, 0, 0]]),
+        (0.5, [[-11.26598632, -5.449489743, 12.44948974], [28.12742916, 26.53516943, -37.52639648]]),
+        (float("inf"), [[-5, 1, 3], [6, 10, 0]]),
+    ],
+)
+def test_gradients_of_distances(p, expected):
+    x = tg.tensor([[1, 2, 3], [4, 4, 1]], dtype=tg.float64, requires_grad=True)
+    distances = tg.cdist(x, tg.tensor(ROWS, dtype=tg.float64), p)
+    distances.backward(tg.arange(1, 7, dtype=tg.float64).reshape(2, 3))
+    assert np.allclose(x.grad.numpy(), expected)
+
+
+@pytest.mark.parametrize("p, expected", [(0, [0, 0, 0]), (1, [-2, np.nan, 2]), (0.5, [np.nan] * 3)])
+def test_distances_from_nan_are_nan(p, expected):
+    x = tg.tensor([[1, np.nan, 3]], dtype=tg.float64, requires_grad=True)
+    distances = tg.cdist(x, tg.tensor(ROWS, dtype=tg.float64), p)
+    distances.sum().backward()
+    assert distances.isnan().all() and np.allclose(x.grad.numpy(), [expected], equal_nan=True)
+
+
+def test_each_largest_component_gets_the_gradient_of_a_distance_between_rows():
+    x = tg.tensor([[1, 2, 3], [4, 2, 1], [4, 4, 3]], dtype=tg.float64, requires_grad=True)
+    F.pdist(x, float("inf")).backward(tg.tensor([1.0, 2.0, 3.0], dtype=tg.float64))
+    assert x.grad.tolist() == [[-3, 0, 0], [1, -3, -3], [2, 3, 3]]
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([1, np.nan, 0, 3, 4], [np.nan, np.nan, np.nan, 0, 0]),
+        ([1, np.inf, 2, 0, 1], [np.inf, np.nan, np.inf, np.inf, 0]),
+        ([2, 0, 3, 0, 5], [1, 22, 0, 0, 0]),
+    ],
+)
+def test_products_behind_a_zero_have_no_gradient(values, expected):
+    x = tg.tensor(values, dtype=tg.float64, requires_grad=True)
+    x.cumprod(0).backward(tg.arange(1, 6, dtype=tg.float64))
+    assert np.allclose(x.grad.numpy(), expected, equal_nan=True)
+
+
+def test_a_real_signal_is_that_of_the_first_half_of_its_spectrum():
+    spectrum = tg.tensor([[1 + 2j, 3 - 1j], [2 - 1j, 1 + 1j], [0.5j, 1 - 2j], [1 + 0j, 2 - 1j]])
+    signal = tg.istft(spectrum, 4, 2, onesided=False, window=tg.ones(4), center=False)
+    assert np.allclose(signal.tolist(), [1.25, 0.75, 0.375, -0.125, 0.5, 1])
+
+
+def test_sum_to_one_number_is_a_sum():
+    assert tg.tensor(3, dtype=tg.uint8).sum_to_size(()).dtype == tg.tensor(True).sum_to_size(()).dtype == tg.int64
+
+
 def test_nextafter_has_a_gradient():
     x, y = (tg.tensor(values, dtype=tg.float64, requires_grad=True) for values in ([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]))
     grads = tg.autograd.grad(tg.nextafter(x, y).sum(), (x, y))

@@ -131,6 +131,21 @@ def _euclid_x2(xp: Any, g: Any, x1: Any, x2: Any, out: Any, other: Any, shape: A
     return xp.fit(x2 * xp.sum_dims(share, (-1,), True) - xp.matmul(share, x1), shape, g.dtype)
 
 
+def _lengths_rule(xp: Any, g: Any, apart: Any, out: Any, p: float) -> Any:
+    g, out = xp.reshape(g, (*g.shape, 1)), xp.reshape(out, (*out.shape, 1))
+    sign = xp.where(apart == apart, xp.sign(apart), np.nan)
+    if p == 0:
+        return xp.zeros_like(apart)
+    if p == 1:
+        return g * sign
+    if p == np.inf:  # of several largest, each gets the whole gradient
+        return xp.where(out == out, xp.where(xp.abs(apart) == out, g * sign, 0.0), np.nan)
+    still = apart == 0 if p < 1 else (apart == 0) & (out == out)
+    share = xp.where(still, 1.0, xp.abs(apart) / xp.where(still, 1.0, out))
+    return xp.where(still, 0.0, g * sign * share ** (p - 1))
+
+
+_LENGTHS = Row("cdist", _lengths_rule)
 _EUCLID = Row("cdist", _euclid_x1, _euclid_x2)
 _MM_FROM = 25
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -160,12 +175,20 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
             f"cdist() takes p from 0 and compute_mode {', '.join(_MODES)}; you gave {p} and {compute_mode!r}"
         )
     if p != 2:
-        return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+        return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
     by_product = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(x.shape[-2], y.shape[-2]) > _MM_FROM)
     result = Tensor(_distances_by_product(x, y) if by_product else _distances(x, y))
     if records(x1, x2):
         record(_EUCLID, result, (x1, x2), (keep(x1), keep(x2), keep_result(result)), x.shape, y.shape)
     return result
+
+
+def _lengths(apart: Tensor, p: float) -> Tensor:
+    """Return the ``p``-norms along the last dimension: as ``vector_norm``, with the gradients that PyTorch gives distances."""
+    plain = Tensor(apart._array)
+    # Counted so that nan gives nan.
+    result = plain.abs().ceil().clamp(max=1).sum(-1) if p == 0 else vector_norm(plain, p, -1)
+    return record(_LENGTHS, result, (apart,), (keep(apart), keep_result(result)), p) if records(apart) else result
 
 
 def _distances(x: Any, y: Any) -> Any:
@@ -188,7 +211,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if input.ndim != 2 or p < 0:
         raise ValueError(f"pdist() takes a matrix and p from 0, and you gave shape {input.shape} and {p}")
     first, second = np.triu_indices(len(input), 1)
-    return vector_norm(GET(input, (first,)) - GET(input, (second,)), p, -1)
+    return _lengths(GET(input, (first,)) - GET(input, (second,)), float(p))
 
 
 @operation(function="linalg.tensorinv")

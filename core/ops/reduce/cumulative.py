@@ -77,9 +77,16 @@ def _products_rule(xp: Any, g: Any, a: Any, dim: int) -> Any:
 
 
 def _cumprod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
-    if (a == 0).any():
+    if not (a == 0).any():
+        return backwards(xp, xp.cumsum(backwards(xp, g * out, dim), dim), dim) / a
+    if xp is TENSORS:
         return _products_rule(xp, g, a, dim)
-    return backwards(xp, xp.cumsum(backwards(xp, g * out, dim), dim), dim) / a
+    # By the number of zeros so far: behind the first zero every gradient is 0, even beside nan and infinity.
+    zeros = np.cumsum(a == 0, dim)
+    none = zeros == 0
+    before = _cumprod_rule(xp, xp.where(none, g, 0.0), xp.where(none, a, 1.0), xp.where(none, out, 0.0), dim)
+    first = _products_rule(xp, xp.where(zeros == 1, g, 0.0), xp.where(zeros < 2, a, 0.0), dim)
+    return xp.where(none, before, xp.where((zeros == 1) & (a == 0), first, 0.0))
 
 
 def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:

@@ -284,4 +284,4 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if extra < 0 or builtins.any(length not in (1, own) for length, own in zip(wanted, input.shape[extra:])):
         raise ValueError(f"sum_to_size() cannot sum shape {input.shape} to {wanted}")
     dims = stretched_dims(input.shape, wanted)
-    return (sum(input, dims) if dims else input).reshape(wanted)
+    return (sum(input, dims) if dims or not wanted else input).reshape(wanted)
