@@ -48,9 +48,8 @@ def _towards(xp: Any, g: Any, a: Any, b: Any) -> Any:
 def _acosh_rule(xp: Any, g: Any, a: Any) -> Any:
     if a.dtype.kind != "c":
         return g / xp.sqrt(a * a - 1)
-    return g / (
-        xp.sqrt(a - 1) * xp.sqrt(a + 1)
-    )  # where the real part is negative, the root of the product has the other sign
+    # Where the real part is negative, the root of the product would have the other sign.
+    return g / (xp.sqrt(a - 1) * xp.sqrt(a + 1))
 
 
 def _sinc(x: Array) -> Any:

@@ -154,7 +154,7 @@ def _cumulative_product(x: Array, axis: int) -> Array:
 
 
 def _accumulated(accumulate: Any, x: Array, axis: int) -> Array:
-    # In halves, a long sum would stop to grow: 256 + 1 is 256 in bfloat16.
+    # In half precision a long sum would stop growing: 256 + 1 is 256 in bfloat16.
     wide = x.astype(np.float32) if x.dtype.kind in "fV" and x.itemsize == 2 else x
     return np.asarray(accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 

@@ -197,9 +197,8 @@ def _hard_cross_entropy(
 def _summed(losses: Array, weights: Array, reduction: str) -> Tensor:
     if reduction == "none":
         return Tensor(losses)
-    if (
-        reduction == "mean" and losses.dtype.kind == "f" and not weights.any()
-    ):  # the mean of no losses; its gradient is 0
+    if reduction == "mean" and losses.dtype.kind == "f" and not weights.any():
+        # The mean of no losses is nan; its gradient is 0.
         return Tensor(np.full((), np.nan, losses.dtype))
     return Tensor(losses.sum())
 
