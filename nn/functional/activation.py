@@ -66,7 +66,7 @@ def _silu_rule(xp: Any, g: Any, a: Any, forward: Any) -> Any:
 
 
 def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
-    return xp.chosen(~(a < -3), g * xp.where(a <= 3, a / 3 + 0.5, 1.0))
+    return xp.chosen(~(a <= -3), g * xp.where(a < 3, a / 3 + 0.5, 1.0))
 
 
 _LEAKY = Row("leaky_relu", _leaky_rule)

@@ -191,7 +191,9 @@ def _positions(points: Tensor, length: int, corners: bool, padding_mode: str) ->
     if padding_mode == "reflection":
         low, span = (0.0, length - 1.0) if corners else (-0.5, float(length))
         position = _reflected(position, low, span)
-    return position.clamp(0, length - 1)
+    # At the very ends the gradient is 0, as it is outside.
+    inside = (position > 0) & (position < length - 1)
+    return core.where(inside, position, position.detach().clamp(0, length - 1))
 
 
 def _reflected(position: Tensor, low: float, span: float) -> Tensor:

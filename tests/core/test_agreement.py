@@ -199,6 +199,34 @@ def test_the_sigmoid_of_large_negative_numbers_is_not_0():
     ]
 
 
+def test_small_probabilities_have_quantiles():
+    x = tg.tensor([0.0, 1e-10, 1e-4, 0.5, 1.0])
+    assert np.allclose(tg.special.ndtri(x).tolist(), [-np.inf, -6.36134100, -3.71901631, 0, np.inf], rtol=1e-6)
+    assert tg.special.ndtri(tg.tensor([0, 1, 2], dtype=tg.uint8)).tolist()[:2] == [-np.inf, np.inf]
+
+
+def test_integrals_of_small_integers_do_not_overflow():
+    values = tg.tensor([200, 100, 250, 3], dtype=tg.uint8)
+    assert tg.trapezoid(values).item() == 451.5
+    assert tg.cumulative_trapezoid(values).tolist() == [150, 325, 451.5]
+
+
+def test_xlog1py_has_a_gradient_at_0():
+    x = tg.tensor([0.0, 0.0, 0.0], requires_grad=True)
+    (grad,) = tg.autograd.grad(tg.special.xlog1py(x, tg.tensor([-0.5, -1.0, 2.0])).sum(), x)
+    assert np.allclose(grad.tolist(), [-0.693147182, 0, 1.09861231])
+
+
+def test_gradients_at_the_ends_of_pieces():
+    x = tg.tensor([-3.0, 3.0], requires_grad=True)
+    assert tg.autograd.grad(F.hardswish(x).sum(), x)[0].tolist() == [0, 1]
+    grid = tg.tensor([[[[-1.0, -1.0], [0.5, 0.0], [1.0, 1.0]]]], requires_grad=True)
+    image = tg.arange(16.0).reshape(1, 1, 4, 4) ** 2
+    sampled = F.grid_sample(image, grid, padding_mode="border", align_corners=True)
+    (grad,) = tg.autograd.grad(sampled.sum(), grid)
+    assert grad.tolist() == [[[[0, 0], [25.5, 99], [0, 0]]]]
+
+
 def test_elu_has_a_slope_where_its_value_is_nearly_minus_1():
     x = tg.tensor([-60.0, -20.0, -10.0, 2.0], requires_grad=True)
     (grad,) = tg.autograd.grad(F.elu(x).sum(), x)

@@ -20,7 +20,7 @@ from ..table.operands import real_only
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators
-from .comparison import eq, isnan
+from .comparison import eq
 from .conversion import to
 
 exp = unary(
@@ -254,6 +254,6 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
     """
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
-    silent = eq(as_tensor(input), 0) & ~isnan(other)
+    silent = eq(as_tensor(input), 0) & ((other <= -1) | (other == math.inf))
     # Replaced before the product: 0 times infinity would be nan, also in the gradient.
     return operators.mul(input, where(silent, 0.0, log1p(other)))

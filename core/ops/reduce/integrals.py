@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import is_inexact
+from ...dtypes import get_default_dtype, is_inexact
 from ...tensors import Tensor
 from ...types import Scalar
 from ..create.from_data import as_tensor
+from ..elementwise.conversion import to
 from ..shape.joining import cat
 from ..shape.splitting import narrow
 from ..table.dims import all_dims, one_dim
@@ -55,9 +56,11 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
 
 def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     axis = one_dim(dim, y.ndim)
+    y = _floating(y)
     first, second = _neighbours(y, axis)
     if x is None:
         return (first + second) * (dx / 2)
+    x = _floating(x)
     if x.ndim == 1:
         if len(x) != y.shape[axis]:
             raise ValueError(f"trapezoid() needs a coordinate for each of {y.shape[axis]} values, and x has {len(x)}")
@@ -66,6 +69,11 @@ def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     else:
         left, right = _neighbours(x, axis - y.ndim + x.ndim)
     return (first + second) * ((right - left) / 2)
+
+
+def _floating(tensor: Tensor) -> Tensor:
+    # Sums and differences of small integers overflow.
+    return tensor if is_inexact(tensor.dtype) else to(tensor, get_default_dtype())
 
 
 def _neighbours(y: Tensor, axis: int) -> tuple[Tensor, Tensor]:

@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...dtypes import to_float
+from ...dtypes import get_default_dtype, is_inexact, to_float
 from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
+from ..elementwise.conversion import to
 from ..table.factories import Binary, binary, unary
 from ..table.nodes import keep, record
 from ..table.operation import operation
@@ -165,7 +166,11 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @operation(function="special.ndtri")
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of ``ndtr``: -inf at 0, inf at 1, nan outside [0, 1]."""
-    return erfinv(input * 2 - 1) * math.sqrt(2)
+    if input.dtype.kind == "c":
+        raise TypeError(f"special.ndtri() takes real numbers only, and you gave {input.dtype}")
+    dtype = input.dtype if is_inexact(input.dtype) else get_default_dtype()
+    # In float64, because 2p - 1 has few digits of a small p.
+    return to(erfinv(to(input, np.float64) * 2 - 1) * math.sqrt(2), dtype)
 
 
 def _in_double(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
