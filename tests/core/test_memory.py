@@ -14,7 +14,7 @@ import pytest
 import telegrad.core as tg
 from telegrad.core.allocator import ENVIRONMENT
 from telegrad.core.autograd import grad
-from telegrad.core.extend import attach, gradient_edge
+from telegrad.core.extend import attach, fused, gradient_edge
 
 pytestmark = pytest.mark.usefixtures("no_collector")
 
@@ -64,7 +64,13 @@ def recorded_gradient(a):
     return grad((a * a * a).sum(), a, create_graph=True)[0]
 
 
-GRAPHS = [simple, custom, views, hooked, softmaxed, recorded_gradient]
+def doubled(a):
+    b = a * 3
+    (output,) = fused("Double", (b,), [b.numpy(force=True) * 2], lambda grads, _: [grads[0] * 2], lambda b: [b * 2])
+    return output
+
+
+GRAPHS = [simple, custom, views, hooked, softmaxed, recorded_gradient, doubled]
 ENDS = ["dropped", "backward", "retained", "failed"]
 
 

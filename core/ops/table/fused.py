@@ -42,15 +42,18 @@ def fused(
         replay: the operation made of other operations: a function from ``inputs`` to tensors like ``outputs``.
     """
 
+    # The rule holds neither its row, which would be a cycle, nor the inputs, which are freed with the node's saved values.
+    node_name, count = f"{name}Backward", len(inputs)
+
     def pull(xp: SimpleNamespace, grads: Sequence[Any], arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        given, computed = arguments[: len(inputs)], arguments[len(inputs) :]
+        given, computed = arguments[:count], arguments[count:]
         if xp is not ARRAYS:
             return _replayed(replay, given, grads, edges, create_graph=True)
         if computed:
             ((by_hand, results),) = computed
             for entry in results:
                 if entry[2][0] != entry[3]:
-                    raise modified(row.name, entry)
+                    raise modified(node_name, entry)
             return by_hand(grads, [edge is not None for edge in edges])
         leaves = [None if array is None else Tensor(array, edge is not None) for array, edge in zip(given, edges)]
         tensors = [None if grad is None else Tensor(np.asarray(grad)) for grad in grads]
@@ -58,7 +61,7 @@ def fused(
         return [None if each is None else each._array for each in found]
 
     row = Row(name, pull=pull)
-    row.name = f"{name}Backward"
+    row.name = node_name
     edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
     saved = tuple(None if tensor is None else keep(tensor) for tensor in inputs)
     node = OutputsNode(row, edges, len(outputs), saved)
