@@ -199,6 +199,14 @@ def test_the_sigmoid_of_large_negative_numbers_is_not_0():
     ]
 
 
+def test_running_sums_of_many_numbers_are_precise():
+    x = tg.full((1_000_000,), 0.1, requires_grad=True)
+    sums = x.cumsum(0)
+    assert sums.dtype == tg.float32 and sums[-1].item() == 100000
+    (grad,) = tg.autograd.grad(sums, x, tg.full((1_000_000,), 0.1))
+    assert grad[0].item() == 100000
+
+
 def test_small_probabilities_have_quantiles():
     x = tg.tensor([0.0, 1e-10, 1e-4, 0.5, 1.0])
     assert np.allclose(tg.special.ndtri(x).tolist(), [-np.inf, -6.36134100, -3.71901631, 0, np.inf], rtol=1e-6)

@@ -153,9 +153,13 @@ def _cumulative_product(x: Array, axis: int) -> Array:
     return _accumulated(np.multiply.accumulate, x, axis)
 
 
+# By the character of the dtype; "E" is bfloat16.
+_WIDE = {"e": np.float32, "E": np.float32, "f": np.float64, "F": np.complex128}
+
+
 def _accumulated(accumulate: Any, x: Array, axis: int) -> Array:
-    # In half precision a long sum would stop growing: 256 + 1 is 256 in bfloat16.
-    wide = x.astype(np.float32) if x.dtype.kind in "fV" and x.itemsize == 2 else x
+    # As PyTorch: one by one, rounding errors add up. A million times 0.1 in float32 would be 100,958.
+    wide = x.astype(_WIDE.get(x.dtype.char, x.dtype), copy=False)
     return np.asarray(accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 
 
