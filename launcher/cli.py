@@ -114,17 +114,17 @@ def _run(spec: JobSpec) -> None:
         result = launch(spec)
     except LogDirError as error:
         _refuse(f"{error}. Name another folder with --log-dir DIR")
-    _say(summary(result))
+    _report(summary(result))
     _silence_broken_output()
     raise typer.Exit(result.exit_code)
 
 
 def _refuse(why: str) -> NoReturn:
-    _say(why)
+    _report(why)
     raise typer.Exit(BAD_INPUT)
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"telegrad: {text}", file=sys.stderr)
 
 

@@ -25,7 +25,7 @@ def loopback_address(address: str) -> str:
     if found is None or not found.is_loopback:
         raise RendezvousError(
             f"{host!r} is not an address of this machine alone; without TLS workers listen on loopback only, because "
-            f"whoever reaches a worker could try its secret. Use 127.0.0.1"
+            f"anybody who reaches a worker could try its secret. Use 127.0.0.1"
         )
     return f"[{found}]:{int(port)}" if found.version == 6 else f"{found}:{int(port)}"
 

@@ -79,7 +79,7 @@ class Flow:
         if not self._enqueue(message, waits and message.gate is None):
             return False
         if message.done():
-            self.cancel(message)  # it ended before it was queued, where whoever ended it would have found it
+            self.cancel(message)  # it ended before it was queued, where the thread that ended it would have found it
         return message.gate is None or self._wait(message, message.gate)
 
     def _has_room(self, size: int) -> bool:
@@ -214,7 +214,7 @@ class Flow:
     def _carry_out(self, ask: Amount | None) -> None:
         self._ask(ask)
         # One thread does what is due, in a loop: in-process, a message makes room for the next before ``send`` returns, and
-        # a long queue would be a deep recursion. Whoever comes meanwhile leaves it to that thread, which looks again.
+        # a long queue would be a deep recursion. A thread that comes meanwhile leaves it to that one, which looks again.
         while self._due and self._doing.acquire(blocking=False):
             try:
                 while self._due:

@@ -65,9 +65,11 @@ class Server:
         self.handlers: dict[int, Handler] = {}
         self.serving: set[ServerCall] = set()
         self.accepted = 0
-        self._waiting: dict[CallKey, ServerCall] = {}  # not started: whoever takes a request out starts or drops it
+        self._waiting: dict[
+            CallKey, ServerCall
+        ] = {}  # not started: the thread that takes a request out starts or drops it
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
-        control.on(Topic.CANCEL, self._told)
+        control.on(Topic.CANCEL, self._on_cancel)
 
     def serve(self, method: int, handler: Handler) -> None:
         """Answer requests of ``method`` with ``handler(call)``."""
@@ -109,7 +111,7 @@ class Server:
             call.drop_content()
             self.served(call)
 
-    def _told(self, peer: Peer, payload: bytes) -> None:
+    def _on_cancel(self, peer: Peer, payload: bytes) -> None:
         for call_id in decode_ids(payload):
             self.cancel(peer, call_id)
 

@@ -78,7 +78,7 @@ class LaneListener(Protocol):
     keepalive: float
 
     def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
-        """Return the dialer's end of a handshake with the worker of that identity (empty: whoever listens) and address."""
+        """Return the dialer's end of a handshake with the worker of that identity (empty: any that listens) and address."""
         ...
 
     def acceptor_handshake(self) -> AcceptorHandshake:

@@ -34,7 +34,7 @@ class SmallFrame:
     __slots__ = ("_data", "_handle", "_since")
 
     def __init__(self, data: bytes, handle: FrameHandle | None) -> None:
-        self._data = [data]  # emptied by whoever is first: popping is atomic
+        self._data = [data]  # emptied by the thread that is first: popping is atomic
         self._handle = handle
         self._since = time.monotonic()
         if handle is not None:

@@ -77,7 +77,7 @@ def test_passes_in_many_threads_add_up(looks):
     assert leaf.grad.tolist() == [400.0] * 1000
 
 
-def test_whoever_holds_grad_sees_it_change():
+def test_a_gradient_that_somebody_holds_changes():
     leaf = tg.ones(2, requires_grad=True)
     backward_over(leaf)
     grad = leaf.grad

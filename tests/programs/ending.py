@@ -98,7 +98,7 @@ def again():
 
 
 def forgotten():
-    """The process ends without shutdown: no hang, and whoever waits is told."""
+    """The process ends without shutdown: no hang, and those who wait are told."""
     start()
     if rank == 1:
         release.wait(0.5)

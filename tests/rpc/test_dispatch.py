@@ -1,4 +1,4 @@
-"""The table of calls under way: each leaves once, answered or expired, whoever comes at once."""
+"""The table of calls under way: each leaves once, answered or expired, also if several threads come at once."""
 
 import threading
 
