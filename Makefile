@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PEER ?=
-PARALLEL := -n auto --dist worksteal
+# One process more than there are cores, because some tests wait.
+PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 
 .PHONY: demo test test-fast test-all check bench proto signatures clean
 

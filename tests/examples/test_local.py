@@ -77,4 +77,5 @@ def test_steps_leave_nothing_behind_without_the_garbage_collector(name):
         grown, more = len(gc.get_objects()) - objects, psutil.Process().memory_info().rss - memory
     finally:
         gc.enable()
-    assert grown <= 5 and more < 2**20, f"{grown} objects, {more} bytes"
+    # The allocator may keep some memory of its own: one lost array of 16 KiB in each step would be 16 MiB.
+    assert grown <= 5 and more < 2**22, f"{grown} objects, {more} bytes"
