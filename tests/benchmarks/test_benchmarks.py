@@ -56,6 +56,7 @@ def test_a_contender_that_dies_is_reported_with_its_last_words():
     assert "too tired" in asked.results.errors["no-op"] and "1 KiB echo" not in asked.results.errors
 
 
+@pytest.mark.slow
 def test_the_children_of_a_contender_die_with_it():
     source = (
         "import subprocess, sys\n"

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/design/operations.md"
 CALLS = """
@@ -18,6 +20,7 @@ assert "def swish_(self)" in texts and "import neighbour_sums as neighbour_sums"
 """
 
 
+@pytest.mark.slow
 def test_the_examples_are_all_that_is_needed(tmp_path):
     package = tmp_path / "telegrad"
     for folder in ("core", "nn", "testing"):

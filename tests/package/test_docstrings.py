@@ -106,6 +106,7 @@ def test_the_check_finds_gaps():
 RIDDLES = re.compile(r"(What|Who|Whoever|Whether|How|That|Those|These|Where|When|Why|Which|There|It|They|This)\b")
 
 
+@pytest.mark.slow
 def test_docstrings_begin_with_a_noun_or_a_verb():
     found = []
     for path in sorted(ROOT.glob("*/**/*.py")):

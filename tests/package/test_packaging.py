@@ -5,6 +5,7 @@ import re
 from importlib.metadata import entry_points, requires, version
 from pathlib import Path
 
+import pytest
 import telegrad
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,7 @@ def test_every_package_is_shipped(run_python):
     assert sorted(run_python("-c", listing, cwd=ROOT).split()) == packages()
 
 
+@pytest.mark.slow
 def test_every_dependency_is_used():
     modules = {"grpcio": "grpc", "protobuf": "google"}
     folders = {ROOT.joinpath(*package.split(".")[1:]) for package in packages()}

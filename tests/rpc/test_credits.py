@@ -3,6 +3,7 @@
 import random
 from collections import deque
 
+import pytest
 from telegrad.rpc.credits import Amount, Receipts, Window
 
 
@@ -78,6 +79,7 @@ class Way:
         self.ask()
 
 
+@pytest.mark.slow
 def test_every_message_is_sent_in_its_turn_and_no_window_is_exceeded():
     for seed in range(300):
         run(seed)

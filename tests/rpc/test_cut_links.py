@@ -75,6 +75,7 @@ def slowly():
 
 
 @pytest.mark.parametrize("error", [SILENT, REFUSED], ids=["silent", "refused"])
+@pytest.mark.slow
 def test_calls_over_a_cut_link_fail_by_name_and_work_again_when_it_is_back(agents, network, error, until):
     a, b, c = agents
     assert call(a, "b") == call(b, "a") == call(c, "a") == 3
@@ -127,6 +128,7 @@ def test_a_worker_that_nobody_reaches_is_expelled(agents, network, until):
     assert call(a, "c") == 3
 
 
+@pytest.mark.slow
 def test_a_failure_of_ones_own_is_no_evidence(agents, network):
     a, _, c = agents
     network.cut(0, 1, OWN)

@@ -63,6 +63,7 @@ def together(*agents):
 
 
 @pytest.mark.parametrize("function", [sleep_for_ever, ignores_its_end])
+@pytest.mark.slow
 def test_shutdown_does_not_wait_for_a_coroutine_whose_caller_gave_up(cluster, function, caplog):
     Stubborn.end.clear()
     with cluster("a", "b") as (a, b), a.use():
@@ -145,6 +146,7 @@ def test_a_callback_cannot_wait_for_its_own_end(cluster):
         together(a, b)
 
 
+@pytest.mark.slow
 def test_shutdown_notices_a_dead_worker_that_never_called_whatever_its_time_out(cluster):
     with cluster("a", "b") as (a, b), ThreadPoolExecutor(1) as pool:
         b.close(farewell=False)

@@ -196,6 +196,7 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
 # -- cancels
 
 
+@pytest.mark.slow
 def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch):
     with cluster("a", "b", options=options()) as (a, _), a.use():
         rpc.rpc_sync("b", note, (0,))

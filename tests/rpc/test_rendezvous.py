@@ -185,6 +185,7 @@ def test_nobody_at_the_meeting(port):
     refused(RendezvousError, words, "w", 1, 2, 0.3, init_method=f"tcp://127.0.0.1:{port}")
 
 
+@pytest.mark.slow
 def test_somebody_else_at_the_meeting():
     """A server that is none of ours: it takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:

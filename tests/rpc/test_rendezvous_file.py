@@ -83,6 +83,7 @@ def test_files_that_others_may_use_are_refused(kind, path, tmp_path):
         join_in_file("/dev/null" if kind == "device" else path, credentials(0), 2, timeout=10)
 
 
+@pytest.mark.slow
 def test_waiting_for_the_lock_of_another_process_ends(path):
     with open(path, "x") as file:
         os.chmod(path, 0o600)

@@ -301,6 +301,7 @@ def test_the_command_prints_a_table(capsys):
     assert all(kind in output for kind in KINDS)
 
 
+@pytest.mark.slow
 def test_a_reference_that_could_not_be_created_is_collected(monkeypatch, until):
     """Found by the simulator: the error that the reference kept had a traceback, and in it the frame with the reference."""
     with in_process_cluster("a", "b") as (a, _), a.use():

@@ -98,6 +98,7 @@ def test_a_method_whose_name_is_no_text_does_not_end_the_server(port):
     assert found.value.code() == grpc.StatusCode.UNAUTHENTICATED
 
 
+@pytest.mark.slow
 def test_connections_that_never_become_a_stream_are_closed(port):
     halves = [b"", http2.PREFACE[:9], http2.opening(), http2.opening() + http2.frame(http2.HEADERS, 0, 1, b"\0")]
     with contextlib.ExitStack() as stack:
@@ -260,6 +261,7 @@ def test_proxies_of_the_environment_are_not_used(kind):
 # -- waiting
 
 
+@pytest.mark.slow
 def test_a_wait_says_for_whom(monkeypatch, tmp_path, caplog):
     """Rank 0 knows, and tells the joiners; a joiner that does not reach it says so."""
     monkeypatch.setattr(notices, "FIRST_SECONDS", 0.05)
