@@ -57,7 +57,14 @@ def init_rpc(
 
 
 def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
-    """Start the gRPC agent: listen, wait for the other workers, begin to work."""
+    """Start the gRPC agent: listen, wait for the other workers, begin to work.
+
+    Args:
+        name: this worker's name.
+        rank: its rank; -1 takes it from the environment.
+        world_size: number of workers; ``None`` takes it from the environment.
+        options: ``GrpcRpcBackendOptions``, or ``None`` for the defaults.
+    """
     if options is None:
         options = GrpcRpcBackendOptions()
     if not isinstance(options, GrpcRpcBackendOptions):

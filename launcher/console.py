@@ -54,7 +54,13 @@ class WorkerConsole:
         return min((splitter.due for splitter in self._splitters if splitter.due is not None), default=None)
 
     def write(self, rank: int, data: bytes, now: float) -> None:
-        """Show the lines that ``data`` completes."""
+        """Show the lines that ``data`` completes.
+
+        Args:
+            rank: the worker.
+            data: bytes that it wrote.
+            now: monotonic seconds.
+        """
         self._show(rank, self._splitters[rank].feed(data, now))
 
     def finish(self, rank: int) -> None:

@@ -8,6 +8,9 @@ class LogDirError(OSError):
 class ProcessException(Exception):
     """A spawned process failed.
 
+    Args:
+        pid: the process id.
+
     Attributes:
         msg: the text.
         error_index: the process's rank.
@@ -30,6 +33,11 @@ class ProcessRaisedException(ProcessException):
 
 class ProcessExitedException(ProcessException):
     """The process was killed, or exited with a code other than 0.
+
+    Args:
+        msg: the text.
+        error_index: the process's rank.
+        error_pid: its process id.
 
     Attributes:
         exit_code: its exit code; minus the number, for a signal.

@@ -91,7 +91,13 @@ class FailureGraph:
         self.worker(rank).in_job = True
 
     def left(self, rank: int, shut_down: bool, agreed: bool) -> None:
-        """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others."""
+        """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others.
+
+        Args:
+            rank: the worker.
+            shut_down: its agent closes by ``rpc.shutdown``.
+            agreed: all others agreed.
+        """
         self.worker(rank).in_job = not shut_down
         if not agreed:
             self._suspect(rank)

@@ -28,6 +28,12 @@ class ProcessContext:
     The process that started them can be a worker of their job, too: it passes ``init_method`` on to
     ``GrpcRpcBackendOptions``, or has set MASTER_ADDR and MASTER_PORT before.
 
+    Args:
+        context: multiprocessing's context for the start method.
+        work: function and arguments of the processes.
+        nprocs: number of processes.
+        daemon: the processes end with this one.
+
     Attributes:
         processes: the processes, in order of rank.
         init_method: ``tcp://`` address of the job's rendezvous.

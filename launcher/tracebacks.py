@@ -62,7 +62,13 @@ def describe_error(log: Path, code: int, traceback: str = "") -> list[str]:
 
 
 def headline(log: Path, code: int, traceback: str = "") -> str:
-    """Return one of these lines: the exception with its message; empty if there was none."""
+    """Return one of these lines: the exception with its message; empty if there was none.
+
+    Args:
+        log: the worker's log.
+        code: its exit code.
+        traceback: the traceback that it reported, if any.
+    """
     words = [line for line in describe_error(log, code, traceback) if not line.startswith((" ", "last line: "))]
     return words[0] if words else ""
 

@@ -65,7 +65,11 @@ def rpc_sync(
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
 ) -> Any:
-    """Run a function on another worker and return its result: ``rpc_async(...).wait()``."""
+    """Run a function on another worker and return its result: ``rpc_async(...).wait()``.
+
+    Args:
+        to, func, args, kwargs, timeout: as for ``rpc_async``.
+    """
     return call_function(current_agent(), to, func, args, kwargs, timeout).wait()
 
 

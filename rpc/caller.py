@@ -108,6 +108,12 @@ class Caller:
         """Return ``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``.
 
         ``str(what)`` names the wait in errors; it is made only for them.
+
+        Args:
+            source: the future to wait for.
+            seconds: the time-out; 0 for none.
+            what: its text names the wait in errors.
+            then: begins the next wait, with the seconds that are left.
         """
         if source.done() and then is None:
             return source

@@ -35,7 +35,17 @@ def is_async_execution(function: Any) -> bool:
 def call_function(
     agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, verb: str = "the call of"
 ) -> Future[Any]:
-    """Ask the worker ``to`` to run a function; the future holds its result."""
+    """Ask the worker ``to`` to run a function; the future holds its result.
+
+    Args:
+        agent: the agent that calls.
+        to: name, rank or ``WorkerInfo`` of the callee.
+        function: the function to run.
+        args: its positional arguments; ``None`` for none.
+        kwargs: its keyword arguments; ``None`` for none.
+        timeout: seconds; 0 for none.
+        verb: names the request in errors.
+    """
     peer = agent.peers.find(to)
     body, name = request_body(peer, function, args, kwargs)
     what = f"{verb} {name} on worker {peer.info.name!r}"
@@ -44,6 +54,12 @@ def call_function(
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
     """Return the body of a request to run a function (it, by name where possible, and its arguments), and its name for people.
+
+    Args:
+        peer: the callee.
+        function: the function to run.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
 
     Raises:
         TypeError: ``function`` cannot be called, or the arguments are no tuple and dict.

@@ -14,7 +14,13 @@ from .intervals import IntervalSet
 
 
 class ControlMessage:
-    """One message: ``id`` counts up per queue, ``payload`` is opaque, ``topic`` names the protocol it belongs to."""
+    """One message: ``id`` counts up per queue, ``payload`` is opaque, ``topic`` names the protocol it belongs to.
+
+    Args:
+        id: number of the message in its queue, counting up.
+        payload: bytes for the handler.
+        topic: number of the handler.
+    """
 
     __slots__ = ("attempts", "id", "payload", "topic")
 

@@ -101,7 +101,15 @@ class Gathering:
             return next(self._tickets.setdefault(group, itertools.count()))
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
-        """Take a member's object; the future holds everybody's."""
+        """Take a member's object; the future holds everybody's.
+
+        Args:
+            group: names of the members.
+            name: the member that offers.
+            ticket: number of the member's offer, counting up.
+            value: its object.
+            seconds: time-out of the gathering; 0 for none.
+        """
         offer = Offer(ticket, value)
         full = self._step(group, lambda rounds: rounds.offer(name, offer))
         if full is None:
@@ -121,6 +129,11 @@ class Gathering:
 
     def withdraw(self, group: Group, name: str, ticket: int) -> bool:
         """Remove the object of a member that gave up.
+
+        Args:
+            group: names of the members.
+            name: the member that gave up.
+            ticket: number of its offer.
 
         Returns:
             False if the others have it already, or it is still to come and will be dropped.

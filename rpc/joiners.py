@@ -25,7 +25,14 @@ class Joiners(Generic[T]):
         self._waiting: dict[str, dict[bytes, tuple[float, T]]] = {}  # by address, the oldest first
 
     def add(self, nonce: bytes, address: str, handshake: T, now: float) -> list[tuple[str, str]]:
-        """Add a joiner that was given a challenge. Return the addresses that are refused for it or were too late, and why."""
+        """Add a joiner that was given a challenge. Return the addresses that are refused for it or were too late, and why.
+
+        Args:
+            nonce: random number of the challenge.
+            address: where the joiner comes from.
+            handshake: this end of its handshake.
+            now: monotonic seconds.
+        """
         turned_away = self._drop_late(now)
         own = self._waiting.setdefault(address, {})
         own[nonce] = (now + HANDSHAKE_SECONDS, handshake)
@@ -36,7 +43,13 @@ class Joiners(Generic[T]):
         return turned_away
 
     def take(self, nonce: bytes, address: str, now: float) -> T | None:
-        """Return the handshake that a joiner answers, once; ``None`` if there is none, or no longer."""
+        """Return the handshake that a joiner answers, once; ``None`` if there is none, or no longer.
+
+        Args:
+            nonce: random number of the challenge that it answers.
+            address: where it comes from.
+            now: monotonic seconds.
+        """
         if nonce not in self._waiting.get(address, ()):
             return None
         until, handshake = self._pop(address, nonce)

@@ -34,6 +34,12 @@ class Topic:
 class Outgoing(FrameHandle):
     """A request or a reply on its way out: its content while it is encoded, and then its way through flow control and lane.
 
+    Args:
+        kind: kind of the frame.
+        method: which handler answers, or answered.
+        call_id: number of the call.
+        to: rank of the receiver.
+
     Attributes:
         pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
         tensors: those that the pickle replaced by an index.
@@ -116,6 +122,14 @@ class Outgoing(FrameHandle):
 
 class Incoming:
     """A request or a reply that arrived: parsed, not unpickled.
+
+    Args:
+        kind: kind of the frame.
+        flags: see ``Flag``.
+        method: which handler answers, or answered.
+        call_id: number of the call.
+        timeout: seconds that were left when it was sent; 0 for none.
+        sender: rank of the sender.
 
     Attributes:
         arrays: the tensors' arrays.

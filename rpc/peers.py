@@ -124,7 +124,14 @@ class Peer:
             self.control.reconnected()
 
     def disconnected(self, connection: Connection, error: Exception, now: float, timeout: float) -> None:
-        """Note that a connection ended; set ``evidence`` and ``redial_at``."""
+        """Note that a connection ended; set ``evidence`` and ``redial_at``.
+
+        Args:
+            connection: the connection that ended.
+            error: why.
+            now: monotonic seconds.
+            timeout: seconds of silence after which the peer counts as unreachable.
+        """
         with self.lock:
             if connection in self.accepted:
                 self.accepted.remove(connection)

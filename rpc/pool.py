@@ -38,7 +38,13 @@ class Executor(Protocol):
 
 
 class ThreadPool:
-    """Threads made when needed, ``size`` running at a time."""
+    """Threads made when needed, ``size`` running at a time.
+
+    Args:
+        size: number of tasks that run at a time.
+        name: prefix of the threads' names.
+        ceiling: largest number of threads, blocked ones included.
+    """
 
     def __init__(self, size: int, name: str, ceiling: int = CEILING) -> None:
         self.size = size

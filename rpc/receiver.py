@@ -24,7 +24,18 @@ logger = logging.getLogger("telegrad.rpc")
 
 
 class Receiver:
-    """Reads the frames of one agent. All of it is quick and runs no user code, for it runs in the threads of readers."""
+    """Reads the frames of one agent. All of it is quick and runs no user code, for it runs in the threads of readers.
+
+    Args:
+        peers: the workers of the job.
+        codec: shows messages to the interceptors.
+        flows: flow control of the connections.
+        caller: takes replies.
+        server: takes requests.
+        control: takes control messages and acknowledgements.
+        relay: passes frames on to other workers.
+        losses: hears of goodbyes and expulsions.
+    """
 
     def __init__(
         self,
@@ -47,7 +58,13 @@ class Receiver:
         self._losses = losses
 
     def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        """Take a frame. One that cannot be read ends its connection."""
+        """Take a frame. One that cannot be read ends its connection.
+
+        Args:
+            connection: the connection that it arrived on.
+            frame: its bytes.
+            owned: its memory is writable and nobody else's.
+        """
         peer = self._peers.at(connection.rank)
         try:
             if frame[0] in (Kind.REQUEST, Kind.REPLY):

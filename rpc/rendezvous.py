@@ -69,7 +69,11 @@ class TcpRendezvous:
         return self.address
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
-        """Wait for the joiners at rank 0; elsewhere join it."""
+        """Wait for the joiners at rank 0; elsewhere join it.
+
+        Args:
+            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
+        """
         if self._host is not None:
             return self._host.wait(me.record, world_size, timeout)
         return join(me, self.address, world_size, timeout, keepalive)
@@ -86,7 +90,11 @@ class FileRendezvous:
         return None
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
-        """Write this worker's record, and read until all are there."""
+        """Write this worker's record, and read until all are there.
+
+        Args:
+            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
+        """
         return join_in_file(self.path, me, world_size, timeout)
 
 
@@ -102,6 +110,11 @@ class Plan:
 
 def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan:
     """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
+
+    Args:
+        init_method: ``tcp://``, ``file://`` or ``env://`` URL.
+        rank: this worker's rank; -1 takes it from the URL or ``RANK``.
+        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``.
 
     Raises:
         RendezvousError: something is missing or contradictory.

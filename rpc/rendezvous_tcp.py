@@ -37,6 +37,11 @@ class RendezvousHost:
     def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
         """Open the rendezvous and wait until all have joined, up to ``timeout`` seconds.
 
+        Args:
+            me: record of this worker.
+            world_size: number of workers.
+            timeout: seconds to wait for all.
+
         Raises:
             RendezvousError: a worker did not join in time, or two contradict each other.
         """
@@ -103,6 +108,13 @@ class RendezvousHost:
 
 def join(me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
     """Dial rank 0 at ``address``, join, and wait for the records of all (``Rendezvous.join``).
+
+    Args:
+        me: the worker that joins.
+        address: where rank 0 listens.
+        world_size: number of workers.
+        timeout: seconds to wait for all.
+        keepalive: seconds of silence after which a connection asks whether its peer is there.
 
     Raises:
         RendezvousError: nobody is the host there, a worker did not join, or the host refuses.

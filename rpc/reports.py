@@ -82,7 +82,13 @@ class Reports(dict[int, Report]):
         return first
 
     def reason(self, rank: int, authors: Set[int], names: Mapping[int, str]) -> str:
-        """Return why a worker is lost, from the reports of ``authors``, in words."""
+        """Return why a worker is lost, from the reports of ``authors``, in words.
+
+        Args:
+            rank: the lost worker.
+            authors: ranks of the workers whose reports count.
+            names: names of the workers, by rank.
+        """
         found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
         if not found:
             return "it reached none of the others"

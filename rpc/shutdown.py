@@ -95,7 +95,13 @@ class Shutdown:
 
 
 def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
-    """Shut an agent down: ``rpc.shutdown``."""
+    """Shut an agent down: ``rpc.shutdown``.
+
+    Args:
+        agent: the agent to shut down.
+        graceful: wait until every live worker has called ``shutdown``.
+        timeout: seconds to wait for the others; 0 for none.
+    """
     agent.state.check_open()
     if not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")

@@ -24,7 +24,13 @@ Action = Callable[..., object]
 
 
 class Timer:
-    """Action that runs at ``when``, unless it is cancelled before."""
+    """Action that runs at ``when``, unless it is cancelled before.
+
+    Args:
+        when: in the seconds of the agent's clock.
+        action: what runs.
+        args: its arguments.
+    """
 
     __slots__ = ("_action", "_args", "when")
 

@@ -19,6 +19,8 @@ class WorkerOutput:
     Args:
         rank: the worker's rank, by which ``console`` knows it.
         log: file that receives the output.
+        console: shows the output.
+        selector: tells when there is some.
 
     Raises:
         LogDirError: the log cannot be written.

@@ -102,7 +102,13 @@ class LaneListener(Protocol):
         ...
 
     def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        """Take a frame that arrived. ``owned``: its memory is writable and nobody else's."""
+        """Take a frame that arrived. ``owned``: its memory is writable and nobody else's.
+
+        Args:
+            connection: the connection that it arrived on.
+            frame: its bytes.
+            owned: its memory is writable and nobody else's.
+        """
         ...
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
@@ -128,7 +134,13 @@ class Lane(ABC):
 
     @abstractmethod
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
-        """Return a connection that ``start`` opens; frames may be sent before."""
+        """Return a connection that ``start`` opens; frames may be sent before.
+
+        Args:
+            listener: hears of the connection's events.
+            peer: the worker to reach.
+            address: where it listens.
+        """
 
     @abstractmethod
     def close(self) -> None:

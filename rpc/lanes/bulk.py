@@ -23,7 +23,13 @@ MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Transfer:
-    """Large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short."""
+    """Large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short.
+
+    Args:
+        number: number of the transfer on its connection.
+        size: bytes of the frame.
+        handle: names the frame, so that it can be withdrawn.
+    """
 
     def __init__(self, number: int, size: int, handle: FrameHandle | None) -> None:
         self._lock = threading.Lock()

@@ -170,7 +170,14 @@ class GrpcConnection(Connection):
 
 
 class DialedConnection(GrpcConnection):
-    """Connection of the end that dialed."""
+    """Connection of the end that dialed.
+
+    Args:
+        lane: the lane that dials.
+        listener: hears of the connection's events.
+        peer: the worker to reach.
+        address: where it listens.
+    """
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
         super().__init__(lane.loop, listener)

@@ -70,7 +70,14 @@ def decode_amount(frame: Any) -> Amount:
 
 
 def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
-    """Return a frame that carries another control frame through third workers."""
+    """Return a frame that carries another control frame through third workers.
+
+    Args:
+        author: rank of the sender.
+        receiver: rank of the receiver.
+        hops: how many more workers it may pass.
+        frame: the control frame.
+    """
     return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
 
 

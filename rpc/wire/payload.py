@@ -58,7 +58,13 @@ class TooLargeError(Exception):
 
 
 class Tables:
-    """Collects what a pickler writes and replaces, up to ``limit`` bytes. One per attempt to pickle."""
+    """Collects what a pickler writes and replaces, up to ``limit`` bytes. One per attempt to pickle.
+
+    Args:
+        reference_types: types of the objects that the pickle replaces by an index, beside tensors.
+        same_main: the receiver runs the same main script.
+        limit: bytes of the largest message.
+    """
 
     __slots__ = (
         "buffers", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
