@@ -3,104 +3,14 @@
 import json
 import os
 import re
-import select
 import signal
-import subprocess
-import sys
-import threading
 import time
-from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
-from helpers.programs import ending_within
+from helpers.launched import LIMIT, STUBBORN, TOLD_WAITING, Watched, ended, pids_in, read_until
 
 pytestmark = pytest.mark.processes
-
-LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
-LIMIT = 60
-TOLD_WAITING = "print('waiting', flush=True)\nwhile True: signal.pause()\n"
-
-
-@pytest.fixture
-def job(tmp_path, monkeypatch):
-    """Return a function that starts `telegrad run` in an empty folder: job(source, *options, args=[...])."""
-    for name in ("FORCE_COLOR", "TELEGRAD_JOB", "PYTHONFAULTHANDLER", "OMP_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
-    started = []
-
-    def start(source, *options, args=(), name="script.py", **popen):
-        (tmp_path / name).write_text("import os, signal, subprocess, sys\n" + source)
-        command = [*LAUNCHER, "run", *options, name, *args]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes, **popen)
-        started.append(process)
-        return process
-
-    with watchdog(started):
-        yield start
-    for process in started:
-        with process:
-            if process.poll() is None:
-                process.kill()  # its guardian ends the rest
-
-
-@contextmanager
-def watchdog(started):
-    """Abort jobs that hang; the fault handler prints their processes' stacks, which the failing test then shows."""
-
-    def end():
-        for launcher in started:
-            if launcher.poll() is None:
-                for process in [*psutil.Process(launcher.pid).children(recursive=True), launcher]:
-                    with suppress(psutil.NoSuchProcess):
-                        process.send_signal(signal.SIGABRT)
-
-    timer = threading.Timer(LIMIT, end)
-    timer.start()
-    try:
-        with ending_within(LIMIT + 30):
-            yield
-    finally:
-        timer.cancel()
-        timer.join()
-
-
-def ended(process, code):
-    """Return the job's output and summary when it is over."""
-    out, err = process.communicate()
-    assert process.returncode == code, out + err
-    return out, err
-
-
-def read_until(process, count, word):
-    """Read output up to the `count`-th line with the word, and return the lines."""
-    lines = []
-    while count:
-        line = process.stdout.readline()
-        assert line, f"ended before it said {word!r}: {lines} {process.stderr.read()}"
-        lines.append(line)
-        count -= word in line
-    return lines
-
-
-class Watched:
-    """Processes that are watched by descriptor, because process ids are used again."""
-
-    def __init__(self, pids):
-        self.descriptors = [os.pidfd_open(pid) for pid in pids]
-
-    def all_died(self):
-        for descriptor in self.descriptors:
-            died = bool(select.select([descriptor], [], [], LIMIT)[0])
-            os.close(descriptor)
-            if not died:
-                return False
-        return True
-
-
-def pids_in(lines):
-    return [int(pid) for line in lines for pid in re.findall(r"pid (\d+)", line)]
 
 
 # Environment of workers, and output.
@@ -267,18 +177,6 @@ def test_an_interpreter_that_cannot_be_started_is_named(job, tmp_path):
     assert "worker0 (rank 0) exited with code 127\n    last line: could not be started: [Errno 2]" in err
 
 
-STUBBORN = """
-stubborn = '''import os, signal
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-os.write(1, f"pid {os.getpid()}{os.linesep}".encode())  # at once, because they share a pipe
-'''
-for options in ({}, {"start_new_session": True}, {"env": {}}):
-    subprocess.Popen([sys.executable, "-c", stubborn + "signal.pause()"], **options)
-exec(stubborn)
-"""
-
-
 def test_workers_that_do_not_listen_are_killed_with_what_they_started(job, tmp_path):
     os.mkfifo(tmp_path / "go")
     source = f"if os.environ['RANK'] == '1': open('go').read(); sys.exit(3)\n{STUBBORN}\nwhile True: signal.pause()"
@@ -317,98 +215,6 @@ os.kill(os.getpid(), signal.SIGKILL)
     out, _ = ended(job(source), 137)
     name = re.search(r"segment (\S+)", out)[1]
     assert not os.path.exists(f"/dev/shm/{name}")
-
-
-# Interruptions.
-
-
-@pytest.mark.parametrize("signum, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_an_interruption_reaches_each_worker_once_and_leaves_nothing(job, signum, code):
-    source = """
-def told(signum, frame):
-    print("told", signum, flush=True)
-    sys.exit(0)
-for signum in (signal.SIGINT, signal.SIGTERM): signal.signal(signum, told)
-print("pid", os.getpid(), flush=True)
-while True: signal.pause()
-"""
-    process = job(source, "-n", "2")
-    watched = Watched(pids_in(read_until(process, 2, "pid")))
-    os.killpg(process.pid, signum)  # as a terminal does
-    out, err = ended(process, code)
-    assert watched.all_died()
-    told = signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM
-    assert sorted(out.splitlines()) == [f"worker0 | told {told:d}", f"worker1 | told {told:d}"]
-    assert err.startswith(f"telegrad: interrupted by {signum.name} ({signum:d}) after ")
-    assert "Traceback" not in err
-
-
-def test_a_second_ctrl_c_kills_at_once(job):
-    source = """
-signal.signal(signal.SIGINT, lambda *_: print("not now", flush=True))
-print("waiting", flush=True)
-while True: signal.pause()
-"""
-    process = job(source, "--grace", "1000")
-    read_until(process, 1, "waiting")
-    process.send_signal(signal.SIGINT)
-    read_until(process, 1, "not now")
-    process.send_signal(signal.SIGINT)
-    _, err = ended(process, 130)
-    assert "worker0: ended by the launcher with SIGKILL (9)" in err
-
-
-def test_an_ignored_hangup_stays_ignored(job):
-    """As under `nohup`."""
-    process = job(TOLD_WAITING, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    read_until(process, 1, "waiting")
-    process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGTERM)
-    ended(process, 143)
-
-
-def test_workers_and_what_they_started_die_with_a_killed_launcher(job):
-    process = job(STUBBORN + "while True: signal.pause()", "-n", "2")
-    watched = Watched(pids_in(read_until(process, 8, "pid")))
-    process.kill()
-    assert watched.all_died()
-    ended(process, -signal.SIGKILL)
-
-
-def test_a_job_inside_a_worker_dies_with_it(job, tmp_path):
-    (tmp_path / "inner.py").write_text("import os, signal\nprint('pid', os.getpid(), flush=True)\nsignal.pause()")
-    process = job(f"subprocess.run([*{LAUNCHER!r}, 'run', '-n', '2', 'inner.py'])")
-    watched = Watched(pids_in(read_until(process, 2, "pid")))
-    process.kill()
-    assert watched.all_died()
-    ended(process, -signal.SIGKILL)
-
-
-def test_a_job_whose_output_nobody_reads_any_more_ends(job):
-    process = job("while True: print('more')", "-n", "2")
-    read_until(process, 1, "more")
-    process.stdout.close()
-    assert process.wait(LIMIT) == 128 + signal.SIGPIPE
-    err = process.stderr.read()
-    assert err.startswith("telegrad: interrupted by SIGPIPE (13)") and "Broken" not in err
-
-
-def test_ctrl_c_is_told_in_four_lines_and_tracebacks_are_in_the_logs(job, tmp_path):
-    process = job(
-        "try:\n    print('waiting', flush=True)\n    while True: signal.pause()\nfinally: print('tidied')", "-n", "3"
-    )
-    read_until(process, 3, "waiting")
-    process.send_signal(signal.SIGINT)
-    out, err = ended(process, 130)
-    assert sorted(out.splitlines()) == [f"worker{i} | tidied" for i in range(3)]
-    assert [line.split(" after ")[0] for line in err.splitlines()[:3]] == [
-        "telegrad: interrupted by SIGINT (2)",
-        "the workers:",
-        "    worker0, worker1, worker2: ended by the launcher with SIGINT (2)",
-    ]
-    assert err.count("\n") == 4
-    log_dir = re.search(r"logs: (.*)/\n", err)[1]
-    assert "\nKeyboardInterrupt\n" in (tmp_path / log_dir / "worker1.log").read_text()
 
 
 # Workers of an RPC job.

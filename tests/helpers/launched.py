@@ -1,0 +1,59 @@
+"""Output and processes of a job that ``telegrad run`` started."""
+
+import os
+import re
+import select
+import sys
+
+LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
+LIMIT = 60  # seconds until a job counts as hanging
+
+# Programs of workers.
+TOLD_WAITING = "print('waiting', flush=True)\nwhile True: signal.pause()\n"
+STUBBORN = """
+stubborn = '''import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.write(1, f"pid {os.getpid()}{os.linesep}".encode())  # at once, because they share a pipe
+'''
+for options in ({}, {"start_new_session": True}, {"env": {}}):
+    subprocess.Popen([sys.executable, "-c", stubborn + "signal.pause()"], **options)
+exec(stubborn)
+"""
+
+
+def ended(process, code):
+    """Return the job's output and summary when it is over."""
+    out, err = process.communicate()
+    assert process.returncode == code, out + err
+    return out, err
+
+
+def read_until(process, count, word):
+    """Read output up to the `count`-th line with the word, and return the lines."""
+    lines = []
+    while count:
+        line = process.stdout.readline()
+        assert line, f"ended before it said {word!r}: {lines} {process.stderr.read()}"
+        lines.append(line)
+        count -= word in line
+    return lines
+
+
+class Watched:
+    """Processes that are watched by descriptor, because process ids are used again."""
+
+    def __init__(self, pids):
+        self.descriptors = [os.pidfd_open(pid) for pid in pids]
+
+    def all_died(self):
+        for descriptor in self.descriptors:
+            died = bool(select.select([descriptor], [], [], LIMIT)[0])
+            os.close(descriptor)
+            if not died:
+                return False
+        return True
+
+
+def pids_in(lines):
+    return [int(pid) for line in lines for pid in re.findall(r"pid (\d+)", line)]

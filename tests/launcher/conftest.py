@@ -1,0 +1,55 @@
+"""Jobs of ``telegrad run`` for the tests of this folder."""
+
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
+
+import psutil
+import pytest
+from helpers.launched import LAUNCHER, LIMIT
+from helpers.programs import ending_within
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Return a function that starts `telegrad run` in an empty folder: job(source, *options, args=[...])."""
+    for name in ("FORCE_COLOR", "TELEGRAD_JOB", "PYTHONFAULTHANDLER", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    started = []
+
+    def start(source, *options, args=(), name="script.py", **popen):
+        (tmp_path / name).write_text("import os, signal, subprocess, sys\n" + source)
+        command = [*LAUNCHER, "run", *options, name, *args]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes, **popen)
+        started.append(process)
+        return process
+
+    with watchdog(started):
+        yield start
+    for process in started:
+        with process:
+            if process.poll() is None:
+                process.kill()  # its guardian ends the rest
+
+
+@contextmanager
+def watchdog(started):
+    """Abort jobs that hang; the fault handler prints their processes' stacks, which the failing test then shows."""
+
+    def end():
+        for launcher in started:
+            if launcher.poll() is None:
+                for process in [*psutil.Process(launcher.pid).children(recursive=True), launcher]:
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGABRT)
+
+    timer = threading.Timer(LIMIT, end)
+    timer.start()
+    try:
+        with ending_within(LIMIT + 30):
+            yield
+    finally:
+        timer.cancel()
+        timer.join()
