@@ -33,6 +33,7 @@ CHECKS = [
     _check("conv2d", tg.conv2d, _arguments(((2, 2, 4, 3), (2, 2, 2, 3)), ((1, 3, 3), (2, 1, 1, 1)))),
     _check("conv2d:options", tg.conv2d, _arguments(((1, 2, 4, 5), (2, 1, 2, 2))), stride=(2, 3), padding=1, groups=2),
     _check("conv2d:same", tg.conv2d, _arguments(((1, 1, 3, 4), (2, 1, 2, 3))), padding="same"),
+    _check("conv2d:batch", tg.conv2d, _arguments(((9, 2, 1, 2), (2, 1, 3, 2))), padding=1, groups=2),
     _check("conv3d", tg.conv3d, _arguments(((1, 2, 2, 3, 2), (1, 2, 2, 2, 1)))),
     _check("conv3d:options", tg.conv3d, _arguments(((1, 1, 3, 3, 3), (1, 1, 2, 2, 2))), stride=2, padding=(1, 0, 1)),
     _check("conv_transpose1d", tg.conv_transpose1d, _arguments(((2, 2, 3), (2, 1, 2)), ((2, 3), (2, 1, 1)), outputs=1)),

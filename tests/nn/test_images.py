@@ -7,6 +7,8 @@ import pytest
 import telegrad as tg
 from telegrad import nn
 from telegrad.core import arange, autograd, manual_seed, randn, tensor, zeros
+from telegrad.core.ops.window import products, small_images
+from telegrad.core.ops.window.arguments import window_over
 
 F = nn.functional
 
@@ -123,6 +125,43 @@ def gradients(x, w, g, stride, padding, dilation):
     x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     out = F.conv2d(x, w, stride=stride, padding=padding, dilation=dilation)
     return [each.numpy() for each in autograd.grad(out, (x, w), g)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "int64", "float16"])
+@pytest.mark.parametrize(
+    "size, kernel, stride, padding, dilation, groups",
+    [
+        ((1, 1), (3, 3), 1, 1, 1, 1),
+        ((4, 5), (3, 2), 1, 1, 1, 2),
+        ((4, 3), (3, 3), 2, 1, 1, 1),
+        ((3,), (5,), 3, 4, 1, 2),
+        ((1,), (2,), 1, 2, 3, 1),
+        ((2, 2), (3, 3), 1, 4, 4, 1),
+        ((1, 2, 3), (2, 2, 3), 1, 2, 1, 2),
+    ],
+)
+def test_a_batch_of_small_images_gives_what_each_image_gives(size, kernel, stride, padding, dilation, groups, dtype):
+    window = window_over(size, kernel, stride, padding, dilation)
+    values = np.random.default_rng(1)
+    image, weight, output = (
+        values.integers(-3, 4, shape).astype(dtype)
+        for shape in ((9, 4, *size), (6, 4 // groups, *kernel), (9, 6, *window.output_size))
+    )
+    each = [slice(number, number + 1) for number in range(9)]
+    maps = small_images.convolve, small_images.convolve_image, small_images.convolve_weight
+    out, back, product = (
+        one(*pair, window, groups) for one, pair in zip(maps, ((image, weight), (output, weight), (output, image)))
+    )
+    np.testing.assert_array_equal(
+        out, np.concatenate([products.convolve(image[n], weight, window, groups) for n in each])
+    )
+    np.testing.assert_array_equal(
+        back, np.concatenate([products.convolve_image(output[n], weight, window, groups) for n in each])
+    )
+    np.testing.assert_array_equal(
+        product, sum(products.convolve_weight(output[n], image[n], window, groups) for n in each)
+    )
+    assert {out.dtype, back.dtype, product.dtype} == {np.dtype(dtype)}
 
 
 def test_the_three_maps_are_transposes_of_each_other():

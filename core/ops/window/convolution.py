@@ -13,7 +13,7 @@ from ..shape.reshaping import squeeze
 from ..table.nodes import keep, record, records
 from ..table.rows import ARRAYS, Row, Rule
 from .arguments import at_least, batched, in_dims, per_dim, window_over
-from .products import convolve, convolve_image, convolve_weight
+from .small_images import convolve, convolve_image, convolve_weight
 from .window import Ints, Window
 
 # The tensor with respect to which the derivative is taken. Its function takes the other two, in this order.
@@ -73,7 +73,7 @@ def _conv(
     with an i and k for each spatial dimension, and zeros outside the input.
 
     Args:
-        input: shape (N, C, {image}) or (C, {image}), floating-point.
+        input: shape (N, C, {image}) or (C, {image}), of any dtype but bool.
         weight: shape (O, C // groups, {kernel}), of the input's dtype.
         bias: shape (O,), of the input's dtype.
         stride: step from one stop of the window to the next; one number, or one for each dimension.
@@ -87,7 +87,7 @@ def _conv(
         ``(length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
     Raises:
-        TypeError: the tensors are not floating-point, or their dtypes differ.
+        TypeError: the tensors are boolean, or their dtypes differ.
         ValueError: the shapes do not fit, or the window is larger than the padded input.
     """
     x = batched(input, dims)
@@ -119,7 +119,7 @@ def _conv_transpose(
     """Return the transposed convolution: the gradient of a convolution with respect to its input.
 
     Args:
-        input: shape (N, C, {image}) or (C, {image}), floating-point.
+        input: shape (N, C, {image}) or (C, {image}), of any dtype but bool.
         weight: shape (C, O // groups, {kernel}), of the input's dtype.
         bias: shape (O,), of the input's dtype.
         stride, padding, groups, dilation: arguments of the convolution that is transposed.
@@ -131,7 +131,7 @@ def _conv_transpose(
         ``(length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
 
     Raises:
-        TypeError: the tensors are not floating-point, or their dtypes differ.
+        TypeError: the tensors are boolean, or their dtypes differ.
         ValueError: the shapes do not fit, or ``output_padding`` is neither below ``stride`` nor below ``dilation``.
     """
     x = batched(input, dims)
@@ -192,7 +192,7 @@ def _check(dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, groups: in
     if bias is not None and bias.shape != (outputs,):
         raise ValueError(f"the bias must have shape ({outputs},), one for each output channel, not {bias.shape}")
     dtypes = {tensor.dtype for tensor in (x, weight, bias) if tensor is not None}
-    if len(dtypes) > 1 or not x.is_floating_point():
+    if len(dtypes) > 1 or x.dtype.kind == "b":
         raise TypeError(
-            f"input, weight and bias must be of one floating-point dtype, and are {', '.join(sorted(map(str, dtypes)))}"
+            f"input, weight and bias must be numbers of one dtype, and are {', '.join(sorted(map(str, dtypes)))}"
         )

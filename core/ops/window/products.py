@@ -68,9 +68,11 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
         groups: number of groups of channels.
         bias: shape (C,).
     """
-    back = _window_back(window) if len(weight) == groups else None
-    if back is not None:
-        # One output channel in each group: it has few patches, and copying them is several times as fast as adding.
+    back = _window_back(window)
+    stops = len(output) * math.prod(window.output_size)
+    if back is not None and len(weight) <= weight.shape[1] * groups and stops > 4 * len(weight) // groups:
+        # Copying patches of the output is faster than adding products to the image, if it has no more channels than that
+        # and turning the weight costs little beside the product.
         result = convolve(output, _weight_back(weight, groups), back, groups)
     else:
         result = _added_up(output, weight, window, groups)
@@ -175,4 +177,4 @@ def _parts(count: int, sample: int) -> list[slice]:
 
 def _wide(dtype: DType) -> DType:
     # NumPy multiplies half-precision matrices element by element, and adds them up in half precision.
-    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)
+    return np.dtype(np.float32) if dtype.kind in "fV" and dtype.itemsize < 4 else dtype
