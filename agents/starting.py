@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from functools import partial
@@ -22,6 +23,7 @@ from ..rpc.extend import (
 from .assembly import make_agent
 
 DEFAULT_LANES = ("grpc",)
+HOST_VARIABLE = "TELEGRAD_HOST"
 NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 
 
@@ -78,7 +80,9 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         raise
     agent.on_expelled.append(partial(record_expulsion, name))  # the process is this worker's: it fails with it
     try:
-        agent.listen(plan.rendezvous.prepare(lanes, plan.rank))
+        host = options.host or os.environ.get(HOST_VARIABLE)
+        secured = options.insecure or agent.credentials.tls is not None
+        agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
         agent.start(members)
     except BaseException:

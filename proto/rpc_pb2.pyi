@@ -6,13 +6,14 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerRecord(_message.Message):
-    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "main_script")
+    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_NAME_FIELD_NUMBER: _ClassVar[int]
     MAIN_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     name: str
     rank: int
@@ -20,8 +21,9 @@ class WorkerRecord(_message.Message):
     identity: bytes
     process_id: int
     addresses: _containers.RepeatedScalarFieldContainer[str]
+    certificate_name: str
     main_script: str
-    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., main_script: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ...) -> None: ...
 
 class Introduction(_message.Message):
     __slots__ = ("worker", "expected_identity", "address")

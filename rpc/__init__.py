@@ -15,6 +15,7 @@ from .api import (
 from .gathering import _all_gather, _barrier, _wait_all
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
+from .tls import TlsFiles
 
 if TYPE_CHECKING:
     from ..agents import init_rpc
@@ -36,6 +37,7 @@ __all__ = [
     "GrpcRpcBackendOptions",
     "RRef",
     "RpcBackendOptions",
+    "TlsFiles",
     "WorkerInfo",
     "_all_gather",
     "_barrier",

@@ -1,9 +1,14 @@
-"""Addresses of the loopback interface, each in one spelling: both ends of a handshake compare them as text."""
+"""Addresses "host:port", each in one spelling: both ends of a handshake compare them as text. And which may be used how.
+
+Without TLS a worker listens on, and dials, the loopback interface only, unless its user has written ``insecure=True``.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
+import socket
+from contextlib import suppress
 
 from ..core.errors import RendezvousError
 
@@ -12,32 +17,104 @@ LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
 
 
-def loopback_address(address: str) -> str:
+def usual_address(address: str) -> str:
     """Return "host:port" in its usual spelling: ``localhost:4711`` is ``127.0.0.1:4711``, ``::1:4711`` is ``[::1]:4711``.
 
+    Names of hosts stay names, in lower case.
+
     Raises:
-        RendezvousError: it has no port, or is not on the loopback interface.
+        RendezvousError: it has no host or no port.
     """
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise RendezvousError(f"{port!r} is not a port; use a number from 1 to 65535")
-    found = _ip(host.removeprefix("[").removesuffix("]"))
-    if found is None or not found.is_loopback:
-        raise RendezvousError(
-            f"{host!r} is not an address of this machine alone; without TLS workers listen on loopback only, because "
-            f"anybody who reaches a worker could try its secret. Use 127.0.0.1"
+    return join_address(host, int(port))
+
+
+def join_address(host: str, port: int, wildcard: bool = False) -> str:
+    """Return "host:port" for a host, in its usual spelling.
+
+    Args:
+        host: name or address.
+        port: number of the port; 0 for a free one.
+        wildcard: it may stand for every address of this machine.
+
+    Raises:
+        RendezvousError: it is no host.
+    """
+    host = host.removeprefix("[").removesuffix("]").lower()
+    if host in EVERY_ADDRESS and not wildcard:
+        logger.warning(
+            "%s stands for every address of this machine, and others cannot dial it; %s is used", host, LOOPBACK
         )
-    return f"[{found}]:{int(port)}" if found.version == 6 else f"{found}:{int(port)}"
+        host = LOOPBACK
+    if not host or any(character in host for character in "/@[]% "):
+        raise RendezvousError(
+            f"{host!r} is neither a name nor an address of a host; use one that all workers can reach"
+        )
+    found = _ip(host)
+    return f"{host}:{port}" if found is None else f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"
+
+
+def port_of(address: str) -> int:
+    """Return the port of "host:port", also behind a scheme."""
+    return int(address.rpartition(":")[2])
+
+
+def host_of(address: str) -> str:
+    """Return the host of "host:port", without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is an address of the loopback interface. Other names than "localhost" are not looked up."""
+    found = _ip(host)
+    return found is not None and found.is_loopback
+
+
+def check_exposure(host: str, secured: bool) -> None:
+    """Check that a worker may listen at, or dial, this host.
+
+    Args:
+        host: name or address.
+        secured: the worker has TLS, or its user has written ``insecure=True``.
+
+    Raises:
+        RendezvousError: it is not on the loopback interface.
+    """
+    if not secured and not is_loopback(host):
+        raise RendezvousError(
+            f"{host!r} is not an address of this machine alone, and without TLS anybody on the way could read and change what "
+            f"workers say: start the job with `telegrad run --nnodes`, give GrpcRpcBackendOptions(tls=TlsFiles(...)), or write "
+            f"insecure=True if you trust everybody on that network; on one machine use 127.0.0.1"
+        )
+
+
+def host_towards(address: str) -> str:
+    """Return the address of this machine from which it reaches "host:port".
+
+    Raises:
+        RendezvousError: the host is not known, or no network leads there; all addresses tried are listed.
+    """
+    host, _, port = address.rpartition(":")
+    tried = []
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
+    except OSError as error:
+        raise RendezvousError(
+            f"the host {host!r} has no address ({error.strerror}); check its name, or /etc/hosts"
+        ) from error
+    for family, _, _, _, target in found:
+        tried.append(str(target[0]))
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(target)  # sends nothing, and looks the route up
+            return str(probe.getsockname()[0])
+    raise RendezvousError(
+        f"no network of this machine leads to {host!r} ({', '.join(tried)}); check its interfaces and routes"
+    )
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    if host in EVERY_ADDRESS:
-        logger.warning(
-            "%s stands for every address of this machine; without TLS workers listen on loopback only, so %s is used",
-            host,
-            LOOPBACK,
-        )
-        host = LOOPBACK
     try:
         found = ipaddress.ip_address(LOOPBACK if host == "localhost" else host)
     except ValueError:

@@ -38,6 +38,7 @@ from .serving import Server
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
+from .tls import load
 from .wire.control import goodbye
 from .wire.function_names import main_script
 
@@ -61,6 +62,9 @@ class Agent:
         now: monotonic seconds.
         secret: the job's secret; ``None`` takes the environment's or the user's.
 
+    Raises:
+        AuthenticationError: the secret is too short, or its file or one of ``options.tls`` cannot be used.
+
     Attributes:
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_sections: by name, functions whose results ``debug_info`` includes.
@@ -83,6 +87,7 @@ class Agent:
     ) -> None:
         options = options or GrpcRpcBackendOptions()
         secret = job_secret() if secret is None else check_secret(secret, "secret=")
+        tls = load(options.tls) if options.tls else None
         self.name = name
         self.rank = rank
         self.rpc_timeout = options.rpc_timeout
@@ -101,8 +106,9 @@ class Agent:
             identity=secrets.token_bytes(16),
             process_id=self.state.process_id,
             main_script=main_script(),
+            certificate_name=tls.names[0] if tls else "",
         )
-        self.credentials = Credentials(self.record, secret)
+        self.credentials = Credentials(self.record, secret, tls)
         self.peers = Peers(self.record)
         self.timers = Timers(now)
         self.threads = AgentThreads(name, options.num_worker_threads, executor, loop, self.new_context)
@@ -134,7 +140,7 @@ class Agent:
     # -- from start to end
 
     def listen(self, address: str | None = None) -> None:
-        """Accept connections on every lane; ``address`` ("host:port") is for the first."""
+        """Accept connections on every lane; ``address`` ("host:port") is for the first, its host for all."""
         self.connections.listen(address)
 
     def start(self, records: Iterable[WorkerRecord]) -> None:

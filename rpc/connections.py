@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.errors import RpcError
 from ..core.futures import Future
+from .addresses import check_exposure, host_of, join_address, port_of
 from .flows import Flows
 from .lanes.base import Connection, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
@@ -55,6 +56,7 @@ class Connections(LaneListener):
     ) -> None:
         self.lanes = {lane.scheme: lane for lane in lanes}
         self.keepalive = options.keepalive
+        self.tls = me.tls
         self.refusals = Refusals(state.name, timers.now)
         self.known: Future[None] = Future()
         self.on_frame: Receiver
@@ -67,16 +69,37 @@ class Connections(LaneListener):
         self._flows = flows
         self._timers = timers
         self._reconnect_timeout = options.reconnect_timeout
+        self._secured = me.tls is not None or options.insecure
+        self._listen_host = options.listen_host
         self._own_lane = InProcessLane(InProcessNetwork())  # to this worker itself
         self._own_address = ""
 
     def listen(self, address: str | None) -> None:
-        """Accept connections on every lane; ``address`` ("host:port") is for the first."""
+        """Accept connections on every lane.
+
+        Args:
+            address: "host:port", where others reach the first lane; the further ones get free ports of that host. ``None`` for
+                free ports of the loopback.
+
+        Raises:
+            RendezvousError: the address is taken or not ours, or is on a network and there is no TLS.
+        """
+        host = host_of(address) if address else None
+        for asked in (host, self._listen_host):
+            if asked is not None:
+                check_exposure(asked, self._secured)
         addresses = self.me.record.addresses
         for lane in self.lanes.values():
-            addresses.append(lane.listen(self, address))
-            address = None
+            addresses.append(self._listen_on(lane, address, host))
+            address = address and join_address(host or "", 0)
         self._own_address = self._own_lane.listen(self, addresses[0])
+
+    def _listen_on(self, lane: Lane, address: str | None, host: str | None) -> str:
+        """Let a lane listen, and return the address to announce."""
+        if host is None or self._listen_host is None:
+            return lane.listen(self, address)
+        bound = lane.listen(self, join_address(self._listen_host, port_of(address or ""), wildcard=True))
+        return f"{lane.scheme}://{join_address(host, port_of(bound))}"
 
     def close(self) -> None:
         """Stop listening and free what the lanes hold."""
@@ -130,8 +153,8 @@ class Connections(LaneListener):
 
     # -- events of lanes (lanes.base.LaneListener)
 
-    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
-        return self.me.dialer_handshake(expected_identity, address)
+    def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
+        return self.me.dialer_handshake(expected_identity, address, certificate)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
         return self.me.acceptor_handshake()
@@ -144,7 +167,7 @@ class Connections(LaneListener):
         if handshake.expected_identity != me.identity:
             return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
         peer = next((peer for peer in self._peers if peer.record.identity == joiner.identity), None)
-        if peer is None:
+        if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
         connection.rank = peer.info.id
         if peer.gone:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from .tls import TlsFiles
+
 DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"
 UNSET_RPC_TIMEOUT = -1.0
@@ -46,6 +48,13 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         window_messages: how many calls, and answers, likewise.
         max_message_bytes: size of the largest message that this worker sends, a call's arguments or its result.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
+        tls: this worker's certificate files. With them, all that leaves this machine is encrypted, and both ends of each
+            connection prove who they are.
+        insecure: let workers listen on and dial other networks than the loopback without TLS. All that they say can then be
+            read and changed by whoever is on the way; the job's secret still keeps others out.
+        host: name or address at which others reach this worker; ``None`` takes ``TELEGRAD_HOST``, else, at rank 0, the host of
+            the rendezvous, and elsewhere the address from which this machine reaches it.
+        listen_host: address of this machine to listen at, where that is another one, as behind NAT: ``"0.0.0.0"`` for all.
     """
 
     num_worker_threads: int = 16
@@ -58,6 +67,10 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
     window_bytes: int = field(default=64 * MIB, kw_only=True)
     window_messages: int = field(default=4096, kw_only=True)
     max_message_bytes: int = field(default=4 * GIB, kw_only=True)
+    tls: TlsFiles | None = field(default=None, kw_only=True)
+    insecure: bool = field(default=False, kw_only=True)
+    host: str | None = field(default=None, kw_only=True)
+    listen_host: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,6 +80,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a whole number above 0; you gave {number!r}")
+        if self.tls is not None and not isinstance(self.tls, TlsFiles):
+            raise ValueError(f"tls must be TlsFiles(certificate, key, ca); you gave {self.tls!r}")
         if isinstance(self.lanes, str):
             raise ValueError(f"lanes must be a list of names; write lanes=[{self.lanes!r}]")
         for name in ("init_timeout", "keepalive", "reconnect_timeout"):

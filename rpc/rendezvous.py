@@ -17,7 +17,7 @@ from ..core import job_secrets
 from ..core.errors import RendezvousError
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
-from .addresses import loopback_address
+from .addresses import check_exposure, host_of, host_towards, is_loopback, join_address, usual_address
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
 from .rendezvous_file import join_in_file
@@ -30,8 +30,21 @@ MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 class Rendezvous(Protocol):
     """One way in which workers find one another."""
 
-    def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Return the address at which the agent must listen, if any; called before it does."""
+    def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
+        """Return the address at which the agent must listen, "host:port"; called before it does.
+
+        Args:
+            lanes: the agent's.
+            rank: its rank.
+            host: where others reach it; ``None`` if its user has not said.
+            secured: it has TLS, or its user has written ``insecure=True``.
+
+        Returns:
+            The address; ``None`` for any port of the loopback.
+
+        Raises:
+            RendezvousError: the rendezvous is on a network, and the agent is not secured.
+        """
         ...
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
@@ -56,10 +69,15 @@ class TcpRendezvous:
         self.address = address
         self._host: RendezvousHost | None = None
 
-    def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Return the rendezvous' address for rank 0, and none for the others."""
+    def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
+        """Return the rendezvous' address for rank 0, and for the others a free port of the host that others reach.
+
+        Args:
+            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
+        """
+        check_exposure(host_of(self.address), secured)
         if rank != 0:
-            return None
+            return self._own_address(host)
         lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
         if lane is None:
             raise RendezvousError(
@@ -67,6 +85,11 @@ class TcpRendezvous:
             )
         self._host = RendezvousHost(lane)
         return self.address
+
+    def _own_address(self, host: str | None) -> str | None:
+        rendezvous = host_of(self.address)
+        host = host or (None if is_loopback(rendezvous) else host_towards(self.address))
+        return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
         """Wait for the joiners at rank 0; elsewhere join it.
@@ -85,9 +108,13 @@ class FileRendezvous:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def prepare(self, lanes: list[Lane], rank: int) -> str | None:
-        """Return none: any address will do."""
-        return None
+    def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
+        """Return a free port of the host, if one is given.
+
+        Args:
+            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
+        """
+        return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
         """Write this worker's record, and read until all are there.
@@ -154,9 +181,9 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
 
 def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendezvous:
     if scheme == "env":
-        return TcpRendezvous(loopback_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
+        return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
     if scheme == "tcp" and ":" in netloc:
-        return TcpRendezvous(loopback_address(netloc))
+        return TcpRendezvous(usual_address(netloc))
     if scheme == "file" and path:
         return FileRendezvous(path)
     raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port and file:///path")

@@ -12,8 +12,10 @@ import grpc
 from ..core.errors import AuthenticationError, RendezvousError
 from ..core.futures import Future, complete_once
 from ..proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
+from .addresses import host_of
 from .lanes.grpc import GrpcLane, options_for
-from .lanes.grpc_handshake import WELCOME_KEY, introduce, probe, translate
+from .lanes.grpc_channel import connect, open_channel
+from .lanes.grpc_handshake import WELCOME_KEY, introduce, translate
 from .lanes.ioloop import acquire_loop, release_loop
 from .members import MemberList
 from .notices import Notices
@@ -157,10 +159,13 @@ class _Joining:
         )
 
     async def _attempt(self) -> list[WorkerRecord]:
-        await probe(self._address)
-        channel = grpc.aio.insecure_channel(self._address, options=self._options)
+        tls = self._me.tls
+        name = tls.name_of("", host_of(self._address)) if tls else ""
+        channel = open_channel(self._address, tls, name, self._options)
         try:
-            handshake = self._me.dialer_handshake(b"", f"grpc://{self._address}")
+            await connect(channel, self._address, tls, name, self._timeout)
+            shown = tls.fingerprint if tls else b""
+            handshake = self._me.dialer_handshake(b"", f"grpc://{self._address}", shown)
             stream = await introduce(channel, JOIN, handshake)
             await stream.write(JoinRequest(world_size=self._world_size).SerializeToString())
             reply = await self._reply(stream)

@@ -10,6 +10,11 @@ under the secret over its role, everything said before, and what it signs, so th
 moved to another connection. Nothing is parsed, let alone unpickled, before its mac was checked. The address that was
 dialed is signed: someone in between who passes a handshake on to a worker at another address is refused by both ends.
 
+Under TLS the proof also signs the certificate that the dialer shows there. The acceptor compares it with the one that it
+sees: so the process that knows the secret is the one at the other end of the TLS connection, and all later frames, which TLS
+protects, are its own. (TLS has the dialer sign the whole TLS handshake with the certificate's key, the acceptor's certificate
+included: RFC 8446, section 4.4.3.)
+
 Sans-IO: lanes carry the messages.
 """
 
@@ -27,8 +32,9 @@ from typing import NamedTuple
 from ..core.errors import AuthenticationError
 from ..proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
+from .tls import NO_CERTIFICATE, PeerCertificate, Tls
 
-PROTOCOL = 2
+PROTOCOL = 3
 NONCE_BYTES = 32
 MAC_BYTES = 32
 MESSAGE_BYTES = 6 * 1024  # no message of the handshake is longer
@@ -129,12 +135,16 @@ class DialerHandshake(_Handshake):
         me: this worker.
         expected_identity: the worker that should answer; empty for the host of the rendezvous.
         address: the address that is dialed, as its worker announces it: ``grpc://127.0.0.1:4711``.
+        certificate: fingerprint of the certificate that this end shows on the connection; empty without TLS.
     """
 
-    def __init__(self, secret: bytes, me: WorkerRecord, expected_identity: bytes, address: str) -> None:
+    def __init__(
+        self, secret: bytes, me: WorkerRecord, expected_identity: bytes, address: str, certificate: bytes = b""
+    ) -> None:
         super().__init__(secret, me)
         self._expected = expected_identity
         self._address = address
+        self._certificate = certificate
 
     def hello(self) -> bytes:
         """Return the first message."""
@@ -157,7 +167,7 @@ class DialerHandshake(_Handshake):
                 f"the name, addresses and script path of worker {self._me.name!r} take {len(content)} bytes, too long for a "
                 f"handshake; start it from a folder with a shorter path"
             )
-        self._transcript += (challenge, content)
+        self._transcript += (challenge, self._certificate, content)
         return nonce + self._sign(b"dialer") + content
 
     def check(self, welcome: bytes) -> None:
@@ -204,18 +214,25 @@ class AcceptorHandshake(_Handshake):
         self._transcript = (hello, message)
         return message
 
-    def check(self, proof: bytes) -> None:
+    def check(self, proof: bytes, certificate: PeerCertificate = NO_CERTIFICATE) -> None:
         """Check the dialer's proof, and keep what it says in ``peer`` and ``expected_identity``.
 
+        Args:
+            proof: its message.
+            certificate: what it shows on the connection.
+
         Raises:
-            AuthenticationError: it does not know the secret, or dialed another worker's address.
+            AuthenticationError: it does not know the secret, is not the end of this TLS connection, shows another worker's
+                certificate, or dialed another worker's address.
         """
         mac, content = proof[NONCE_BYTES : NONCE_BYTES + MAC_BYTES], proof[NONCE_BYTES + MAC_BYTES :]
-        self._transcript += (content,)
+        self._transcript += (certificate.fingerprint, content)
         known = hmac.compare_digest(mac, self._sign(b"dialer"))
         if len(proof) > MESSAGE_BYTES or proof[:NONCE_BYTES] != self.nonce or not known:
             raise AuthenticationError("it does not know this job's secret")
         message = Introduction.FromString(content)
+        if certificate.fingerprint and message.worker.certificate_name not in certificate.names:
+            raise AuthenticationError("it shows the certificate of another worker")
         if message.address not in self._me.addresses:
             raise AuthenticationError("it dialed an address of another worker, and was passed on to this one")
         self.peer, self.expected_identity = message.worker, message.expected_identity
@@ -228,14 +245,21 @@ class AcceptorHandshake(_Handshake):
 
 
 class Credentials(NamedTuple):
-    """Credentials of a worker: its record, and the job's secret, with which it proves it."""
+    """Credentials of a worker: its record, the job's secret, with which it proves it, and its TLS certificate, if any."""
 
     record: WorkerRecord
     secret: bytes
+    tls: Tls | None = None
 
-    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
-        """Return the dialer's end of a handshake with the worker of that identity (empty: any) at that address."""
-        return DialerHandshake(self.secret, self.record, expected_identity, address)
+    def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
+        """Return the dialer's end of a handshake.
+
+        Args:
+            expected_identity: of the worker that should answer; empty for any.
+            address: where it listens.
+            certificate: fingerprint of the certificate that this end shows there; empty without TLS.
+        """
+        return DialerHandshake(self.secret, self.record, expected_identity, address, certificate)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
         """Return the acceptor's end of a handshake."""

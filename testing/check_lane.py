@@ -41,8 +41,8 @@ class RecordingListener(LaneListener):
         self._refuse = refuse
         self._changed = threading.Condition()
 
-    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
-        return DialerHandshake(self._secret, self.record, expected_identity, address)
+    def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
+        return DialerHandshake(self._secret, self.record, expected_identity, address, certificate)
 
     def acceptor_handshake(self) -> AcceptorHandshake:
         return AcceptorHandshake(self._secret, self.record)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...core.futures import Future
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
+from ..tls import Tls
 
 HEAD_BYTES = 24  # of a frame with a handle
 
@@ -73,12 +74,20 @@ class LaneListener(Protocol):
 
     Attributes:
         keepalive: seconds of silence after which the lane asks whether a peer is there, and then waits for an answer.
+        tls: certificates for connections of lanes that leave the host; None without TLS.
     """
 
     keepalive: float
+    tls: Tls | None = None
 
-    def dialer_handshake(self, expected_identity: bytes, address: str) -> DialerHandshake:
-        """Return the dialer's end of a handshake with the worker of that identity (empty: any that listens) and address."""
+    def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
+        """Return the dialer's end of a handshake.
+
+        Args:
+            expected_identity: of the worker that should answer; empty for any that listens.
+            address: where it listens.
+            certificate: fingerprint of the certificate that this end shows there; empty without TLS.
+        """
         ...
 
     def acceptor_handshake(self) -> AcceptorHandshake:

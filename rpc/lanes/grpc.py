@@ -27,8 +27,10 @@ from ..security import AcceptorHandshake
 from .base import Connection, FrameHandle, Lane, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .forking import remember
-from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, probe, translate
+from .grpc_channel import connect, open_channel
+from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, translate
 from .grpc_server import make_server
+from .grpc_tls import add_port
 from .ioloop import acquire_loop, first_of, release_loop
 from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 
@@ -186,6 +188,8 @@ class DialedConnection(GrpcConnection):
         self._identity = peer.identity
         self._address = address
         self._target = lane.target(peer, address)
+        self._tls = listener.tls
+        self._certificate_name = peer.certificate_name
         remember(self._target)
 
     def start(self) -> None:
@@ -194,9 +198,8 @@ class DialedConnection(GrpcConnection):
     async def run(self) -> None:
         """Connect, move frames until the connection ends, and tell the listener."""
         error: Exception = ConnectionError("the connection was closed")
-        channel = grpc.aio.insecure_channel(self._target, options=options_for(self.listener.keepalive))
+        channel = open_channel(self._target, self._tls, self._certificate_name, options_for(self.listener.keepalive))
         try:
-            await probe(self._target)
             await self._converse(channel)
         except asyncio.CancelledError:
             pass
@@ -208,8 +211,9 @@ class DialedConnection(GrpcConnection):
             self.listener.disconnected(self, error)
 
     async def _converse(self, channel: grpc.aio.Channel) -> None:
-        handshake = self.listener.dialer_handshake(self._identity, self._address)
-        await connect(channel, 2 * self.listener.keepalive)
+        shown = self._tls.fingerprint if self._tls else b""
+        handshake = self.listener.dialer_handshake(self._identity, self._address, shown)
+        await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
         # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
         stream = await introduce(channel, FRAMES, handshake)
         self.rank = handshake.peer.rank
@@ -313,10 +317,7 @@ class GrpcLane(Lane):
         self.serve(BULK, self._accept_bulk)
         self.serve(CHALLENGE, self._acceptor.challenge)
         self._server = make_server(server_options(listener.keepalive), self._services)
-        try:
-            port = self._server.add_insecure_port(address)
-        except RuntimeError:  # it says no more than that it failed
-            port = 0
+        port = add_port(self._server, address, listener.tls, self._acceptor.tls_handshakes.begun)
         if port == 0:
             raise RendezvousError(
                 f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
@@ -355,26 +356,8 @@ class GrpcLane(Lane):
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         if self._server is not None:
+            self._acceptor.tls_handshakes.close()
             await self._server.stop(CLOSE_SECONDS)
-
-
-async def connect(channel: grpc.aio.Channel, seconds: float) -> None:
-    """Wait until the peer's transport answers, which needs no thread of its Python.
-
-    Raises:
-        ConnectionResetError: it does not.
-    """
-    try:
-        await asyncio.wait_for(_ready(channel), seconds)
-    except asyncio.TimeoutError:
-        raise ConnectionResetError(f"it took the connection and said nothing for {seconds:g} s") from None
-
-
-async def _ready(channel: grpc.aio.Channel) -> None:
-    while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.READY:
-        if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-            raise ConnectionResetError("its transport did not connect")
-        await channel.wait_for_state_change(state)
 
 
 def shortage() -> OSError | None:

@@ -17,11 +17,11 @@ from ...core.errors import AuthenticationError
 from ..joiners import Joiners
 from ..security import NONCE_BYTES, SAME_SECRET, AcceptorHandshake, DialerHandshake
 from .base import LaneListener
+from .grpc_tls import NO_STREAM, TlsHandshakes, certificate_of
 
 CHALLENGE = "/telegrad.Handshake/Challenge"
 HELLO_KEY, CHALLENGE_KEY = "telegrad-hello-bin", "telegrad-challenge-bin"
 PROOF_KEY, WELCOME_KEY = "telegrad-proof-bin", "telegrad-welcome-bin"
-PROBE_SECONDS = 10.0
 
 
 async def introduce(channel: grpc.aio.Channel, method: str, handshake: DialerHandshake) -> Any:
@@ -63,9 +63,13 @@ class Acceptor:
     def __init__(self, listener: LaneListener) -> None:
         self._listener = listener
         self._joiners: Joiners[AcceptorHandshake] = Joiners()
+        self.tls_handshakes = TlsHandshakes(
+            asyncio.get_running_loop(), lambda: listener.refused("this worker's port", NO_STREAM)
+        )
 
     async def challenge(self, _: Any, context: Any) -> None:
         """Give a joiner its challenge."""
+        self.tls_handshakes.opened()
         handshake = self._listener.acceptor_handshake()
         try:
             challenge = handshake.challenge(entry(context.invocation_metadata(), HELLO_KEY))
@@ -82,7 +86,7 @@ class Acceptor:
         if handshake is None:
             await self.turn_away(context, "it did not answer a challenge", grpc.StatusCode.UNAVAILABLE)
         try:
-            handshake.check(proof)
+            handshake.check(proof, certificate_of(context))
         except AuthenticationError as error:
             await self.turn_away(context, str(error))
         return handshake
@@ -99,19 +103,6 @@ class Acceptor:
 def address_of(context: Any) -> str:
     """Return where a stream comes from, without the port."""
     return str(context.peer()).rpartition(":")[0]
-
-
-async def probe(target: str) -> None:
-    """Fail like a socket does if nobody listens at ``target``: gRPC tells a refusal only in words.
-
-    Raises:
-        ConnectionRefusedError: nobody listens there.
-        OSError: it cannot be reached.
-    """
-    host, _, port = target.rpartition(":")
-    _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), PROBE_SECONDS)
-    writer.close()
-    await writer.wait_closed()
 
 
 def translate(error: Exception, target: str) -> Exception:

@@ -322,7 +322,7 @@ def test_a_joiner_that_comes_before_rank_0_knows_its_own_address_is_not_refused(
     rendezvous, lanes = TcpRendezvous(address), [SlowLane(joiner)]
     agent = make_agent("a", 0, lanes=lanes, secret=b"known in one process")
     try:
-        agent.listen(rendezvous.prepare(lanes, 0))
+        agent.listen(rendezvous.prepare(lanes, 0, None, secured=False))
         found = rendezvous.join(agent.credentials, 2, 20, 10.0)
         joiner.join()
     finally:

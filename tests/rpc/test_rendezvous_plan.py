@@ -21,9 +21,17 @@ def test_addresses_of_the_loopback(host):
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "127.example.org", "localhost.example.org"])
-def test_other_addresses_are_refused(host):
+@pytest.mark.parametrize("rank", [0, 1])
+def test_other_addresses_are_refused_without_tls(host, rank):
+    plan = plan_rendezvous(f"tcp://{host}:4711", rank, 2)
     with pytest.raises(RendezvousError, match="not an address of this machine alone"):
-        plan_rendezvous(f"tcp://{host}:4711", 0, 1)
+        plan.rendezvous.prepare([], rank, None, secured=False)
+
+
+def test_workers_listen_where_others_reach_them():
+    plan = plan_rendezvous("tcp://127.0.0.1:4711", 1, 2)
+    assert plan.rendezvous.prepare([], 1, None, secured=True) is None
+    assert plan.rendezvous.prepare([], 1, "node1", secured=True) == "node1:0"
 
 
 @pytest.mark.parametrize("given", [None, 5, b"env://"])

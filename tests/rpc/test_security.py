@@ -11,7 +11,7 @@ import pytest
 from telegrad.core.errors import AuthenticationError, RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import security
-from telegrad.rpc.addresses import loopback_address
+from telegrad.rpc.addresses import check_exposure, host_towards, usual_address
 from telegrad.rpc.joiners import CROWDED, HANDSHAKE_SECONDS, LATE, Joiners
 from telegrad.rpc.private_file import open_private
 from telegrad.rpc.refusals import LOG_SECONDS, Refusals
@@ -130,7 +130,7 @@ def test_lengths_of_parts_are_signed():
 def test_another_protocol_is_named():
     dialer, _ = ends()
     dialer.hello()
-    with pytest.raises(AuthenticationError, match="speaks protocol 7, this worker 2"):
+    with pytest.raises(AuthenticationError, match="speaks protocol 7, this worker 3"):
         dialer.prove(security.GREETING.pack(7, bytes(32)))
     with pytest.raises(AuthenticationError, match="is no worker of this job"):
         dialer.prove(b"220 mail.example.org ESMTP")
@@ -216,23 +216,44 @@ def test_a_file_of_another_user(tmp_path):
         ("[0:0:0:0:0:0:0:1]:80", "[::1]:80"),
         ("[::ffff:127.0.0.1]:80", "127.0.0.1:80"),
         ("127.1.2.3:80", "127.1.2.3:80"),
+        ("Node0.Example.org:80", "node0.example.org:80"),
+        ("[FE80::0:1]:80", "[fe80::1]:80"),
     ],
 )
 def test_an_address_has_one_spelling(given, usual):
-    assert loopback_address(given) == usual
+    assert usual_address(given) == usual
 
 
 @pytest.mark.parametrize("given", ["0.0.0.0", "[::]", "::"])
 def test_every_address_means_the_loopback(given, caplog):
     with caplog.at_level(logging.WARNING, "telegrad.rpc"):
-        assert loopback_address(f"{given}:80") == "127.0.0.1:80"
-    assert "listen on loopback only, so 127.0.0.1 is used" in caplog.text
+        assert usual_address(f"{given}:80") == "127.0.0.1:80"
+    assert "others cannot dial it; 127.0.0.1 is used" in caplog.text
 
 
-@pytest.mark.parametrize("given", ["127.0.0.999", "1.2.3.4", "example.org", "", "[::2]"])
-def test_other_addresses(given):
-    with pytest.raises(RendezvousError, match="not an address of this machine alone"):
-        loopback_address(f"{given}:80")
+@pytest.mark.parametrize("given", ["", "[]", "a b", "user@host", "host/path", "fe80::1%eth0"])
+def test_what_is_no_host(given):
+    with pytest.raises(RendezvousError, match="neither a name nor an address of a host"):
+        usual_address(f"{given}:80")
+
+
+@pytest.mark.parametrize("given", ["127.0.0.999", "1.2.3.4", "example.org", "::2", "127.example.org"])
+def test_other_networks_need_tls_or_a_written_word(given):
+    check_exposure(given, secured=True)
+    with pytest.raises(RendezvousError, match=r"run --nnodes.*tls=TlsFiles.*or write insecure=True"):
+        check_exposure(given, secured=False)
+
+
+@pytest.mark.parametrize("given", ["localhost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
+def test_the_loopback_needs_neither(given):
+    check_exposure(given, secured=False)
+
+
+def test_the_address_from_which_a_host_is_reached():
+    assert host_towards("127.0.0.1:80") == "127.0.0.1"
+    assert host_towards("[::1]:80") == "::1"
+    with pytest.raises(RendezvousError, match=r"'nowhere\.invalid' has no address"):
+        host_towards("nowhere.invalid:80")
 
 
 # -- joiners that have not answered their challenge

@@ -288,7 +288,7 @@ def test_a_joiner_whose_connection_broke_joins_again():
         joiner = make_agent("w1", 1, lanes=[GrpcLane()], secret=b"known to the workers")
         try:
             rendezvous = TcpRendezvous(address)
-            host.listen(rendezvous.prepare(lanes, 0))
+            host.listen(rendezvous.prepare(lanes, 0, None, secured=False))
             joiner.listen()
             with ThreadPoolExecutor(1) as pool:
                 found = pool.submit(rendezvous.join, host.credentials, 2, 60.0, 10.0)
@@ -304,7 +304,7 @@ def wait_in_vain(rank, address, seconds):
     agent = make_agent(f"w{rank}", rank, lanes=lanes, secret=b"known to the workers")
     try:
         rendezvous = TcpRendezvous(address)
-        agent.listen(rendezvous.prepare(lanes, rank))
+        agent.listen(rendezvous.prepare(lanes, rank, None, secured=False))
         with pytest.raises(RendezvousError):
             rendezvous.join(agent.credentials, 3, seconds, 10.0)
     finally:

@@ -1,0 +1,91 @@
+"""TLS of a gRPC server: its port, the certificates that it sees, and the number of handshakes that failed.
+
+gRPC tells nobody of a TLS handshake that failed at the server. But it asks for the server's certificate at the beginning of
+each, and an honest dialer opens its first stream right after the handshake: connections that open none are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from ..joiners import HANDSHAKE_SECONDS
+from ..tls import NO_CERTIFICATE, PeerCertificate, Tls, fingerprint
+
+MOST_WAITING = 10_000
+STREAM_SECONDS = 2 * HANDSHAKE_SECONDS  # time from the beginning of a connection to its first stream
+NO_STREAM = "it opened no stream: it has no certificate of this job, or one that is not valid now, or speaks no TLS"
+
+
+def add_port(server: Any, address: str, tls: Tls | None, begun: Callable[[], None]) -> int:
+    """Let a server listen at ``address`` and return the port; 0 if it cannot.
+
+    Args:
+        server: of grpc.aio.
+        address: "host:port".
+        tls: what it shows; None for no TLS.
+        begun: called in a thread of gRPC when a TLS handshake begins.
+    """
+    try:
+        if tls is None:
+            return int(server.add_insecure_port(address))
+        shown = grpc.ssl_server_certificate_configuration([(tls.key, tls.certificate)], tls.ca)
+        return int(server.add_secure_port(address, grpc.dynamic_ssl_server_credentials(shown, begun, True)))
+    except RuntimeError:  # it says no more than that it failed
+        return 0
+
+
+def certificate_of(context: Any) -> PeerCertificate:
+    """Return the certificate that the dialer of a stream has shown."""
+    facts = context.auth_context()
+    if not (pem := facts.get("x509_pem_cert")):
+        return NO_CERTIFICATE
+    names = tuple(name.decode(errors="replace") for name in facts.get("x509_subject_alternative_name", ()))
+    return PeerCertificate(fingerprint(pem[0]), names)
+
+
+class TlsHandshakes:
+    """TLS handshakes that have begun at a server, until a stream is opened or the time is over.
+
+    Args:
+        loop: the lane's.
+        refused: called on the loop for each connection that opened no stream in time.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, refused: Callable[[], None]) -> None:
+        self._loop = loop
+        self._refused = refused
+        self._waiting: deque[asyncio.TimerHandle] = deque()  # one for each, the oldest first
+        self._closed = False
+
+    def begun(self) -> None:
+        """Note that one begins. Any thread. gRPC takes the result, None, for "the certificate is the same"."""
+        if not self._closed:
+            self._loop.call_soon_threadsafe(self._add)
+
+    def opened(self) -> None:
+        """Note that a connection has opened its first stream. Which of those that wait does not matter: all are counted."""
+        if self._waiting:
+            self._waiting.popleft().cancel()
+
+    def close(self) -> None:
+        """Count no longer."""
+        self._closed = True
+        while self._waiting:
+            self._waiting.pop().cancel()
+
+    def _add(self) -> None:
+        if self._closed:
+            return
+        if len(self._waiting) >= MOST_WAITING:
+            self._refused()
+        else:
+            self._waiting.append(self._loop.call_later(STREAM_SECONDS, self._late))
+
+    def _late(self) -> None:
+        self._waiting.popleft()
+        self._refused()
