@@ -1,15 +1,11 @@
-"""Functions of users: ``context``, ``backward`` and ``get_gradients``.
-
-The backward is in FAST mode, as PyTorch calls it: every tensor requiring grad that was sent in the context is expected to
-take part.
-"""
+"""Functions of users: ``context``, ``backward`` and ``get_gradients``."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +13,7 @@ from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node, Tensor, gradient_edge
 from ..core.futures import Future
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
+from .backward_pass import BackwardPass, Feeds
 from .contexts import Context, Contexts, contexts_of, current_context
 
 _pass_numbers = itertools.count(1)
@@ -59,24 +56,30 @@ def context() -> Iterator[int]:
         contexts.release(fresh.id)
 
 
-def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:
+def backward(
+    context_id: int, roots: Sequence[Tensor], retain_graph: bool = False, *, mode: Literal["smart", "fast"] = "smart"
+) -> None:
     """Compute the gradients of ``roots`` on every worker that took part, into the context; blocks until all are there.
 
     Args:
         context_id: the id that ``autograd_dist.context()`` gave.
         roots: scalar tensors (one element, any number of dimensions) of this worker that require grad.
         retain_graph: keep the arrays that the graph saved, so that another backward can use it.
+        mode: "smart": what was sent in the context and does not contribute to the roots is left out. "fast", as PyTorch calls
+            its only mode: it is an error, which names it. Both send the same messages where everything contributes.
 
     Raises:
         RpcError: there is no such context.
-        AutogradError: a root is not a scalar or does not require grad, the graph mixes contexts, or a tensor that was sent got
-            no gradient.
+        AutogradError: a root is not a scalar or does not require grad, or the graph mixes contexts; in FAST mode also, a tensor
+            that was sent got no gradient.
         TypeError: a root is not a tensor.
+        ValueError: there is no such mode.
         RpcTimeoutError: it took longer than the agent's ``rpc_timeout``.
         WorkerLostError: a worker that takes part was lost.
     """
     agent = current_agent()
-    backward_async(agent, context_id, roots, retain_graph).wait()
+    fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
+    fresh.run(feeds, agent.rpc_timeout, what)
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
@@ -100,7 +103,9 @@ def _as_tensor(gradient: Any) -> Tensor:
     return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse gradient is a tensor already
 
 
-def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool) -> Future[None]:
+def backward_async(
+    agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool = False, mode: str = "smart"
+) -> Future[None]:
     """Return the future of ``backward``.
 
     Args:
@@ -108,15 +113,24 @@ def backward_async(agent: Agent, context_id: int, roots: Sequence[Tensor], retai
         context_id: see ``backward``.
         roots: see ``backward``.
         retain_graph: see ``backward``.
+        mode: see ``backward``.
     """
+    fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
+    fresh.begin(feeds)
+    return agent.caller.with_deadline(fresh.finished, agent.rpc_timeout, what)
+
+
+def _prepare(
+    agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool, mode: str
+) -> tuple[BackwardPass, Feeds, _Description]:
+    if mode not in ("smart", "fast"):
+        raise ValueError(f'mode must be "smart" or "fast"; you gave {mode!r}')
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
-    backward_pass = context.join_pass(
-        agent, (agent.rank, next(_pass_numbers)), retain_graph, [node for node, _ in feeds]
-    )
-    backward_pass.begin(feeds)
-    return agent.caller.with_deadline(backward_pass.finished, agent.rpc_timeout, _Description(contexts, context))
+    pass_id, nodes = (agent.rank, next(_pass_numbers)), [node for node, _ in feeds]
+    fresh = context.join_pass(agent, pass_id, retain_graph, mode == "smart", nodes)
+    return fresh, feeds, _Description(contexts, context)
 
 
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
@@ -153,7 +167,7 @@ class _Description:
         return f"the backward of context {self._context.id}" + (f" with {others}" if others else "")
 
 
-def _feeds(roots: Sequence[Tensor]) -> list[tuple[Node, list[Any]]]:
+def _feeds(roots: Sequence[Tensor]) -> Feeds:
     if isinstance(roots, Tensor) or not roots:
         raise AutogradError("roots must be a list of tensors; write backward(context_id, [loss])")
     feeds: dict[Node, list[Any]] = {}

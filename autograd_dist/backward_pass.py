@@ -1,28 +1,29 @@
-"""One backward pass on one worker: feed the local graph task, send gradients on, find the end.
+"""Driver of one backward pass on one worker: requests and answers of other workers, and the end.
 
-Nothing here waits. Gradients arrive as requests; the thread that brings them runs the nodes that they make ready; and they
-leave as requests. An acknowledgement lists the sends for which each worker still expects gradients, so the root can name them
-at the end.
+Entries arrive in requests and answers; the thread that brings them runs the nodes that they make ready, and what that gives for
+other workers leaves in one message to each. Answers list the messages for which each worker got nothing, so that the root can
+ask their receivers, and name them if there is no answer to that.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from ..core.errors import AutogradError
-from ..core.extend import Array, GraphTask, Node
-from ..core.futures import Future
+from ..core.errors import AutogradError, RpcTimeoutError
+from ..core.extend import Node
+from ..core.futures import Future, complete_once
 from ..rpc.extend import Agent, ServerCall
-from .graph import ContextGraph, ReceiveNode, current_propagate
+from .graph import ContextGraph
+from .local_pass import Entry, Kind, LocalPass, Unfed
 from .numbers import Method
-from .termination import Termination
+from .termination import Answer, Instruction, Over, Termination
 
-# By worker: how often it became idle, and the sends without gradients then. The latest report of each worker counts.
-Reports = dict[int, tuple[int, list[str]]]
-Feed = Callable[[], object]
+# By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
+Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
+Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
 
 
 class BackwardPass:
@@ -33,182 +34,255 @@ class BackwardPass:
         graph: what to differentiate.
         pass_id: the same on all workers.
         keep_graph: keep what the nodes saved, for another pass.
+        smart: leave out what takes no part; otherwise that is an error.
         roots: nodes that ``begin`` will feed, at the worker that starts the pass.
     """
 
     def __init__(
-        self, agent: Agent, graph: ContextGraph, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
+        self,
+        agent: Agent,
+        graph: ContextGraph,
+        pass_id: tuple[int, int],
+        keep_graph: bool,
+        smart: bool,
+        roots: Sequence[Node] = (),
     ) -> None:
         self._agent = agent
-        self._graph = graph
+        self._context_id = graph.context_id
         self.id = pass_id
-        self.keep_graph = keep_graph
+        self._keep_graph = keep_graph
+        self._smart = smart
         self.finished: Future[None] = Future()  # at the root
-        self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
+        self.part = LocalPass(agent.rank, graph, keep_graph, smart, roots)
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.rank)
-        self._roots = [*roots, *graph.sends()]  # the nodes that the task expects to be fed
-        self._early: deque[Feed] | None = deque()  # feeds that came before the graph was walked; None afterwards
-        self._walking = False
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
+        self._calls: set[ServerCall] = set()  # requests that threads work on
         self._settled = 0
         self._reports: Reports = {}
+        self._queried: set[int] = set()  # at the root: messages whose receivers were asked
 
     # -- the root
 
-    def begin(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
-        """Feed the roots and run.
+    def begin(self, feeds: Feeds, waits: bool = False) -> Future[Any] | None:
+        """Feed the roots and run; for the result see ``_work``."""
+        with self._lock:
+            self._termination.started()
+        return self._work(lambda: self.part.take((), feeds), waits=waits)
+
+    def run(self, feeds: Feeds, seconds: float, what: object) -> None:
+        """Feed the roots, and block until all is over; this thread waits for answers and works on them itself.
 
         Args:
             feeds: nodes and their gradients; the nodes are the ``roots`` of the constructor.
+            seconds: the time-out; 0 for none.
+            what: its text names the pass in the error of a time-out.
+
+        Raises:
+            RpcTimeoutError: it took longer.
+            Exception: the error with which the pass failed.
         """
-        with self._lock:
-            self._termination.started()
-        self._work(lambda: self._feed_roots(feeds))
+        deadline = time.monotonic() + seconds if seconds else None
+        try:
+            answer = self.begin(feeds, waits=True)
+            while answer is not None:
+                _wait(answer, deadline)
+                answer = self._answered(answer, waits=True)
+            _wait(self.finished, deadline)
+        except TimeoutError:
+            options = "GrpcRpcBackendOptions(rpc_timeout=)"
+            self._fail(RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}"))
+        except BaseException as error:
+            self._fail(error)
+            raise
+        self.finished.value()
 
-    def _feed_roots(self, feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
-        for node, gradients in feeds:
-            self.task.feed(node, gradients)
+    # -- requests and answers
 
-    # -- gradients that arrive
-
-    def received(self, call: ServerCall, message_id: int, gradients: Sequence[Array | None]) -> None:
-        """Take a message with the gradients of one of our sends.
-
-        Args:
-            call: the request; its reply acknowledges it.
-            message_id: the message of the send node.
-            gradients: one for each tensor of that message; ``None`` for none.
-        """
+    def received(self, call: ServerCall, entries: Sequence[Entry]) -> None:
+        """Take a request with entries; its answer acknowledges it."""
         with self._lock:
             failure = self._failure
-            at_once = None if failure else self._termination.received(call)
+            if failure is None:
+                self._termination.received(call)
+                self._calls.add(call)
         if failure is not None:
             call.fail(failure)
             return
-        if at_once is not None:
-            call.reply({})
-        self._work(lambda: self._feed(message_id, gradients))
+        self._work(lambda: self.part.take(entries), call)
 
-    def _feed(self, message_id: int, gradients: Sequence[Array | None]) -> None:
-        node = self._graph.send(message_id)
-        if node is None:
-            raise AutogradError(
-                f"gradients came for message {message_id}, which worker {self._agent.name!r} did not send in this "
-                f"context; use one context for a forward and its backward"
-            )
-        self.task.feed(node, gradients)
+    def _answered(self, answer: Future[Any], waits: bool = False) -> Future[Any] | None:
+        with self._lock:
+            self._termination.answered()
+        return self._work(lambda: self._take_answer(answer), waits=waits)
 
-    def _work(self, feed: Feed) -> None:
-        token = current_propagate.set(self.propagate)
-        try:
-            if self._walk_first(feed):
-                self.task.run()
-        except BaseException as error:
+    def _take_answer(self, answer: Future[Any]) -> None:
+        if (error := answer.exception()) is not None:
             self._fail(error)
-        finally:
-            current_propagate.reset(token)
-        self._step(self._termination.rested)
-
-    def _walk_first(self, feed: Feed) -> bool:
-        """Feed the task. The first thread walks its graph before, without a lock, and feeds what others bring meanwhile.
-
-        Returns:
-            Whether this thread has to run the task: not if it left its gradients to the first one.
-        """
-        with self._lock:
-            walked = self._early is None
-            if self._early is not None:
-                self._early.append(feed)
-                if self._walking:
-                    return False
-                self._walking = True
-        if walked:
-            feed()
-            return True
-        self.task.expect(*self._roots)
-        self._roots.clear()
-        with self._lock:
-            early, self._early = self._early or deque(), None
-        for each in early:
-            each()
-        return True
-
-    # -- gradients that leave
-
-    def propagate(self, node: ReceiveNode, gradients: Sequence[Array | None]) -> None:
-        """Send the gradients of received tensors to their sender. The graph task calls it."""
-        if node.context_id != self._graph.context_id:
-            raise AutogradError(
-                f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "
-                f"{self._graph.context_id}; do the forward and the backward in one `with autograd_dist.context()` block"
-            )
-        peer = self._agent.peers.at(node.sender)
-        body = (self._graph.context_id, self.id, self.keep_graph, node.message_id, list(gradients))
-        with self._lock:
-            self._termination.sent()
-        what = f"the backward of context {self._graph.context_id} at worker {peer.info.name!r}"
-        # No deadline of its own: an acknowledgement may take as long as the rest of the pass, which has one at its root.
-        answer = self._agent.caller.request(
-            peer, Method.PROPAGATE, body, 0.0, what, lambda body: [("the gradients", body)]
-        )
-        answer.add_done_callback(self._acknowledged)
-
-    def _acknowledged(self, answer: Future[Reports]) -> None:
-        error = answer.exception()
-        if error is not None:
-            self._fail(error)
-        else:
-            self._merge(answer.value())
-        self._step(self._termination.acknowledged)
+        elif (content := answer.value()) is not None:
+            entries, reports = content
+            self._merge(reports)
+            if entries:
+                self.part.take(entries)
 
     def _merge(self, reports: Reports) -> None:
         with self._lock:
-            for rank, report in reports.items():
-                if rank not in self._reports or self._reports[rank][0] < report[0]:
-                    self._reports[rank] = report
+            for rank, (settled, unfed) in reports.items():
+                if rank not in self._reports or self._reports[rank][0] < settled:
+                    self._reports[rank] = (settled, [Unfed(*each) for each in unfed])
+
+    def _work(
+        self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
+    ) -> Future[Any] | None:
+        """Run ``action``, and send what comes of it.
+
+        Args:
+            action: works on entries.
+            call: the request that brought them.
+            waits: this thread can wait for an answer and work on it.
+
+        Returns:
+            The future of the answer to wait for, if there is one to do; several are worked on where they arrive.
+        """
+        try:
+            action()
+        except BaseException as error:
+            self._fail(error)
+        with self._lock:
+            failure = self._failure
+            if call is not None:
+                self._calls.remove(call)
+            if failure is None:
+                instructions = self._termination.rested(call, self.part.outgoing())
+        if failure is None:
+            return self._carry_out(instructions, waits)
+        if call is not None:
+            call.fail(failure)
+        return None
+
+    def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> Future[Any] | None:
+        futures: list[Future[Any]] = []
+        for instruction in instructions:
+            if isinstance(instruction, Over):
+                return self._over(waits)
+            try:
+                if isinstance(instruction, Answer):
+                    self._reply(instruction)
+                else:
+                    futures.append(self._ask(instruction.to, instruction.work))
+            except Exception as error:  # a gradient of a type that cannot be sent; the agent was closed
+                self._fail(error)
+        if waits and len(futures) == 1:
+            return futures[0]
+        for future in futures:
+            future.add_done_callback(self._answered)
+        return None
+
+    def _ask(self, rank: int, entries: Sequence[Entry]) -> Future[Any]:
+        peer = self._agent.peers.at(rank)
+        body = (self._context_id, self.id, self._keep_graph, self._smart, entries)
+        # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
+        return self._agent.caller.request(
+            peer, Method.PROPAGATE, body, 0.0, _Description(self._context_id, peer), _label
+        )
+
+    def _reply(self, answer: Answer[ServerCall]) -> None:
+        reports = self._report() if answer.last else {}
+        try:
+            answer.request.reply((answer.work, reports) if answer.work or reports else None)
+        except Exception as error:
+            answer.request.fail(error)
+            raise
+
+    def _report(self) -> Reports:
+        with self._lock:
+            self._settled += 1
+            unfed, rank = self.part.unfed(), self._agent.rank
+            if unfed or rank in self._reports:
+                self._reports[rank] = (self._settled, unfed)
+            return dict(self._reports)
 
     # -- the end
 
-    def _step(self, event: Callable[[], None]) -> None:
-        with self._lock:
-            event()
-            if self._failure is not None:
-                return
-            done, parent = self._termination.settle()
-            if not done:
-                return
-            self._settled += 1
-            unfed = [repr(node) for node in self.task.unfed()]
-            self._reports[self._agent.rank] = (self._settled, unfed)
-            reports = dict(self._reports)
-        if parent is not None:
-            parent.reply(reports)
-        else:
-            self._finish(reports)
+    def _over(self, waits: bool) -> Future[Any] | None:
+        unfed = {
+            each.message_id: (rank, each) for rank, (_, messages) in sorted(self._report().items()) for each in messages
+        }
+        fresh = unfed.keys() - self._queried
+        if self._smart and fresh:
+            self._queried |= fresh
+            return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
+        error = self._unfed_error([*unfed.values()]) if unfed else None
+        complete_once(self.finished, error=error)
+        return None
 
-    def _finish(self, reports: Reports) -> None:
-        unfed = [f"{send} from {self._name(rank)}" for rank, (_, sends) in sorted(reports.items()) for send in sends]
-        if unfed:
-            self.finished.set_exception(
-                AutogradError(
-                    f"the backward is over, and no gradient came for {', '.join(unfed)}: a result of a remote call does not "
-                    f"contribute to the loss. Leave such calls out of the context, or send no tensor that requires grad"
-                )
-            )
-        else:
-            self.finished.set_result(None)
+    def _query(self, unfed: Sequence[tuple[int, Unfed]], waits: bool) -> Future[Any] | None:
+        """Ask the receivers of messages for which nothing came: the pass may not have reached them, or not yet."""
+
+        def tell() -> None:
+            for sender, each in unfed:
+                if self._agent.peers.at(each.receiver).gone and each.receiver not in self._reports:
+                    self.part.tell(sender, (Kind.UNUSED, each.message_id, ()))
+                else:
+                    self.part.tell(each.receiver, (Kind.QUERY, each.message_id, ()))
+            self.part.take(())
+
+        with self._lock:
+            self._termination.started()
+        return self._work(tell, waits=waits)
+
+    def _unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
+        messages = ", ".join(
+            f"{each.tensors} tensor{'s' * (each.tensors > 1)} sent to worker {self._name(each.receiver)} from worker "
+            f"{self._name(sender)}"
+            for sender, each in unfed
+        )
+        return AutogradError(
+            f"the backward is over, and no gradient came for {messages}: a result of a remote call does not contribute to the "
+            f'loss. Use mode="smart", leave such calls out of the context, or send no tensor that requires grad'
+        )
 
     def _fail(self, error: BaseException) -> None:
+        """Fail the pass. Requests that threads work on are left to them."""
         with self._lock:
             if self._failure is not None:
                 return
             self._failure = error
             parent, self._termination.parent = self._termination.parent, None
+            if parent in self._calls:
+                parent = None
         if self._termination.is_root:
-            self.finished.set_exception(error)
+            complete_once(self.finished, error=error)
         elif parent is not None:
             parent.fail(error)
 
     def _name(self, rank: int) -> str:
-        return f"worker {self._agent.peers.at(rank).info.name!r}"
+        return repr(self._agent.peers.at(rank).info.name)
+
+
+class _Description:
+    """Description of a request for errors, made only then."""
+
+    def __init__(self, context_id: int, peer: Any) -> None:
+        self._context_id = context_id
+        self._peer = peer
+
+    def __str__(self) -> str:
+        return f"the backward of context {self._context_id} at worker {self._peer.info.name!r}"
+
+
+def _label(body: Any) -> list[tuple[str, Any]]:
+    return [("the gradients", body)]
+
+
+def _wait(future: Future[Any], deadline: float | None) -> None:
+    """Block until a future has completed, with a value or an error.
+
+    Raises:
+        TimeoutError: the deadline has passed.
+    """
+    try:
+        future.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+    except BaseException as error:
+        if not future.done() or error is not future.exception():
+            raise

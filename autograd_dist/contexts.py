@@ -10,7 +10,7 @@ from functools import partial
 
 from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node
-from ..proto.autograd_dist_pb2 import ContextMessage
+from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages
 from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
@@ -28,10 +28,13 @@ from .lifetimes import (
     Release,
     Send,
     WorkerLost,
+    split_id,
 )
 from .numbers import Method, Topic
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
+# How long the news that contexts have ended may wait for more, so that short steps do not send a message each.
+BATCH_SECONDS = 0.005
 
 
 class Context(Lifetime):
@@ -44,7 +47,7 @@ class Context(Lifetime):
         self._passes: dict[int, BackwardPass] = {}  # the latest of each root worker
 
     def join_pass(
-        self, agent: Agent, pass_id: tuple[int, int], keep_graph: bool, roots: Sequence[Node] = ()
+        self, agent: Agent, pass_id: tuple[int, int], keep_graph: bool, smart: bool, roots: Sequence[Node] = ()
     ) -> BackwardPass:
         """Return this worker's part of a pass, made if it is new here. An earlier pass of the same root must be over.
 
@@ -52,6 +55,7 @@ class Context(Lifetime):
             agent: the worker's agent.
             pass_id: root worker and number.
             keep_graph: see ``BackwardPass``.
+            smart: see ``BackwardPass``.
             roots: see ``BackwardPass``.
 
         Raises:
@@ -63,7 +67,7 @@ class Context(Lifetime):
                 return earlier
             if earlier is not None:
                 self._check_order(agent, pass_id, earlier)
-            fresh = self._passes[pass_id[0]] = BackwardPass(agent, self.graph, pass_id, keep_graph, roots)
+            fresh = self._passes[pass_id[0]] = BackwardPass(agent, self.graph, pass_id, keep_graph, smart, roots)
             return fresh
 
     def _check_order(self, agent: Agent, pass_id: tuple[int, int], earlier: BackwardPass) -> None:
@@ -89,6 +93,7 @@ class Contexts:
         self.message_ids = itertools.count(1)
         self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
         self._lock = threading.Lock()
+        self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
         agent.control.on(Topic.CONTEXT, self._on_message)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
@@ -113,6 +118,15 @@ class Contexts:
                 f"work inside `with autograd_dist.context() as context_id:`"
             )
         return context
+
+    def check_not_over(self, context_id: int) -> None:
+        """Refuse an id of this worker's own that is over; of other workers' contexts it may know nothing.
+
+        Raises:
+            RpcError: the context is over.
+        """
+        if isinstance(context_id, int) and split_id(context_id)[0] == self.lifetimes.me:
+            self.find(context_id)
 
     def join(self, context_id: int, sender: int) -> Context | None:
         """Return the context of a message that arrived, made if it is new here; ``None`` if it has ended."""
@@ -142,10 +156,10 @@ class Contexts:
             return self.lifetimes.get(context_id)
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
-        given = ContextMessage.FromString(payload)
-        released = given.kind == RELEASE
-        message = Release(given.context, given.since) if released else Orphan(given.context)
-        self._handle(Received(peer.info.id, message))
+        for given in ContextMessages.FromString(payload).messages:
+            released = given.kind == RELEASE
+            message = Release(given.context, given.since) if released else Orphan(given.context)
+            self._handle(Received(peer.info.id, message))
 
     def _on_lost(self, peer: Peer) -> None:
         self._handle(WorkerLost(peer.info.id))
@@ -153,16 +167,25 @@ class Contexts:
     def _handle(self, event: Event) -> None:
         with self._lock:
             instructions = self.lifetimes.handle(event)
-        for instruction in instructions:
-            if isinstance(instruction, Send):
-                self._send(*instruction)
+            sends = [instruction for instruction in instructions if isinstance(instruction, Send)]
+            first = bool(sends) and not self._batches
+            for to, message in sends:
+                self._batches.setdefault(to, []).append(message)
+        if first:
+            self.agent.timers.call_later(BATCH_SECONDS, self._send_batches)
 
-    def _send(self, to: int, message: Message) -> None:
-        if isinstance(message, Release):
-            out = ContextMessage(kind=RELEASE, context=message.context, since=message.since)
-        else:
-            out = ContextMessage(kind=ORPHAN, context=message.context)
-        self.agent.control.post(self.agent.peers.at(to), Topic.CONTEXT, out.SerializeToString())
+    def _send_batches(self) -> None:
+        with self._lock:
+            batches, self._batches = self._batches, {}
+        for to, messages in batches.items():
+            content = ContextMessages(messages=map(_encoded, messages)).SerializeToString()
+            self.agent.control.post(self.agent.peers.at(to), Topic.CONTEXT, content)
+
+
+def _encoded(message: Message) -> ContextMessage:
+    if isinstance(message, Release):
+        return ContextMessage(kind=RELEASE, context=message.context, since=message.since)
+    return ContextMessage(kind=ORPHAN, context=message.context)
 
 
 def contexts_of(agent: Agent) -> Contexts:
@@ -176,8 +199,8 @@ def serve_passes(contexts: Contexts) -> None:
 
 
 def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
-    """Take the gradients of a message that this worker sent."""
-    context_id, pass_id, keep_graph, message_id, gradients = call.open()
-    call.what = f"the backward of context {context_id}"
+    """Take entries of a pass."""
+    context_id, pass_id, keep_graph, smart, entries = call.open()
+    call.what = "a backward"
     context = contexts.find(context_id)
-    context.join_pass(contexts.agent, pass_id, keep_graph).received(call, message_id, gradients)
+    context.join_pass(contexts.agent, pass_id, keep_graph, smart).received(call, entries)

@@ -1,16 +1,16 @@
 """The part of a context's graph on one worker: send and receive nodes, and the gradients of its leaves.
 
 Each message that carries tensors requiring grad has a send node on the sender's side and a receive node on the receiver's,
-matched by (context, message) id. In the backward the receive node sends a request with the gradients that came to it, and the
-send node is a root that is fed when they arrive.
+matched by (context, message) id. In the backward the receive node hands the gradients that came to it to the pass, which sends
+them, and the send node is a root that is fed when they arrive.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import Protocol
 
 from ..core.errors import AutogradError
 from ..core.extend import Array, Edge, Node, Tensor
@@ -22,12 +22,12 @@ class SendNode(Node):
     Args:
         edges: for each tensor, the node that made it and its output.
         message_id: the message.
-        receiver: name of the worker that got it, for errors.
+        receiver: rank of the worker that got it.
     """
 
     __slots__ = ("message_id", "receiver")
 
-    def __init__(self, edges: tuple[Edge | None, ...], message_id: int, receiver: str) -> None:
+    def __init__(self, edges: tuple[Edge | None, ...], message_id: int, receiver: int) -> None:
         super().__init__(edges, len(edges))
         self.message_id = message_id
         self.receiver = receiver
@@ -35,9 +35,6 @@ class SendNode(Node):
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Hand each tensor its gradient."""
         return grads
-
-    def __repr__(self) -> str:
-        return f"{self.num_inputs} tensor{'s' * (self.num_inputs > 1)} sent to worker {self.receiver!r}"
 
 
 class ReceiveNode(Node):
@@ -59,33 +56,46 @@ class ReceiveNode(Node):
         self.sender = sender
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """Send the gradients.
+        """Hand the gradients to the pass.
 
         Raises:
             AutogradError: no distributed backward is under way, or one of another context.
         """
-        propagate = current_propagate.get()
-        if propagate is None:
+        gatherer = current_gatherer.get()
+        if gatherer is None:
             raise AutogradError(
                 "this graph continues on another worker; call autograd_dist.backward(context_id, [loss]) instead of "
                 "loss.backward()"
             )
-        propagate(self, grads)
+        gatherer.gather(self, grads)
         return ()
 
+    def left_out(self) -> None:
+        """Tell the pass that the sender will get no gradients."""
+        if (gatherer := current_gatherer.get()) is not None:
+            gatherer.gather(self, None)
 
-Propagate: TypeAlias = Callable[[ReceiveNode, Sequence[Array | None]], None]
-# Sends the gradients of a receive node, in the backward that this thread works for.
-current_propagate: ContextVar[Propagate | None] = ContextVar("telegrad_propagate", default=None)
+
+class Gatherer(Protocol):
+    """Gatherer of the gradients that leave a worker."""
+
+    def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
+        """Take the gradients of received tensors; ``None`` says that these take no part in the pass."""
+        ...
+
+
+# Of the distributed backward that this thread works for.
+current_gatherer: ContextVar[Gatherer | None] = ContextVar("telegrad_gatherer", default=None)
 
 
 class ContextGraph:
-    """The send nodes of a context on one worker, and the gradients that were accumulated there."""
+    """The send and receive nodes of a context on one worker, and the gradients that were accumulated there."""
 
     def __init__(self, context_id: int) -> None:
         self.context_id = context_id
         self._lock = threading.Lock()  # guards the tables below; nothing else runs while it is held
         self._sends: dict[int, SendNode] = {}  # by message id
+        self._receives: dict[int, ReceiveNode] = {}  # by message id
         self._gradients: dict[int, tuple[Tensor, Array]] = {}  # by the leaf's id(): a subclass may define __hash__
 
     def add_send(self, node: SendNode) -> None:
@@ -108,6 +118,21 @@ class ContextGraph:
         """Return the send nodes so far."""
         with self._lock:
             return list(self._sends.values())
+
+    def add_receive(self, node: ReceiveNode) -> None:
+        """Keep the receive node of a message that arrived."""
+        with self._lock:
+            self._receives[node.message_id] = node
+
+    def receive(self, message_id: int) -> ReceiveNode | None:
+        """Return the receive node of a message."""
+        with self._lock:
+            return self._receives.get(message_id)
+
+    def receives(self) -> list[ReceiveNode]:
+        """Return the receive nodes so far."""
+        with self._lock:
+            return list(self._receives.values())
 
     def accumulate(self, leaf: Tensor, gradient: Array) -> None:
         """Add to the gradient of a leaf of this worker; its ``.grad`` is not touched.

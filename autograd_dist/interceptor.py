@@ -37,8 +37,7 @@ class AutogradInterceptor(Interceptor):
             return 0
         # The sender's rank makes it unique among the messages that one worker receives in the context.
         message_id = self.contexts.agent.rank << 48 | next(self.contexts.message_ids)
-        receiver = self.contexts.agent.peers.at(message.to).info.name
-        context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, receiver))
+        context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, message.to))
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
@@ -59,15 +58,17 @@ class AutogradInterceptor(Interceptor):
         if message.kind == Kind.REQUEST:
             current_context.set(context)
         if message_id:
-            self._connect(message, context_id, message_id)
+            _connect(message, context, message_id)
         else:
             _detach(message)
 
-    def _connect(self, message: Incoming, context_id: int, message_id: int) -> None:
-        marked = [index for index, flag in enumerate(message.requires_grad) if flag]
-        node = ReceiveNode(context_id, message_id, message.sender, len(marked))
-        for slot, index in enumerate(marked):
-            message.tensors[index] = attach(message.arrays[index], node, slot)
+
+def _connect(message: Incoming, context: Context, message_id: int) -> None:
+    marked = [index for index, flag in enumerate(message.requires_grad) if flag]
+    node = ReceiveNode(context.id, message_id, message.sender, len(marked))
+    context.graph.add_receive(node)
+    for slot, index in enumerate(marked):
+        message.tensors[index] = attach(message.arrays[index], node, slot)
 
 
 def _detach(message: Incoming) -> None:

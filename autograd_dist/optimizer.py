@@ -159,6 +159,7 @@ class DistributedOptimizer:
             RpcError: there is no such context on a worker.
             WorkerLostError: a worker that owns parameters is lost.
         """
+        contexts_of(current_agent()).check_not_over(context_id)
         steps = collect_all([optimizer.rpc_async().step(context_id) for optimizer in self.remote_optimizers]).wait()
         errors = [error for step in steps if (error := step.exception()) is not None]
         if errors:

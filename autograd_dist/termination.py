@@ -1,56 +1,106 @@
 """Detection that a backward over many workers has finished: a diffusing computation, after Dijkstra and Scholten (1980).
 
-A pure state machine of one worker in one pass. An idle worker becomes *engaged* by its first message, and acknowledges that
-one only when it is idle again and all its own messages are acknowledged; it acknowledges others at once. So the root has
-all its acknowledgements exactly when nothing runs anywhere. A worker may be engaged again later.
+A pure state machine of one worker in one pass. Work travels as requests, and each request is answered: the answer
+acknowledges it. An idle worker becomes *engaged* by its first request, and answers that one only when it is idle again and
+all its own requests are answered; it answers others as soon as the thread that they brought has nothing more to do. So the
+root has all its answers exactly when nothing runs anywhere. A worker may be engaged again later.
+
+Work for the worker that a request came from goes into the answer. The asker stays engaged until it has the answer and has
+done the work in it, so that work needs no acknowledgement of its own: a call and its backward are two round trips in all.
 """
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-M = TypeVar("M")
+Work: TypeAlias = list[Any]
 
 
-class Termination(Generic[M]):
-    """One worker's part. ``M`` is the type of a message that must be acknowledged."""
+class Request(Protocol):
+    """Request that arrived; the machine needs to know its sender's rank."""
+
+    sender: int
+
+
+R = TypeVar("R", bound=Request)
+
+
+class Answer(NamedTuple, Generic[R]):
+    """Answer a request, with work for its sender. ``last``: this worker is idle, and all its requests are answered."""
+
+    request: R
+    work: Work
+    last: bool
+
+
+class Ask(NamedTuple):
+    """Send a request with work to a worker."""
+
+    to: int
+    work: Work
+
+
+class Over(NamedTuple):
+    """The computation is over, on all workers; only the root gets this."""
+
+
+Instruction: TypeAlias = Answer[R] | Ask | Over
+
+
+class Termination(Generic[R]):
+    """Part of one worker in a diffusing computation.
+
+    Args:
+        is_root: this worker starts the computation.
+    """
 
     __slots__ = ("awaited", "busy", "engaged", "is_root", "parent")
 
     def __init__(self, is_root: bool) -> None:
         self.is_root = is_root
-        self.engaged = is_root
-        self.parent: M | None = None
-        self.awaited = 0  # our messages that are not acknowledged
+        self.engaged = False
+        self.parent: R | None = None
+        self.awaited = 0  # our requests that are not answered
         self.busy = 0  # threads at work
 
-    def received(self, message: M) -> M | None:
-        """Note that a message came and a thread begins to work on it; returns it if it must be acknowledged at once."""
-        self.busy += 1
-        if self.engaged:
-            return message
-        self.engaged, self.parent = True, message
-        return None
-
     def started(self) -> None:
-        """Note that a thread begins to work without a message, at the root."""
+        """Note that a thread begins to work without a request, at the root."""
+        self.engaged = True
         self.busy += 1
 
-    def sent(self) -> None:
-        """Note that a message of ours goes out."""
-        self.awaited += 1
+    def received(self, request: R) -> None:
+        """Note that a request came and a thread begins to work on it."""
+        self.busy += 1
+        if not self.engaged:
+            self.engaged, self.parent = True, request
 
-    def acknowledged(self) -> None:
-        """Note that a message of ours was acknowledged."""
+    def answered(self) -> None:
+        """Note that an answer came and a thread begins to work on what is in it."""
         self.awaited -= 1
+        self.busy += 1
 
-    def rested(self) -> None:
-        """Note that a thread has nothing more to do."""
+    def rested(self, request: R | None, outgoing: dict[int, Work]) -> list[Instruction[R]]:
+        """Note that a thread has nothing more to do.
+
+        Args:
+            request: the request that it worked on; ``None`` if it was started, or worked on an answer.
+            outgoing: work for other workers that came up meanwhile, by rank.
+
+        Returns:
+            Messages to send, and ``Over`` at the root when there is nothing left to do anywhere.
+        """
         self.busy -= 1
+        instructions: list[Instruction[R]] = []
+        if request is not None and request is not self.parent:
+            instructions.append(Answer(request, outgoing.pop(request.sender, []), False))
+        back = outgoing.pop(self.parent.sender, []) if self.parent is not None else []
+        if self.busy or self.awaited or outgoing:
+            if back and self.parent is not None:
+                outgoing[self.parent.sender] = back  # others are waited for first: it must not wait with them
+            self.awaited += len(outgoing)
+            return [*instructions, *(Ask(to, work) for to, work in outgoing.items())]
+        return [*instructions, *self._settle(back)]
 
-    def settle(self) -> tuple[bool, M | None]:
-        """Return whether this worker is done for now, and the message to acknowledge for that (the root has none)."""
-        if not self.engaged or self.busy or self.awaited:
-            return False, None
+    def _settle(self, back: Work) -> list[Instruction[R]]:
         parent, self.parent, self.engaged = self.parent, None, False
-        return True, parent
+        return [Over()] if parent is None else [Answer(parent, back, True)]

@@ -72,7 +72,7 @@ class Caller:
         method: int,
         body: Any,
         timeout: float,
-        what: str,
+        what: object,
         labels: Labels,
         notes: dict[int, Any] | None = None,
     ) -> Future[Any]:
@@ -83,7 +83,7 @@ class Caller:
             method: which handler answers.
             body: what it gets; captured before this returns.
             timeout: seconds; 0 for none.
-            what: names the request in error messages: "the call of f on 'b'".
+            what: its text names the request in error messages: "the call of f on 'b'".
             labels: names the parts of the body in error messages.
             notes: for interceptors (``Outgoing.notes``).
 

@@ -72,7 +72,7 @@ class GraphTask:
         self._pending: dict[Node, Entry] = {}
         self._unfed: dict[Node, None] = {}  # expected roots, in order
         self._ready: list[Entry] = []
-        self._fed: deque[tuple[Node, Sequence[Any]]] = deque()
+        self._fed: deque[tuple[Node, Sequence[Any] | None]] = deque()
         self._lock = threading.Lock()
         self._running = False
         self._failure: str | None = None
@@ -108,19 +108,24 @@ class GraphTask:
                     else:
                         entry[LEFT] += 1
 
-    def feed(self, root: Node, grads: Sequence[Any]) -> None:
+    def reaches(self, node: Node) -> bool:
+        """Return whether a node is an expected root or lies below one."""
+        return node in self._pending
+
+    def feed(self, root: Node, grads: Sequence[Any] | None) -> None:
         """Give an expected root its gradients (``None``: no gradient for that output); then call ``run``.
 
         May be called from any thread.
 
         Args:
             root: one of the roots given to ``expect``.
-            grads: an array, a tensor or ``None`` for each of its outputs.
+            grads: an array, a tensor or ``None`` for each of its outputs. ``None`` in their place says that the root takes
+                no part in the pass: it does not run, and neither do the nodes below it that get no gradient from elsewhere.
 
         Raises:
             AutogradError: the root was not expected, was fed before, or takes another number of gradients.
         """
-        if len(grads) != root.num_inputs:
+        if grads is not None and len(grads) != root.num_inputs:
             raise AutogradError(f"{root.name()} takes {root.num_inputs} gradients and you fed it {len(grads)}")
         with self._lock:
             if root not in self._unfed:
@@ -193,14 +198,33 @@ class GraphTask:
             root, grads = self._fed.popleft()
             convert = hook_calls.to_tensor if self.create_graph else hook_calls.to_array
             entry = self._pending[root]
-            for place, grad in enumerate(grads, GRADS):
+            for place, grad in enumerate(grads or (), GRADS):
                 if grad is not None:
                     have = entry[place]
                     entry[place] = convert(grad) if have is None else have + convert(grad)
             entry[LEFT] -= 1
             if not entry[LEFT]:
-                self._ready.append(entry)
+                if grads is None:
+                    self._leave_out(entry)
+                else:
+                    self._ready.append(entry)
         return bool(self._ready)
+
+    def _leave_out(self, entry: Entry) -> None:
+        """Leave out a node that waits for nothing more, unless gradients came from elsewhere; and then those below it."""
+        complete = [entry]
+        while complete:
+            entry = complete.pop()
+            if any(grad is not None for grad in entry[GRADS:]):
+                self._ready.append(entry)
+                continue
+            entry[NODE].left_out()
+            for edge in entry[NODE].next_edges:
+                if edge is not None:
+                    child = self._pending[edge[0]]
+                    child[LEFT] -= 1
+                    if not child[LEFT]:
+                        complete.append(child)
 
     def _run_ready(self) -> None:
         # The hot loop: about a microsecond a node, so it is written out in one piece.

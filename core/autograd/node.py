@@ -65,6 +65,9 @@ class Node:
     def release(self) -> None:
         """Free what was saved for the backward pass; called after ``apply`` unless the graph is kept."""
 
+    def left_out(self) -> None:
+        """Note that the node takes no part in a pass that expected it."""
+
     def pack_saved(self, pack: Callable[[Any, int | None], Any]) -> None:
         """Replace each saved entry by ``pack(entry, slot)`` (``saved_tensors_hooks``); here nothing is saved.
 

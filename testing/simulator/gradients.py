@@ -16,6 +16,7 @@ from .worker import Worker, current_worker
 
 SIZE = 5
 TOLERANCE = 1e-9
+UNUSED = 0.5  # how often results are made that the loss does not need
 
 
 def weight_of(rank: int) -> Tensor:
@@ -49,14 +50,17 @@ def parameter(worker: Worker) -> Tensor:
 
 
 async def train(worker: Worker) -> None:
-    """Run one forward over a few workers, some of them twice, and one or two backwards."""
+    """Run one forward over a few workers, some of them twice, perhaps another that nothing needs, and one or two backwards."""
     hops = [worker.anyone() for _ in range(worker.random.randint(1, 4))]
     start = np.linspace(-1.0, 1.0, SIZE)
     with context() as context_id:
         result = await call(worker, journal(), hops[0], forward, Tensor(start), hops[1:])
+        mode = worker.random.choice(("fast", "smart"))
+        if mode == "smart" and worker.random.random() < UNUSED:
+            await call(worker, journal(), worker.anyone(), forward, worker.random.choice((Tensor(start), result)), hops)
         loss, passes = result.sum(), worker.random.randint(1, 2)
         for done in range(1, passes + 1):
-            await backward_async(worker.agent, context_id, [loss], retain_graph=done < passes)
+            await backward_async(worker.agent, context_id, [loss], done < passes, mode)
         found = {rank: await rpc_async(rank, gradient, (context_id,)) for rank in dict.fromkeys(hops)}
     worker.simulation.workload.counts["backwards"] += 1
     for rank, expected in in_one_process(start, hops).items():

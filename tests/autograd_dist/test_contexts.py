@@ -9,10 +9,12 @@ import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import contexts_of
-from telegrad.autograd_dist.graph import ContextGraph
+from telegrad.autograd_dist.graph import ContextGraph, SendNode
 from telegrad.autograd_dist.lifetimes import Closed
+from telegrad.autograd_dist.local_pass import Kind, LocalPass
 from telegrad.autograd_dist.numbers import Method, Topic
 from telegrad.core.errors import AutogradError, RpcTimeoutError
+from telegrad.core.extend import GraphTask, gradient_edge
 from telegrad.testing import in_process_cluster
 
 
@@ -43,7 +45,8 @@ def counting(agent, topic, posted):
     agent.control.post = post
 
 
-def test_a_step_leaves_nothing_and_costs_one_control_message(pair, until):
+def test_steps_leave_nothing_and_share_control_messages(pair, until, monkeypatch):
+    monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
     posted = []
     for agent in pair:
         counting(agent, Topic.CONTEXT, posted)
@@ -55,10 +58,17 @@ def test_a_step_leaves_nothing_and_costs_one_control_message(pair, until):
         if number % 2:
             with autograd_dist.context():  # one that stays at home
                 pass
+    assert [agent.debug_info()["contexts"] for agent in pair] == [0, 200] and not posted
+    contexts_of(pair[0])._send_batches()
     until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
-    assert posted == [("a", "b")] * 200
+    assert posted == [("a", "b")]
     for agent in pair:
         assert sum(len(ended.intervals()) for ended in contexts_of(agent).lifetimes.ended().values()) <= 1
+
+
+def test_the_news_that_a_context_has_ended_is_sent_soon(pair, until):
+    step(tg.ones(3, requires_grad=True))
+    until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
 
 
 def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):
@@ -181,43 +191,36 @@ def test_the_graph_is_walked_without_the_context_s_lock(pair, monkeypatch):
         assert autograd_dist.get_gradients(context)[x].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(pair, monkeypatch):
+def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(monkeypatch):
     """Two messages bring gradients at once: one thread walks the graph, the other leaves its gradients to it."""
-    walking, walk_on = threading.Event(), threading.Event()
+    graph, leaves = ContextGraph(1), [tg.ones(3, requires_grad=True) for _ in range(2)]
+    for number, leaf in enumerate(leaves):
+        graph.add_send(SendNode((gradient_edge(leaf * 2.0),), number, 1))
+    part, walking, walk_on = LocalPass(0, graph, False, True), threading.Event(), threading.Event()
 
-    def expect(task, *roots, original=tg.core.autograd.GraphTask.expect):
-        if threading.current_thread().name.startswith("telegrad-b"):
-            walking.set()
-            assert walk_on.wait(30)
+    def expect(task, *roots, original=GraphTask.expect):
+        walking.set()
+        assert walk_on.wait(30)
         return original(task, *roots)
 
-    received = []
-    served = pair[1].server.handlers[Method.PROPAGATE]
-
-    def serve(call):
-        if received:
-            assert walking.wait(30)
-        received.append(call)
-        served(call)
-        walk_on.set() if len(received) == 2 else None
-
-    monkeypatch.setattr(tg.core.autograd.GraphTask, "expect", expect)
-    pair[1].server.handlers[Method.PROPAGATE] = serve
-    x, y = tg.ones(3, requires_grad=True), tg.ones(3, requires_grad=True)
-    with autograd_dist.context() as context:
-        loss = rpc.rpc_sync("b", double, (x,)).sum() + rpc.rpc_sync("b", double, (y,)).sum()
-        autograd_dist.backward(context, [loss])
-        found = autograd_dist.get_gradients(context)
-        assert found[x].tolist() == found[y].tolist() == [2.0, 2.0, 2.0]
+    monkeypatch.setattr(GraphTask, "expect", expect)
+    first = threading.Thread(target=part.take, args=([(Kind.FED, 0, [np.ones(3, np.float32)])],))
+    first.start()
+    assert walking.wait(30)
+    part.take([(Kind.FED, 1, [np.ones(3, np.float32)])])
+    assert not graph.gradients()
+    walk_on.set()
+    first.join(30)
+    assert [graph.gradients()[leaf].tolist() for leaf in leaves] == [[2.0, 2.0, 2.0]] * 2
 
 
 def test_gradients_of_an_earlier_backward_do_not_end_a_later_one(pair):
     contexts = contexts_of(pair[1])
     context = contexts.join(1 << 32 | 5, 0)
-    later = context.join_pass(pair[1], (0, 8), False)
+    later = context.join_pass(pair[1], (0, 8), False, True)
     with pytest.raises(AutogradError, match="backward 7 came after backward 8"):
-        context.join_pass(pair[1], (0, 7), False)
-    assert context.join_pass(pair[1], (0, 8), False) is later
+        context.join_pass(pair[1], (0, 7), False, True)
+    assert context.join_pass(pair[1], (0, 8), False, True) is later
     contexts._handle(Closed())
 
 

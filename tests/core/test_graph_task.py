@@ -69,6 +69,44 @@ def test_roots_are_fed_one_by_one_and_may_lie_below_one_another():
     assert a.grad.tolist() == [8, 8] and task.unfed() == []
 
 
+class Skipped(Recorder):
+    """Notes also that it was left out."""
+
+    def left_out(self):
+        self.calls.append("left out")
+
+
+def test_roots_that_take_no_part_leave_out_what_only_they_lead_to():
+    only, shared, leaf = Skipped(), Skipped(), tg.ones(2, requires_grad=True)
+    first = attach(np.ones(2), only, 0) * leaf
+    below = attach(np.ones(2), shared, 0) * 3
+    second = (below * 2).sum()
+    unused = first * below
+    task = GraphTask()
+    task.expect(second.grad_fn, unused.grad_fn)
+    assert task.reaches(only) and not task.reaches(Recorder())
+    task.feed(unused.grad_fn, None)
+    task.run()
+    assert only.calls == ["left out"] and not shared.calls
+    task.feed(second.grad_fn, (np.array(1.0),))
+    task.run()
+    assert [grad.tolist() for (grad,) in shared.calls] == [[6, 6]]
+    assert leaf.grad is None and task.unfed() == [] and task.idle
+
+
+def test_a_root_that_takes_no_part_runs_with_gradients_from_above():
+    leaf = tg.ones(2, requires_grad=True)
+    low = leaf * 2
+    high = (low * 3).sum()
+    task = GraphTask()
+    task.expect(high.grad_fn, low.grad_fn)
+    task.feed(high.grad_fn, (np.array(1.0),))
+    task.run()
+    task.feed(low.grad_fn, None)
+    task.run()
+    assert leaf.grad.tolist() == [6, 6]
+
+
 def test_feeding_wrongly_is_an_error():
     a = tg.ones(2, requires_grad=True)
     y = (a * 2).sum()

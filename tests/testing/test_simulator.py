@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
-from telegrad.autograd_dist.termination import Termination
+from telegrad.autograd_dist.termination import Over, Termination
 from telegrad.core.errors import RpcError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.caller import Caller
@@ -170,16 +170,13 @@ def keeps_the_last_gradient_only(monkeypatch):
 
 
 def ends_backwards_too_early(monkeypatch):
-    settle = Termination.settle
+    rested = Termination.rested
 
-    def at_once(self):
-        awaited, self.awaited = self.awaited, 0
-        try:
-            return settle(self)
-        finally:
-            self.awaited = awaited
+    def at_once(self, request, outgoing):
+        instructions = rested(self, request, outgoing)
+        return [*instructions, Over()] if self.is_root and not self.busy else instructions
 
-    monkeypatch.setattr(Termination, "settle", at_once)
+    monkeypatch.setattr(Termination, "rested", at_once)
 
 
 def keeps_room(monkeypatch):

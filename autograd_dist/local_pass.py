@@ -1,0 +1,181 @@
+"""The part of a backward pass that happens on one worker: entries with gradients come in, entries for other workers go out.
+
+A pass expects gradients for every send node of the context. In SMART mode those that nothing needs are left out: a worker that
+the pass reaches walks its graph, and tells the senders of the messages that the walk did not reach that these take no part;
+nodes that only such messages lead to are left out too, and so on to the workers before. So no round of messages before the
+backward has to find out what takes part, as in PyTorch's design of this mode, and a pass in which everything is used has the
+messages of FAST mode.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ..core.errors import AutogradError
+from ..core.extend import Array, GraphTask, Node
+from .graph import ContextGraph, ReceiveNode, SendNode, current_gatherer
+
+
+class Kind:
+    """Kind of an entry."""
+
+    FED = 0  # gradients of the tensors of a message
+    UNUSED = 1  # the tensors of a message take no part
+    QUERY = 2  # nothing came for a message that you received: do its tensors take part?
+
+
+# Kind, message id, and for ``FED`` an array or ``None`` for each tensor: what workers tell one another about a message.
+Entry: TypeAlias = tuple[int, int, Sequence[Array | None]]
+
+
+class Unfed(NamedTuple):
+    """A message whose send node got nothing: its id, the rank of its receiver, and the number of its tensors."""
+
+    message_id: int
+    receiver: int
+    tensors: int
+
+
+class LocalPass:
+    """One pass on one worker.
+
+    Args:
+        rank: the worker.
+        graph: the context's graph there.
+        keep_graph: keep what the nodes saved, for another pass.
+        smart: leave out what takes no part.
+        roots: nodes that are fed with ``feeds`` of ``take``, at the worker that starts the pass.
+    """
+
+    def __init__(
+        self, rank: int, graph: ContextGraph, keep_graph: bool, smart: bool, roots: Sequence[Node] = ()
+    ) -> None:
+        self._rank = rank
+        self._graph = graph
+        self._smart = smart
+        self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
+        self._roots = roots
+        self._sends = graph.sends()
+        self._early: deque[tuple[Sequence[Entry], Sequence[Any]]] | None = deque()  # what came before the walk
+        self._walking = False
+        self._outgoing: dict[int, list[Entry]] = {}  # by rank
+        self._unused: set[int] = set()  # messages of which we told their senders that they take no part
+        self._lock = threading.Lock()
+
+    def take(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]] = ()) -> None:
+        """Take what came, and run the nodes that it makes ready; nothing waits.
+
+        Args:
+            entries: from other workers.
+            feeds: the ``roots`` and their gradients.
+
+        Raises:
+            AutogradError: the entries do not belong to this graph, or the pass has failed before.
+            Exception: the error of a node or a hook.
+        """
+        token = current_gatherer.set(self)
+        try:
+            if self._walk_first(entries, feeds):
+                self.task.run()
+        finally:
+            current_gatherer.reset(token)
+
+    def outgoing(self) -> dict[int, list[Entry]]:
+        """Return the entries for other workers since the last call, by rank."""
+        with self._lock:
+            outgoing, self._outgoing = self._outgoing, {}
+        return outgoing
+
+    def unfed(self) -> list[Unfed]:
+        """Return the messages for which nothing came yet."""
+        sends = [node for node in self.task.unfed() if isinstance(node, SendNode)]
+        return [Unfed(node.message_id, node.receiver, node.num_inputs) for node in sends]
+
+    def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
+        """Take the gradients of received tensors, for their sender. The graph task calls it."""
+        if node.context_id != self._graph.context_id:
+            raise AutogradError(
+                f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "
+                f"{self._graph.context_id}; do the forward and the backward in one `with autograd_dist.context()` block"
+            )
+        if gradients is None:
+            self._tell_unused(node.message_id, node.sender)
+        else:
+            self.tell(node.sender, (Kind.FED, node.message_id, list(gradients)))
+
+    def tell(self, rank: int, entry: Entry) -> None:
+        """Add an entry for a worker; one for this worker is taken at once."""
+        if rank == self._rank:
+            self._apply(entry)
+            return
+        with self._lock:
+            self._outgoing.setdefault(rank, []).append(entry)
+
+    # -- entries that arrive
+
+    def _apply(self, entry: Entry) -> None:
+        kind, message_id, gradients = entry
+        if kind == Kind.QUERY:
+            self._answer(message_id)
+        elif (node := self._graph.send(message_id)) is not None:
+            self.task.feed(node, gradients if kind == Kind.FED else None)
+        elif kind == Kind.FED:
+            raise AutogradError(
+                f"gradients came for message {message_id}, which worker {self._rank} did not send in this context; use one "
+                f"context for a forward and its backward"
+            )
+
+    def _answer(self, message_id: int) -> None:
+        """Say that a message takes no part, if so; also one that has not arrived. Otherwise its gradients are to come."""
+        node = self._graph.receive(message_id)
+        if node is None or not self.task.reaches(node):
+            self._tell_unused(message_id, message_id >> 48)
+
+    def _tell_unused(self, message_id: int, sender: int) -> None:
+        with self._lock:
+            told = message_id in self._unused
+            self._unused.add(message_id)
+        if not told:  # by the walk that the query brought about
+            self.tell(sender, (Kind.UNUSED, message_id, ()))
+
+    # -- the walk
+
+    def _walk_first(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]]) -> bool:
+        """Feed the task. The first thread walks its graph before, without a lock, and feeds what others bring meanwhile.
+
+        Returns:
+            Whether this thread has to run the task: not if it left its entries to the first one.
+        """
+        with self._lock:
+            walked = self._early is None
+            if self._early is not None:
+                self._early.append((entries, feeds))
+                if self._walking:
+                    return False
+                self._walking = True
+        if walked:
+            self._feed(entries, feeds)
+            return True
+        self._walk()
+        with self._lock:
+            early, self._early = self._early or deque(), None
+        for each in early:
+            self._feed(*each)
+        return True
+
+    def _feed(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
+        for node, gradients in feeds:
+            self.task.feed(node, gradients)
+        for entry in entries:
+            self._apply(entry)
+
+    def _walk(self) -> None:
+        self.task.expect(*self._roots, *self._sends)
+        self._roots, self._sends = (), []
+        if self._smart:
+            for node in self._graph.receives():
+                if not self.task.reaches(node):
+                    self.gather(node, None)

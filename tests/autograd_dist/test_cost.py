@@ -1,0 +1,93 @@
+"""Guards of the cost of a step: how many frames it sends, how often a thread hands work to another, whatever came before."""
+
+import sys
+
+import pytest
+import telegrad as tg
+from telegrad import autograd_dist, rpc
+from telegrad.rpc.lanes.inproc import InProcessConnection
+from telegrad.rpc.pool import ThreadPool
+from telegrad.testing import in_process_cluster
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Frames sent, and tasks handed to threads, of all agents."""
+    counted = {"frames": 0, "handed over": 0}
+
+    def count(kind, method, what):
+        original = getattr(kind, method)
+
+        def counting(*args):
+            counted[what] += 1
+            return original(*args)
+
+        monkeypatch.setattr(kind, method, counting)
+
+    count(InProcessConnection, "send", "frames")
+    count(ThreadPool, "submit", "handed over")
+    monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
+    return counted
+
+
+@pytest.fixture
+def workers():
+    with in_process_cluster("a", "b", "c") as agents, agents[0].use():
+        yield agents
+
+
+def through(x, route):
+    return x * 2.0 if not route else rpc.rpc_sync(route[0], through, (x * 2.0, route[1:]))
+
+
+def step(x, route, mode="smart"):
+    with autograd_dist.context() as context:
+        loss = through(x, route).sum()
+        autograd_dist.backward(context, [loss], mode=mode)
+        return autograd_dist.get_gradients(context)[x].tolist()
+
+
+@pytest.mark.parametrize("mode", ["smart", "fast"])
+@pytest.mark.parametrize("route", ["b", "bc", "bcbc"])
+def test_forward_and_backward_of_a_hop_are_four_frames(workers, counts, route, mode):
+    x = tg.ones(3, requires_grad=True)
+    step(x, route)
+    counts.update({"frames": 0, "handed over": 0})
+    assert step(x, route, mode) == [2.0 ** (len(route) + 1)] * 3
+    assert counts["frames"] == 4 * len(route)
+    assert counts["handed over"] <= 5 * len(route) - 2
+
+
+def test_many_calls_to_a_worker_have_one_backward(workers, counts):
+    x = tg.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        loss = sum(rpc.rpc_sync("b", through, (x, "")).sum() for _ in range(10))
+        counts.update({"frames": 0, "handed over": 0})
+        autograd_dist.backward(context, [loss])
+        assert autograd_dist.get_gradients(context)[x].tolist() == [20.0] * 3
+    assert counts == {"frames": 2, "handed over": 1}
+
+
+def test_a_step_costs_the_same_after_many(workers):
+    """Counted in calls of Python functions, in the thread that steps."""
+    x, calls = tg.ones(3, requires_grad=True), []
+
+    def count(steps):
+        calls.append(0)
+
+        def profile(frame, event, _):
+            calls[-1] += event == "call"
+
+        sys.setprofile(profile)
+        try:
+            for _ in range(steps):
+                step(x, "b")
+        finally:
+            sys.setprofile(None)
+
+    step(x, "b")
+    count(20)
+    for _ in range(300):
+        step(x, "b")
+    count(20)
+    assert calls[1] < 1.2 * calls[0]
