@@ -73,8 +73,8 @@ def run(
     The output of each worker is shown behind its name, and written to its log. The first worker that fails ends the others;
     the summary names it, and its exit code is that of `telegrad run`.
 
-    Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and TELEGRAD_SECRET
-    in its environment, so that `init_rpc` needs only a name.
+    Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and
+    TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs only a name.
     """
     try:
         spec = JobSpec(script, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..core import allocator, job_secrets
+from .credentials import CredentialFolders
 
 LOOPBACK = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
@@ -31,14 +32,14 @@ def reserve_port() -> socket.socket:
     return reserved
 
 
+def rendezvous_environment(world_size: int, port: int) -> dict[str, str]:
+    """Return the variables that all workers of a job share: its size, and its rendezvous."""
+    return {"WORLD_SIZE": str(world_size), "MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port)}
+
+
 def job_environment(world_size: int, port: int) -> dict[str, str]:
-    """Return the variables that all workers of a job share: its size, its rendezvous, and a new secret."""
-    return {
-        "WORLD_SIZE": str(world_size),
-        "MASTER_ADDR": LOOPBACK,
-        "MASTER_PORT": str(port),
-        SECRET_VARIABLE: secrets.token_hex(32),
-    }
+    """Return the variables of a job that no launcher starts: its size, its rendezvous, and a new secret."""
+    return {**rendezvous_environment(world_size, port), SECRET_VARIABLE: secrets.token_hex(32)}
 
 
 def rank_environment(rank: int, name: str) -> dict[str, str]:
@@ -107,22 +108,29 @@ class SpawnEnvironment:
     Args:
         world_size: how many workers there are.
         port: of the rendezvous, unless the user has set MASTER_PORT.
+        folders: for the workers' credentials.
 
     Raises:
         ValueError: MASTER_PORT is not a number.
     """
 
-    def __init__(self, world_size: int, port: int) -> None:
-        self._defaults = {**helpful_defaults(world_size), **job_environment(world_size, port)}
+    def __init__(self, world_size: int, port: int, folders: CredentialFolders) -> None:
+        self._defaults = {**helpful_defaults(world_size), **rendezvous_environment(world_size, port)}
+        self._folders = folders
         self._port = given_port() or port
         self.init_method = f"tcp://{LOOPBACK}:{self._port}"
 
     def joinable_by_parent(self) -> AbstractContextManager[None]:
         """Let this process join the job, although the job's secret is not in its environment."""
-        if SECRET_VARIABLE in own_environment():
+        if self._has_secret():
             return nullcontext()
-        return job_secrets.remembered(self._port, self._defaults[SECRET_VARIABLE])
+        return job_secrets.remembered(self._port, self._folders.secret)
 
     def of(self, rank: int, name: str) -> AbstractContextManager[dict[str, str]]:
         """Make this process's environment that of a worker, as long as one is started; yields what it adds."""
-        return _set_environment(rank_environment(rank, name), self._defaults)
+        credentials = {} if self._has_secret() else self._folders.add(name)
+        return _set_environment({**rank_environment(rank, name), **credentials}, self._defaults)
+
+    @staticmethod
+    def _has_secret() -> bool:
+        return SECRET_VARIABLE in own_environment()

@@ -125,10 +125,10 @@ def spawn(
 ) -> ProcessContext | None:
     """Call ``fn(i, *args)`` in ``nprocs`` processes, with ``i`` from 0 to ``nprocs - 1``.
 
-    Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER and TELEGRAD_SECRET in its
-    environment. Where this process has set MASTER_ADDR, MASTER_PORT, WORLD_SIZE or TELEGRAD_SECRET, they stay. ``fn`` runs in a
-    process group of its own, which ends with it, and with this process. Definitions of a notebook, or of a program that
-    Python reads from standard input, are sent by value.
+    Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER and TELEGRAD_CREDENTIALS (a
+    folder with the job's secret) in its environment. Where this process has set MASTER_ADDR, MASTER_PORT, WORLD_SIZE or
+    TELEGRAD_SECRET, they stay. ``fn`` runs in a process group of its own, which ends with it, and with this process.
+    Definitions of a notebook, or of a program that Python reads from standard input, are sent by value.
 
     Args:
         fn: the function. It must be picklable, unless ``start_method`` is ``"fork"``.

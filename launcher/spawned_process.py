@@ -21,6 +21,7 @@ from typing import Any
 
 import cloudpickle
 
+from ..core import job_credentials
 from ..core.worker_reports import attach
 
 UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
@@ -63,7 +64,8 @@ def main(work: Work, rank: int, reports: PassedDescriptor, variables: dict[str, 
     os.setpgid(0, 0)  # so that what it starts ends with it, and a terminal's Ctrl-C comes through the parent only
     os.environ.update(variables)
     reporter = attach(reports.number, rank)
-    threading.Thread(target=_die_with_parent, name="telegrad-parent-watch", daemon=True).start()
+    credentials = variables.get(job_credentials.VARIABLE)
+    threading.Thread(target=_die_with_parent, args=(credentials,), name="telegrad-parent-watch", daemon=True).start()
     try:
         work.fn(rank, *work.args)
     except KeyboardInterrupt:  # the parent has asked it to end, and tells its user
@@ -113,11 +115,13 @@ class _ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
         return ChainMap(ForkingPickler(io.BytesIO()).dispatch_table, cloudpickle.Pickler.dispatch_table)
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(credentials: str | None) -> None:
     # Not PR_SET_PDEATHSIG: that fires when the *thread* that called `spawn` ends.
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
+    if credentials is not None:
+        job_credentials.remove(Path(credentials))  # the parent would have
     os.killpg(0, signal.SIGKILL)
 
 

@@ -38,7 +38,7 @@ from .serving import Server
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
-from .tls import load
+from .tls import own_tls
 from .wire.control import goodbye
 from .wire.function_names import main_script
 
@@ -87,7 +87,7 @@ class Agent:
     ) -> None:
         options = options or GrpcRpcBackendOptions()
         secret = job_secret() if secret is None else check_secret(secret, "secret=")
-        tls = load(options.tls) if options.tls else None
+        tls = own_tls(options.tls)
         self.name = name
         self.rank = rank
         self.rpc_timeout = options.rpc_timeout

@@ -48,8 +48,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         window_messages: how many calls, and answers, likewise.
         max_message_bytes: size of the largest message that this worker sends, a call's arguments or its result.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
-        tls: this worker's certificate files. With them, all that leaves this machine is encrypted, and both ends of each
-            connection prove who they are.
+        tls: this worker's certificate files; ``None`` takes those of its launcher, if it made some. With them, all that leaves
+            this machine is encrypted, and both ends of each connection prove who they are.
         insecure: let workers listen on and dial other networks than the loopback without TLS. All that they say can then be
             read and changed by whoever is on the way; the job's secret still keeps others out.
         host: name or address at which others reach this worker; ``None`` takes ``TELEGRAD_HOST``, else, at rank 0, the host of

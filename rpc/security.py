@@ -29,6 +29,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core import job_credentials
 from ..core.errors import AuthenticationError
 from ..proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
@@ -47,15 +48,17 @@ SAME_SECRET = (
 
 
 def job_secret() -> bytes:
-    """Return the job's secret: ``TELEGRAD_SECRET`` if it is set, else the user's own, made on first use (mode 0600).
+    """Return the job's secret: ``TELEGRAD_SECRET``, else the launcher's, else the user's own, made on first use (mode 0600).
 
     Raises:
         AuthenticationError: it is too short, or the user's secret file cannot be used, or others can read it.
     """
-    given = os.environ.get(SECRET_VARIABLE)
-    if given is None:
-        return check_secret(_user_secret(_secret_path()), str(_secret_path()))
-    return check_secret(os.fsencode(given), SECRET_VARIABLE)  # any bytes will do, not only text
+    if (given := os.environ.get(SECRET_VARIABLE)) is not None:
+        return check_secret(os.fsencode(given), SECRET_VARIABLE)  # any bytes will do, not only text
+    if folder := job_credentials.folder():
+        return check_secret(_read_secret(folder / job_credentials.SECRET), str(folder))
+    path = _secret_path()
+    return check_secret(_user_secret(path), str(path))
 
 
 def check_secret(secret: bytes, source: str) -> bytes:
@@ -78,17 +81,28 @@ def _secret_path() -> Path:
 
 
 def _user_secret(path: Path) -> bytes:
-    try:
-        if not os.path.lexists(path):
+    if not os.path.lexists(path):
+        try:
             _make_secret(path)
+        except OSError as error:
+            raise _unusable(path, error) from error
+    return _read_secret(path)
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
         descriptor = open_private(str(path), os.O_RDONLY, stat.S_IRWXG | stat.S_IRWXO)
     except OSError as error:
-        raise AuthenticationError(
-            f"the file of your secret, {path}, cannot be used ({error.strerror}); it must be yours alone: delete it, or set "
-            f"{SECRET_VARIABLE} to the same text for every worker"
-        ) from error
+        raise _unusable(path, error) from error
     with open(descriptor, "rb") as file:
         return file.read()
+
+
+def _unusable(path: Path, error: OSError) -> AuthenticationError:
+    return AuthenticationError(
+        f"the file of your secret, {path}, cannot be used ({error.strerror}); it must be yours alone: delete it, or set "
+        f"{SECRET_VARIABLE} to the same text for every worker"
+    )
 
 
 def _make_secret(path: Path) -> None:

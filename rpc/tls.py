@@ -11,11 +11,12 @@ import hashlib
 import os
 import ssl
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core import job_credentials
 from ..core.errors import AuthenticationError
 
 
@@ -115,6 +116,24 @@ def load(files: TlsFiles) -> Tls:
         )
     names = check(certificate, key, ca, f"the certificate {files.certificate}")
     return Tls(files, certificate, key, ca, names)
+
+
+def own_tls(files: TlsFiles | None) -> Tls | None:
+    """Return the TLS of this worker: of the files that its user gives, else of those that its launcher made, if any.
+
+    Raises:
+        AuthenticationError: a file cannot be used.
+    """
+    folder = job_credentials.folder()
+    if files is not None:
+        return load(files)
+    if folder is None or not (folder / job_credentials.CERTIFICATE).exists():
+        return None
+    certificate, key, ca = job_credentials.CERTIFICATE, job_credentials.KEY, job_credentials.AUTHORITY
+    tls = load(TlsFiles(folder / certificate, folder / key, folder / ca))
+    return replace(
+        tls, files=replace(tls.files, rank0_name=tls.names[-1])
+    )  # the job's name, which all certificates carry
 
 
 def fingerprint(certificate: bytes) -> bytes:

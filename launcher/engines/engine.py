@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import ExitStack, closing
 from functools import partial
 
+from ..credentials import CredentialFolders
 from ..environment import reserve_port
 from ..report_file import ReportFile
 from ..supervisor import Begin, Event, Exited, Phase, Signal, Start, Supervisor, TimePassed
@@ -32,6 +33,7 @@ class Engine(ABC):
         self.resources = ExitStack()
         self.reports = self.resources.enter_context(closing(ReportFile()))
         self.port: int = self.resources.enter_context(closing(reserve_port())).getsockname()[1]
+        self.credentials = self.resources.enter_context(closing(CredentialFolders()))
         self.selector = self.resources.enter_context(selectors.DefaultSelector())
         self._pidfds: set[int] = set()
         self._events: deque[Event] = deque()

@@ -31,7 +31,7 @@ class FunctionEngine(Engine):
         self._context = context
         self._work = work
         self._daemon = daemon
-        self._environment = SpawnEnvironment(size, self.port)
+        self._environment = SpawnEnvironment(size, self.port, self.credentials)
         self.init_method = self._environment.init_method
         self.resources.enter_context(self._environment.joinable_by_parent())
 

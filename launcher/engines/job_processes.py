@@ -4,12 +4,13 @@ A process belongs to a job if it carries the job's mark in its environment, whic
 of its workers. A process can drop either (``env -i``, ``setsid``); together they find what a process group misses.
 
 As a program it reads sessions from its standard input and ends the job when that closes: the launcher holds the other end, so
-this happens also when the launcher is killed with ``kill -9``. It is run by path (``python -I -S job_processes.py JOB``), so
-it has no relative imports.
+this happens also when the launcher is killed with ``kill -9``. Then it removes the workers' credentials. It is run by path
+(``python -I -S job_processes.py JOB CREDENTIALS``), so it has no relative imports.
 """
 
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -116,12 +117,13 @@ def _wait_for_exits(descriptors: list[int], seconds: float) -> None:
         os.close(descriptor)
 
 
-def _guard(job: str) -> None:
+def _guard(job: str, credentials: str) -> None:
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)  # it must outlive the launcher
     sessions = {int(line) for line in sys.stdin}
     end(job, sessions)
+    shutil.rmtree(credentials, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    _guard(sys.argv[1])
+    _guard(*sys.argv[1:])

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..console import WorkerConsole
-from ..environment import helpful_defaults, job_environment, own_environment, rank_environment
+from ..environment import SECRET_VARIABLE, helpful_defaults, own_environment, rank_environment, rendezvous_environment
 from ..spec import JobSpec
 from ..supervisor import Event, Exited, Failed, Interrupted, Phase
 from . import job_processes
@@ -57,19 +57,25 @@ class ScriptEngine(Engine):
         with self.resources as stack:
             stack.callback(self._close_outputs)
             stack.enter_context(_signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
-            self._guardian = stack.enter_context(_guardian(self._job))
+            self._guardian = stack.enter_context(_guardian(self._job, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
             self.begin()
             self.run()
 
     def start(self, rank: int) -> int | None:
         name = self.spec.workers[rank]
+        credentials = self.credentials.add(name)
         output = WorkerOutput(rank, self._log_dir / f"{name}.log", self._console, self.selector)
         self._outputs[rank] = output
         try:
             process = self._processes[rank] = subprocess.Popen(
                 self.spec.command,
-                env={**self._environment, **rank_environment(rank, name), **self.reports.environment(rank)},
+                env={
+                    **self._environment,
+                    **rank_environment(rank, name),
+                    **credentials,
+                    **self.reports.environment(rank),
+                },
                 pass_fds=[self.reports.descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=output.writing_end,
@@ -115,10 +121,10 @@ class ScriptEngine(Engine):
         size = len(self.spec.workers)
         return {
             **helpful_defaults(size),
-            **own_environment(),
+            **{name: value for name, value in own_environment().items() if name != SECRET_VARIABLE},
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": str(self._console.columns),
-            **job_environment(size, self.port),
+            **rendezvous_environment(size, self.port),
             **job_processes.mark(self._job),
         }
 
@@ -142,9 +148,9 @@ class ScriptEngine(Engine):
 
 
 @contextmanager
-def _guardian(job: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process that ends the job's workers when this process is gone."""
-    command = [sys.executable, "-I", "-S", job_processes.__file__, job]
+def _guardian(job: str, credentials: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process that ends the job's workers, and removes their credentials, when this process is gone."""
+    command = [sys.executable, "-I", "-S", job_processes.__file__, job, credentials]
     with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as process:
         try:
             yield process

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -28,17 +29,42 @@ def test_workers_find_their_place_in_the_environment(job, tmp_path):
         expected = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
         expected |= {"TELEGRAD_WORKER": f"worker{rank}", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
         assert expected.items() <= environment.items()
-    shared = {(w["MASTER_PORT"], w["TELEGRAD_SECRET"]) for w, _ in workers}
-    assert len(shared) == 1
-    port, secret = shared.pop()
-    assert 1024 <= int(port) < 65536 and re.fullmatch("[0-9a-f]{64}", secret)
+    (port,) = {w["MASTER_PORT"] for w, _ in workers}
+    assert 1024 <= int(port) < 65536
     log_dir = re.search(r"logs: (.*)/\n", err)[1]
     assert err.startswith("telegrad: 3 workers finished in ")
     assert sorted(path.name for path in (tmp_path / log_dir).iterdir()) == [f"worker{i}.log" for i in range(3)]
 
 
+LOOK_AT_CREDENTIALS = """
+import pathlib, stat
+folder = pathlib.Path(os.environ["TELEGRAD_CREDENTIALS"])
+modes = {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)}
+secret = (folder / "secret").read_text()
+assert modes == {0o700} and stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600 and len(secret) == 64
+for place in (f"/proc/{os.getpid()}/environ", f"/proc/{os.getpid()}/cmdline", f"/proc/{os.getppid()}/cmdline"):
+    assert secret not in pathlib.Path(place).read_text(), place
+assert "TELEGRAD_SECRET" not in os.environ
+print("folder", folder.parent, flush=True)
+"""
+
+
+@pytest.mark.parametrize("end", ["by itself", "failure", "kill -9 of the launcher"])
+def test_credentials_are_private_files_that_go_with_the_job(end, job, monkeypatch, until):
+    monkeypatch.setenv("TELEGRAD_SECRET", "of another job, sixteen bytes")
+    how = {"by itself": "", "failure": "sys.exit(3)", "kill -9 of the launcher": TOLD_WAITING}[end]
+    process = job(LOOK_AT_CREDENTIALS + how, "-n", "2")
+    folder = Path(read_until(process, 2, "folder")[-1].split()[-1])
+    if end == "kill -9 of the launcher":
+        assert folder.is_dir()
+        process.kill()
+    process.communicate()
+    until(lambda: not folder.exists())
+
+
 def test_two_jobs_have_different_secrets_and_ports(job):
-    source = "print(os.environ['TELEGRAD_SECRET'], os.environ['MASTER_PORT'], flush=True); os.kill(os.getppid(), 0)\n"
+    source = "secret = open(os.environ['TELEGRAD_CREDENTIALS'] + '/secret').read()\n"
+    source += "print(secret, os.environ['MASTER_PORT'], flush=True); os.kill(os.getppid(), 0)\n"
     first, second = job(source + TOLD_WAITING), job(source + TOLD_WAITING)
     said = [read_until(process, 1, "waiting")[0].split()[2:] for process in (first, second)]
     assert said[0][0] != said[1][0] and said[0][1] != said[1][1]

@@ -12,6 +12,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from helpers.programs import ending_within, stop_fork_server
@@ -22,14 +23,16 @@ from telegrad.launcher.spawned_process import Work
 pytestmark = pytest.mark.processes
 
 LIMIT = 120
-JOB_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET", "TELEGRAD_WORKER")
+JOB_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_WORKER")
 
 FUNCTIONS = '''
 import os, signal, subprocess, sys
 
 def report(i, folder, *names):
+    from telegrad.rpc.security import job_secret
+    secret = [job_secret().decode()] if "TELEGRAD_CREDENTIALS" in os.environ else []
     with open(os.path.join(folder, str(i)), "w") as file:
-        file.write("\\n".join([str(os.getpid()), *(os.environ[name] for name in names)]))
+        file.write("\\n".join([str(os.getpid()), *(os.environ[name] for name in names), *secret]))
 
 def fail_in_one(i, message):
     if i == 1:
@@ -115,9 +118,9 @@ def test_each_process_has_its_number_and_finds_the_others(functions, folder, no_
     assert spawn(functions.report, (str(folder), *JOB_VARIABLES), nprocs=3, start_method=start_method) is None
     told = reports(folder, 3)
     assert len({pid for pid, *_ in told}) == 3
-    for i, (_, rank, local_rank, size, host, _, _, name) in enumerate(told):
+    for i, (_, rank, local_rank, size, host, _, name, _) in enumerate(told):
         assert (rank, local_rank, size, host, name) == (str(i), str(i), "3", "127.0.0.1", f"worker{i}")
-    shared = {(port, secret) for *_, port, secret, _ in told}
+    shared = {(port, secret) for *_, port, _, secret in told}
     assert len(shared) == 1
     assert re.fullmatch(r"\d+ [0-9a-f]{64}", " ".join(shared.pop()))
     assert not set(JOB_VARIABLES) & set(os.environ)
@@ -127,13 +130,22 @@ def test_jobs_of_several_threads_do_not_mix(functions, folder):
     folders = [folder / str(job) for job in range(4)]
     for each in folders:
         each.mkdir()
-    names = ("RANK", "MASTER_PORT", "TELEGRAD_SECRET")
+    names = ("RANK", "MASTER_PORT")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda each: spawn(functions.report, (str(each), *names), nprocs=2), folders))
     told = [[lines[1:] for lines in reports(each, 2)] for each in folders]
     assert [[rank for rank, *_ in job] for job in told] == [["0", "1"]] * 4
     assert all(job[0][1:] == job[1][1:] for job in told)
     assert len({secret for job in told for *_, secret in job}) == 4
+
+
+def test_credentials_go_with_the_job(functions, folder):
+    context = spawn(functions.report, (str(folder), "TELEGRAD_CREDENTIALS"), nprocs=2, join=False)
+    assert context._engine.credentials.root.is_dir()
+    context.join()
+    (first, second) = (Path(told[1]) for told in reports(folder, 2))
+    assert first.parent == second.parent == context._engine.credentials.root
+    assert not first.parent.exists()
 
 
 def test_what_is_set_already_stays(functions, folder, monkeypatch):

@@ -37,6 +37,7 @@ PUBLIC_MODULES = {
     "core.errors",
     "core.fft",
     "core.futures",
+    "core.job_credentials",
     "core.job_secrets",
     "core.linalg",
     "core.profiler",

@@ -1,0 +1,46 @@
+"""Folder with the credentials of one worker, which its launcher makes and its agent reads.
+
+The environment names the folder only: what is in the environment, or on a command line, other users or logs may get to see.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+VARIABLE = "TELEGRAD_CREDENTIALS"
+SECRET = "secret"
+CERTIFICATE = "certificate.pem"
+KEY = "key.pem"
+AUTHORITY = "authority.pem"
+
+
+def folder() -> Path | None:
+    """Return the folder of this process's worker; None if no launcher made one."""
+    given = os.environ.get(VARIABLE)
+    return Path(given) if given else None
+
+
+def write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Make a folder with files that only this user can read, and return the environment variable that names it.
+
+    Args:
+        place: the folder, which does not exist yet.
+        files: their contents, by name.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place.mkdir(mode=0o700)
+    for name, content in files.items():
+        with open(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+    return {VARIABLE: str(place)}
+
+
+def remove(place: Path) -> None:
+    """Remove a folder that ``write`` made, and the job's folder around it once it is empty."""
+    shutil.rmtree(place, ignore_errors=True)
+    with suppress(OSError):
+        place.parent.rmdir()
