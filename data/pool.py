@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.shared_memory import Segment, create_segment, open_segment
+from ..core.shared_memory import Segment, create_segment, fork_count, open_segment
 from .errors import DataLoaderError, WorkerTraceback
 from .messages import STARTING, Answer, Begin, Failure, Task
 from .packing import Packed, unpack
@@ -24,16 +24,6 @@ from .worker import Program, WorkerSetup, work
 
 # Seconds that workers have to finish a sample when they have to end, before they are killed.
 GRACE_SECONDS = 1.0
-
-_forks = 0
-
-
-def _forking() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(before=_forking)
 
 
 class Worker:
@@ -91,13 +81,13 @@ class Worker:
             return unpack(memory.copy(), answer.sizes)
         self.in_use.add(answer.segment)
         # All arrays of the batch are views of this one, and keep it.
-        weakref.finalize(memory, self._released, answer.segment, _forks).atexit = False
+        weakref.finalize(memory, self._released, answer.segment, fork_count()).atexit = False
         return unpack(memory, answer.sizes)
 
     def _released(self, number: int, forks: int) -> None:
         self.in_use.discard(number)
         # A child that was forked meanwhile may still use the batch: then its memory must not be written to again.
-        if forks == _forks:
+        if forks == fork_count():
             self.reusable.append(number)
         else:
             self.segments.pop(number, None)

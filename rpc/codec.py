@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.errors import SerializationError
 from .messages import Incoming, Interceptor, Outgoing
 from .wire.header import Flag
 from .wire.payload import Labels, make_tensors, pack, unpack
@@ -63,6 +64,8 @@ class Codec:
         Raises:
             SerializationError: it cannot be opened here.
         """
+        if message.problem:
+            raise SerializationError(message.problem)
         if message.flags & Flag.TABLES:
             make_tensors(message)
         for opening in self._opening:

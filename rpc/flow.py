@@ -7,17 +7,16 @@ window again, and ``QUEUE_FACTOR`` times as many messages; the next one fails at
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import RpcError
-from ..core.futures import Future, complete_once, thread_role
+from ..core.futures import Future, complete_once
 from .credits import Amount, Receipts, Window
 from .lanes.base import Connection
-from .lanes.ioloop import RefusesToBlock
+from .lanes.ioloop import may_block
 from .messages import Outgoing
 from .wire.control import encode_ask, encode_credit
 
@@ -231,14 +230,3 @@ class Flow:
     def _ask(self, goal: Amount | None) -> None:
         if goal is not None:
             self._connection.send(encode_ask(goal))
-
-
-def may_block() -> bool:
-    """Return whether this thread may wait: not an event loop's, nor one that refuses (``core.futures.Blocker``)."""
-    if thread_role.blocker is not None:
-        return not isinstance(thread_role.blocker, RefusesToBlock)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return True
-    return False

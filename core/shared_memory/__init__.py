@@ -1,6 +1,7 @@
 """Memory that several processes map: segments, those of this process, and how they travel to another process."""
 
+from .forks import fork_count
 from .segments import Segment, create_segment, open_segment
 from .transit import SharedMemoryError
 
-__all__ = ["Segment", "SharedMemoryError", "create_segment", "open_segment"]
+__all__ = ["Segment", "SharedMemoryError", "create_segment", "fork_count", "open_segment"]

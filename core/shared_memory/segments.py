@@ -27,7 +27,7 @@ class Segment(mmap.mmap):
     Make one with ``create_segment`` or ``open_segment``.
 
     Attributes:
-        fd: the descriptor, to be passed to other processes.
+        fd: the descriptor, to be passed to other processes; -1 when it is closed.
         identity: equal for all mappings of the same memory.
     """
 
@@ -63,9 +63,16 @@ class Segment(mmap.mmap):
         array: Array = np.ndarray(shape, dtype, self, offset, strides)
         return array
 
+    def close_descriptor(self) -> None:
+        """Close the descriptor, when no other process is to get it any more. The mapping stays."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
     # The default argument, because at the interpreter's end modules may be empty already.
     def __del__(self, close: Any = os.close) -> None:
-        close(self.fd)
+        if self.fd >= 0:
+            close(self.fd)
 
 
 def create_segment(size: int) -> Segment:

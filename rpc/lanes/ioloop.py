@@ -30,6 +30,17 @@ class RefusesToBlock:
         )
 
 
+def may_block() -> bool:
+    """Return whether this thread may wait: not an event loop's, nor one that refuses (``core.futures.Blocker``)."""
+    if thread_role.blocker is not None:
+        return not isinstance(thread_role.blocker, RefusesToBlock)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False
+
+
 class LoopThread:
     """asyncio loop that runs in a daemon thread.
 

@@ -9,11 +9,14 @@ bytes from the frame's start, so that an array over a received frame is aligned.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ...core.errors import SerializationError
+from ..lanes.large.scattered import ScatteredFrame
 from ..messages import Incoming, Outgoing
 from .dtypes import dtype_name, find_dtype
 from .header import HEAD, Flag
@@ -25,6 +28,7 @@ QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # 
 
 M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
+Read = Callable[[int, int], Any]  # position and length in a frame, to the memory of one buffer
 
 
 def encode(message: Outgoing) -> Parts:
@@ -53,30 +57,47 @@ def decode(frame: Any, owned: bool, sender: int, make: type[M]) -> M:
     """Parse a frame.
 
     Args:
-        frame: bytes-like, the whole frame.
+        frame: bytes-like, the whole frame, or a ``ScatteredFrame``.
         owned: nobody else uses its memory and it is writable, so that arrays may lie over it; otherwise they are copied.
+            The pieces of a scattered frame always are used as they are.
         sender: rank of the worker it came from.
         make: the class of the result.
     """
-    kind, flags, method, call_id, timeout = HEAD.unpack_from(frame)
+    scattered = type(frame) is ScatteredFrame
+    front = frame.front if scattered else frame
+    kind, flags, method, call_id, timeout = HEAD.unpack_from(front)
     message = make(kind, flags, method, call_id, timeout, sender)
+    if scattered:
+        message.problem = frame.problem
     if not flags & Flag.TABLES:
-        message.pickled = frame[HEAD.size :]
+        if not message.problem:
+            message.pickled = frame.read(HEAD.size, len(frame) - HEAD.size) if scattered else frame[HEAD.size :]
         return message
-    view = memoryview(frame)
+    view = memoryview(front)
     tensors, references, buffers, table_bytes, pickle_bytes = TABLES.unpack_from(view, HEAD.size)
     position = HEAD.size + TABLES.size
     end = position + table_bytes
     rows, position = _read_rows(view, position, tensors)
     lengths = struct.unpack_from(f"<{buffers}Q", view, position)
     _read_extras(message, view[position + 8 * buffers : end])
-    message.pickled = view[end : end + pickle_bytes]
     if references > len(view):  # each takes some bytes of the extras
         raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
     message.references = [None] * references
+    if message.problem:  # references are in the tables: they arrived
+        return message
     message.arrays, message.requires_grad, message.buffers = [], [], []
-    _read_buffers(message, view, end + pickle_bytes, lengths, rows, owned)
+    read: Read = frame.read if scattered else partial(_slice if owned else _copy, view)
+    message.pickled = frame.read(end, pickle_bytes) if scattered else view[end : end + pickle_bytes]
+    _read_buffers(message, read, end + pickle_bytes, lengths, rows)
     return message
+
+
+def _slice(view: memoryview, position: int, length: int) -> memoryview:
+    return view[position : position + length]
+
+
+def _copy(view: memoryview, position: int, length: int) -> bytearray:
+    return bytearray(view[position : position + length])
 
 
 def _head(message: Outgoing, flags: int) -> bytes:
@@ -131,19 +152,10 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
         position += length
 
 
-def _read_buffers(
-    message: Incoming,
-    view: memoryview,
-    position: int,
-    lengths: tuple[int, ...],
-    rows: list[Row],
-    owned: bool,
-) -> None:
+def _read_buffers(message: Incoming, read: Read, position: int, lengths: tuple[int, ...], rows: list[Row]) -> None:
     for index, length in enumerate(lengths):
         position += -position % ALIGNMENT
-        memory: Any = view[position : position + length]
-        if not owned:
-            memory = bytearray(memory)
+        memory = read(position, length)
         position += length
         if index < len(rows):
             _add_array(message, rows[index], memory)

@@ -260,13 +260,7 @@ def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
 
 
 def make_tensors(message: Incoming) -> None:
-    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise.
-
-    Raises:
-        SerializationError: an array is of a type that this worker does not know.
-    """
-    if message.problem:
-        raise SerializationError(message.problem)
+    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise."""
     message.tensors = [Tensor(array, bool(flag)) for array, flag in zip(message.arrays, message.requires_grad)]
 
 

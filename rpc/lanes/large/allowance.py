@@ -1,0 +1,47 @@
+"""``Allowance``: how many bytes, and how many pieces, of one thing a process may hold in all."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+
+SHARE_OF_MEMORY = 8  # one part in so many of the machine's
+SHARE_OF_DESCRIPTORS = 8
+MOST_SEGMENTS = 1024
+
+
+class Allowance:
+    """Bound of bytes and of number, shared by all connections of a lane. Any thread.
+
+    Args:
+        size: most bytes.
+        number: most pieces.
+    """
+
+    def __init__(self, size: int, number: int) -> None:
+        self._lock = threading.Lock()
+        self._size = size
+        self._number = number
+
+    def take(self, size: int) -> bool:
+        """Take one piece of ``size`` bytes; False if that is more than is left."""
+        with self._lock:
+            if size > self._size or not self._number:
+                return False
+            self._size -= size
+            self._number -= 1
+            return True
+
+    def give_back(self, size: int) -> None:
+        """Give one piece back."""
+        with self._lock:
+            self._size += size
+            self._number += 1
+
+
+def segment_allowance() -> Allowance:
+    """Return the allowance of this process for segments: a share of the machine's memory and of the process's descriptors."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Allowance(memory // SHARE_OF_MEMORY, min(descriptors // SHARE_OF_DESCRIPTORS, MOST_SEGMENTS))

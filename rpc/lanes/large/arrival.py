@@ -1,0 +1,95 @@
+"""``Arrival``: a scattered frame of which the front has arrived, and memory for its pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ....core.errors import SerializationError
+from .borrower import Borrower
+from .scattered import NO_SEGMENT, SCATTERED, Piece, ScatteredFrame
+
+SCRATCH_BYTES = 1 << 20
+CHECKED_BYTES = 64 << 20  # for more, the kernel is asked whether there is memory: it promises more than it has
+
+
+def new_memory(size: int) -> memoryview:
+    """Return writable memory of ``size`` bytes, which are not set."""
+    array: Any = np.empty(size, np.uint8)
+    return memoryview(array)
+
+
+def available_bytes() -> int:
+    """Return how much memory the machine can give without swapping, as far as the kernel says."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return 1 << 62
+
+
+class Arrival:
+    """Scattered frame on its way in.
+
+    Args:
+        front: its front, writable.
+        pieces: what the table says.
+        borrower: has the segments.
+    """
+
+    def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower) -> None:
+        positions = [piece.position for piece in pieces]
+        if any(later < earlier + piece.size for earlier, later, piece in zip(positions, positions[1:], pieces)):
+            raise SerializationError("the pieces of a frame overlap, or are in no order")
+        front[0] &= ~SCATTERED & 0xFF
+        self._front = front
+        self._pieces = pieces
+        self._borrower = borrower
+        self._streamed = [piece.size for piece in pieces if piece.segment == NO_SEGMENT]
+        self._memories: list[memoryview] = []
+        self._problem = self._allocate(sum(self._streamed))
+
+    def _allocate(self, total: int) -> str:
+        """Take memory for the pieces that follow on the socket; return why there is none, if there is not."""
+        if total > CHECKED_BYTES and total > available_bytes():
+            return (
+                f"a message with {total:,} bytes of arrays is larger than this worker's free memory; send it in parts"
+            )
+        try:
+            self._memories = [new_memory(size) for size in self._streamed]
+        except (MemoryError, ValueError):
+            self._memories = []
+            return f"there is no memory for a message with {total:,} bytes of arrays; send it in parts"
+        return ""
+
+    def blanks(self) -> Iterator[memoryview]:
+        """Yield the memory that is to be filled from the socket, piece by piece."""
+        if not self._problem:
+            yield from self._memories
+            return
+        scratch, rest = new_memory(SCRATCH_BYTES), sum(self._streamed)
+        while rest:
+            yield scratch[:rest]
+            rest -= len(scratch[:rest])
+
+    def frame(self) -> Any:
+        """Return the frame, when all is there.
+
+        Raises:
+            SerializationError: the table names a segment that there is not.
+        """
+        if not self._pieces:
+            return self._front
+        total = sum(piece.size for piece in self._pieces)
+        segments = {piece.segment: self._borrower.piece(piece.segment, piece.size) for piece in self._lent()}
+        if self._problem:
+            return ScatteredFrame(self._front, [], [], self._problem, total)
+        streamed = iter(self._memories)
+        memories = [segments.get(piece.segment) or next(streamed) for piece in self._pieces]
+        return ScatteredFrame(self._front, [piece.position for piece in self._pieces], memories)
+
+    def _lent(self) -> Iterator[Piece]:
+        return (piece for piece in self._pieces if piece.segment != NO_SEGMENT)

@@ -1,0 +1,300 @@
+"""``LargeFrames``: how the large frames of one connection travel.
+
+Beside the connection's own socket, on which small frames travel, there is a bulk socket. On one host, large parts of a
+frame are written into shared segments, and the small rest, the front, goes the way of small frames. What has no segment
+goes through the bulk socket, with the front if there is much of it, so that a small frame never waits behind a large one.
+
+``lender.py`` and ``borrower.py`` are the two sides of segments, ``writer.py`` and ``reader.py`` those of the bulk socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....core.shared_memory import Segment
+from ..base import FrameHandle
+from ..ioloop import may_block
+from .allowance import Allowance
+from .arrival import Arrival
+from .borrower import Borrower
+from .lender import IDLE_SECONDS, Lender
+from .reader import BulkReader
+from .scattered import NO_SEGMENT, SCATTERED, Notices, Piece, decode_table, encode_table
+from .transfer import Offer, Transfer
+from .writer import BulkWriter
+
+SEGMENT_BYTES = 64 * 1024  # a larger part goes into a segment; below that, a copy through the socket costs less
+PIECE_BYTES = 4 * 1024  # a larger part gets memory of its own at the receiver
+INLINE_BYTES = 128 * 1024  # a smaller front goes the way of small frames
+RETURN_SECONDS = 0.005  # so long a returned segment waits for a frame to travel with
+SendSmall = Callable[[list[Any], "FrameHandle | None"], bool]
+Deliver = Callable[[Any], object]
+Ended = Callable[["Exception | None"], object]
+
+
+class LargeFrames:
+    """Large frames of one connection. Made on the loop; any thread sends.
+
+    Args:
+        bulk: the bulk socket, non-blocking; it is this object's from now on.
+        loop: watches the socket.
+        send_small: sends a frame the way of small frames.
+        deliver: gets each frame that arrives; its memory is writable and nobody else's.
+        ended: called when the bulk socket ends, in any thread: with ``None`` if the peer has ended its side, or with an error.
+        lending: allowance for segments that are lent.
+        borrowing: allowance for those of peers.
+    """
+
+    def __init__(
+        self,
+        bulk: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        send_small: SendSmall,
+        deliver: Deliver,
+        ended: Ended,
+        lending: Allowance,
+        borrowing: Allowance,
+    ) -> None:
+        self._bulk = bulk
+        self._loop = loop
+        self._send_small = send_small
+        self._deliver = deliver
+        self._closed = False
+        self._shares_memory = bulk.family == socket.AF_UNIX
+        self._lender = Lender(lending)
+        self._borrower = Borrower(borrowing, self._wake)
+        self._writer = BulkWriter(bulk, loop, ended)
+        self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, ended)
+        self._returning = False  # a flush of returned segments is due
+        self._trimming = False
+
+    # -- sending
+
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+        """Send a large frame; its memory may change afterwards. A thread that may wait waits until it has left.
+
+        Args:
+            parts: the frame.
+            size: its length in bytes.
+            handle: to withdraw it with.
+
+        Returns:
+            False if the bulk socket is closed.
+        """
+        loans: dict[int, int] = {}  # part, segment
+        try:
+            missed = self._lend(parts, loans)
+            rest = size - sum(len(parts[index]) for index in loans)
+            inline = rest <= INLINE_BYTES
+            front, streamed, pieces = _scatter(parts, loans, rest if inline else PIECE_BYTES)
+            sent = (self._send_inline if inline else self._send_bulk)(
+                front, streamed, pieces, list(loans.values()), handle
+            )
+        except BaseException:  # Ctrl-C, say
+            self._take_back(list(loans.values()))
+            raise
+        if missed and sent:
+            self._offer(missed)
+        return sent
+
+    def _lend(self, parts: list[Any], loans: dict[int, int]) -> list[int]:
+        """Copy large parts into segments; return the sizes of those for which there was none."""
+        if not self._shares_memory:
+            return []
+        missed = []
+        for index, part in enumerate(parts):
+            if index == 0 or len(part) < SEGMENT_BYTES:
+                continue
+            if (loan := self._lender.lend(len(part))) is None:
+                missed.append(len(part))
+                continue
+            loans[index], segment = loan
+            _copy(segment, part)
+        return missed
+
+    def _send_inline(
+        self, front: list[Any], _: list[Any], pieces: list[Piece], lent: list[int], handle: FrameHandle | None
+    ) -> bool:
+        notices = self._notices()
+        if not self._send_small([*front, encode_table(pieces, notices)], handle):
+            return False
+        if handle is not None and handle.waiting is not None:
+            handle.waiting = Waiting(handle.waiting, lambda: self._restore(lent, notices))
+        return True
+
+    def _send_bulk(
+        self, front: list[Any], streamed: list[Any], pieces: list[Piece], lent: list[int], handle: FrameHandle | None
+    ) -> bool:
+        transfer = Transfer([*front, encode_table(pieces, Notices())], streamed, handle)
+        if lent and handle is not None:
+            handle.waiting = Waiting(transfer, lambda: self._restore(lent, Notices()))
+        return self._writer.send(transfer, may_block())
+
+    def _offer(self, missed: list[int]) -> None:
+        if may_block():  # to make a segment takes time
+            for number, segment in self._lender.offer(missed, time.monotonic()):
+                self._writer.send(Offer(number, segment.fd), waits=False)
+
+    def _take_back(self, numbers: list[int]) -> None:
+        self._lender.take_back(numbers, time.monotonic())
+        if len(self._lender) and not self._trimming:
+            self._trimming = True
+            self._on_loop(self._trim_later)
+
+    def _restore(self, lent: list[int], notices: Notices) -> None:
+        """Undo what a frame that was withdrawn would have told."""
+        self._take_back(lent)
+        self._borrower.restore(notices.reusable, notices.refused)
+        self._lender.restore(notices.gone)
+        self._wake()
+
+    # -- receiving
+
+    def received(self, data: memoryview) -> None:
+        """Take a scattered frame that came the way of small frames: one whose first byte has the bit ``SCATTERED``.
+
+        Raises:
+            SerializationError: it cannot be read.
+        """
+        front, pieces, notices = decode_table(data)
+        self._note(notices)
+        if len(front) > 1:
+            self._deliver(Arrival(front, pieces, self._borrower).frame())
+
+    def _begin(self, data: memoryview) -> Arrival:
+        front, pieces, notices = decode_table(data)
+        self._note(notices)
+        return Arrival(front, pieces, self._borrower)
+
+    def _offered(self, number: int, descriptor: int | None) -> None:
+        self._borrower.open(number, descriptor)
+        self._flush()
+
+    def _note(self, notices: Notices) -> None:
+        self._lender.forget(notices.refused, time.monotonic())
+        self._borrower.unmap(notices.gone)
+        if notices.reusable:
+            self._take_back(list(notices.reusable))
+
+    # -- what the two sides tell each other about segments
+
+    def _notices(self) -> Notices:
+        return Notices(*self._borrower.take_returned(), self._lender.take_gone())
+
+    def _wake(self) -> None:
+        # Called by finalizers.
+        if not (self._returning or self._closed):
+            self._returning = True
+            self._on_loop(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._loop.call_later(RETURN_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._returning = False
+        notices = self._notices()
+        if any(notices) and not self._closed:
+            self._send_small([bytes([SCATTERED]), encode_table([], notices)], None)
+
+    def _trim_later(self) -> None:
+        self._loop.call_later(IDLE_SECONDS, self._trim)
+
+    def _trim(self) -> None:
+        self._lender.trim(time.monotonic())
+        self._flush()
+        self._trimming = len(self._lender) > 0 and not self._closed
+        if self._trimming:
+            self._trim_later()
+
+    def _on_loop(self, action: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(action)
+        except RuntimeError:
+            pass  # the loop is closed, and the connection with it
+
+    # -- the end
+
+    async def finish(self) -> None:
+        """Send what waits, and end this side: the peer reads to the end, and then hears that it was the end."""
+        await self._writer.finish()
+        try:
+            self._bulk.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it is broken
+
+    def close(self) -> None:
+        """Drop what waits, and close the socket. On the loop. Arrays over borrowed segments stay as they are."""
+        if self._closed:
+            return
+        self._closed = True
+        self._reader.close()
+        self._writer.close()
+        self._loop.remove_writer(self._bulk)
+        try:
+            self._bulk.shutdown(socket.SHUT_RDWR)  # wakes the threads that wait for it
+        except OSError:
+            pass  # it is broken
+        self._bulk.close()
+        self._lender.close()
+        self._borrower.close()
+
+
+class Waiting:
+    """Frame with lent segments, while it waits to leave.
+
+    Args:
+        inner: what waits.
+        withdrawn: called when it was withdrawn.
+    """
+
+    __slots__ = ("_inner", "_withdrawn")
+
+    def __init__(self, inner: Any, withdrawn: Callable[[], object]) -> None:
+        self._inner = inner
+        self._withdrawn = withdrawn
+
+    def withdraw(self) -> bool:
+        """Let go of it; False if it has left."""
+        gone: bool = self._inner.withdraw()
+        if gone:
+            self._withdrawn()
+        return gone
+
+
+def _copy(segment: Segment, part: Any) -> None:
+    # NumPy releases the GIL while it copies.
+    np.copyto(np.ndarray((len(part),), np.uint8, segment), np.frombuffer(part, np.uint8))
+
+
+def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[Any], list[Any], list[Piece]]:
+    """Return the parts of the front, those that are streamed behind it, and the table's rows.
+
+    Args:
+        parts: the frame.
+        loans: the segments of the parts that are in one, by place.
+        apart: parts of more bytes are streamed.
+    """
+    first = bytearray(parts[0])
+    first[0] |= SCATTERED
+    front: list[Any] = [first]
+    streamed: list[Any] = []
+    pieces: list[Piece] = []
+    position = len(first)
+    for index in range(1, len(parts)):
+        part = parts[index]
+        size = len(part)
+        if index in loans:
+            pieces.append(Piece(position, size, loans[index]))
+        elif size > apart:
+            pieces.append(Piece(position, size, NO_SEGMENT))
+            streamed.append(part)
+        else:
+            front.append(part)
+        position += size
+    return front, streamed, pieces

@@ -1,0 +1,162 @@
+"""Sender's side of shared segments: it lends them to the receiver with what it sends, and reuses them when they come back.
+
+A segment is *offered* to the receiver once. It is *idle* when the receiver has mapped it, and *lent* from when a part is
+written into it until nothing at the receiver refers to that any more. Writing into an idle segment costs a copy, into a
+new one ten times as much, because of page faults. So segments are kept for a while, in classes of sizes, as far as the
+allowance permits; and one is made only when its class was wanted before, because what is sent once is sent faster
+without.
+
+No I/O and no clock: the caller carries out what is returned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from ....core.shared_memory import Segment, create_segment
+from .allowance import Allowance
+
+IDLE_SECONDS = 10.0
+PAGE_BYTES = 4096
+STEPS = 8  # classes of sizes from one power of two to the next
+CLASS_BYTES = 128 << 20  # of the segments of one class, but always FEWEST and never more than MOST of them
+FEWEST, MOST = 4, 64
+
+
+def class_size(size: int) -> int:
+    """Return the size of the segments for ``size`` bytes: at most an eighth more, in whole pages.
+
+    >>> class_size(1 << 20), class_size((1 << 20) + 1)
+    (1048576, 1179648)
+    """
+    step = max((1 << (size - 1).bit_length()) // (2 * STEPS), PAGE_BYTES)
+    return -(-size // step) * step
+
+
+class Lender:
+    """Segments that one connection lends to its peer. Any thread.
+
+    Args:
+        allowance: for the segments of all connections.
+        create: makes a segment.
+    """
+
+    def __init__(self, allowance: Allowance, create: Callable[[int], Segment] = create_segment) -> None:
+        # Re-entrant: a signal handler may send while its thread sends.
+        self._lock = threading.RLock()
+        self._allowance = allowance
+        self._create = create
+        self._made = 0
+        self._refused_at = -2 * IDLE_SECONDS
+        self._in_use: dict[int, Segment] = {}  # offered or lent, by number
+        self._idle: dict[int, tuple[Segment, float]] = {}  # by number: since when; the latest last
+        self._missed_at: dict[int, float] = {}  # by class: when none was idle
+        self._gone: list[int] = []
+
+    def lend(self, size: int) -> tuple[int, Segment] | None:
+        """Lend an idle segment for ``size`` bytes: its number, and the segment to write into. ``None`` if there is none."""
+        wanted = class_size(size)
+        with self._lock:
+            number = next((each for each in reversed(self._idle) if len(self._idle[each][0]) == wanted), None)
+            if number is None:
+                return None
+            segment, _ = self._idle.pop(number)
+            self._in_use[number] = segment
+        return number, segment
+
+    def offer(self, missed: Iterable[int], now: float) -> list[tuple[int, Segment]]:
+        """Return new segments, and their numbers, to be offered to the receiver.
+
+        They are fewer than asked for if a size is wanted for the first time in a while, if there are too many, or if the system
+        gives none.
+
+        Args:
+            missed: numbers of bytes for which ``lend`` had no segment, once for each time.
+            now: seconds.
+        """
+        offers = []
+        for wanted, count in Counter(map(class_size, missed)).items():
+            with self._lock:
+                missed_at, self._missed_at[wanted] = self._missed_at.get(wanted, -2 * IDLE_SECONDS), now
+            if now - missed_at < IDLE_SECONDS <= now - self._refused_at:
+                offers += [offer for _ in range(count) if (offer := self._new(wanted)) is not None]
+        return offers
+
+    def _new(self, size: int) -> tuple[int, Segment] | None:
+        with self._lock:
+            if not self._room(size):
+                return None
+            self._made += 1
+            number = self._made
+        try:
+            segment = self._create(size)
+        except (OSError, MemoryError):  # no memory, no descriptor, no memfd
+            self._allowance.give_back(size)
+            return None
+        with self._lock:
+            self._in_use[number] = segment
+        return number, segment
+
+    def _room(self, wanted: int) -> bool:
+        # lock held
+        held = [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]
+        if sum(len(segment) == wanted for segment in held) >= min(max(CLASS_BYTES // wanted, FEWEST), MOST):
+            return False
+        while not self._allowance.take(wanted):
+            if not self._idle:
+                return False
+            self._drop(next(iter(self._idle)))
+        return True
+
+    def take_back(self, numbers: Iterable[int], now: float) -> None:
+        """Take segments back that the receiver has mapped, does not use any more, or has not got."""
+        with self._lock:
+            for number in numbers:
+                if (segment := self._in_use.pop(number, None)) is not None:
+                    segment.close_descriptor()  # the receiver has one
+                    self._idle[number] = segment, now
+
+    def forget(self, numbers: Iterable[int], now: float) -> None:
+        """Forget segments that the receiver refused: it cannot map them, or somebody else uses them there."""
+        with self._lock:
+            for number in numbers:
+                if (segment := self._in_use.pop(number, None)) is not None:
+                    self._allowance.give_back(len(segment))
+                    self._refused_at = now
+
+    def trim(self, now: float) -> None:
+        """Drop segments that have been idle for too long."""
+        with self._lock:
+            for number in [number for number, (_, since) in self._idle.items() if now - since >= IDLE_SECONDS]:
+                self._drop(number)
+
+    def take_gone(self) -> list[int]:
+        """Return the numbers of dropped segments, once: the receiver must unmap them."""
+        with self._lock:
+            gone, self._gone = self._gone, []
+            return gone
+
+    def restore(self, gone: Iterable[int]) -> None:
+        """Take numbers back that the receiver was not told."""
+        with self._lock:
+            self._gone += gone
+
+    def close(self) -> None:
+        """Drop all segments: the connection ended. What the receiver refers to stays its own."""
+        with self._lock:
+            for segment in [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]:
+                self._allowance.give_back(len(segment))
+            self._in_use.clear()
+            self._idle.clear()
+
+    def __len__(self) -> int:
+        """Return how many segments are idle."""
+        return len(self._idle)
+
+    def _drop(self, number: int) -> None:
+        # lock held
+        segment, _ = self._idle.pop(number)
+        self._allowance.give_back(len(segment))
+        self._gone.append(number)

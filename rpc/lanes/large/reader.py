@@ -1,0 +1,164 @@
+"""``BulkReader``: large frames and offered segments out of a bulk socket, straight into their final memory.
+
+A thread reads while there is something to read, because it can wait in the kernel without holding anybody up. When
+nothing has come for a while it ends, and the loop watches the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ....core.errors import SerializationError
+from .arrival import Arrival, new_memory
+from .transfer import DESCRIPTOR, HEAD, Kind
+
+LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer
+Begin = Callable[[memoryview], Arrival]
+Offered = Callable[[int, "int | None"], object]
+Ended = Callable[["Exception | None"], object]
+
+
+class TransferCutError(Exception):
+    """The sender has withdrawn the rest of a transfer."""
+
+
+class BulkReader:
+    """Reads transfers and offers from a bulk socket. Made on the loop.
+
+    Args:
+        source: the socket, non-blocking.
+        loop: watches it while nothing comes.
+        begin: makes the arrival of a front.
+        deliver: gets each frame, in the thread that reads.
+        offered: gets the number of an offered segment, and its descriptor, if the system had one to give.
+        ended: called once, in any thread: with ``None`` when the peer has ended its side, or with the error.
+    """
+
+    def __init__(
+        self,
+        source: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        begin: Begin,
+        deliver: Callable[[Any], object],
+        offered: Offered,
+        ended: Ended,
+    ) -> None:
+        self._source = source
+        self._loop = loop
+        self._begin = begin
+        self._deliver = deliver
+        self._offered = offered
+        self._ended = ended
+        self._closed = False
+        self._left = 0  # bytes of the chunk that is being read
+        self._rights = socket.CMSG_SPACE(DESCRIPTOR.size) if source.family == socket.AF_UNIX else 0
+        self._poll = select.poll()
+        self._poll.register(source, select.POLLIN)
+        self._watch()
+
+    def close(self) -> None:
+        """Read no more. On the loop, before the socket is shut down and closed."""
+        self._closed = True
+        self._loop.remove_reader(self._source)
+
+    def _watch(self) -> None:
+        if not self._closed:
+            self._loop.add_reader(self._source, self._start)
+
+    def _start(self) -> None:
+        self._loop.remove_reader(self._source)
+        threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            while not self._closed and self._poll.poll(LINGER_SECONDS * 1000):
+                self._read_item()
+        except EOFError:
+            self._ended(None)
+        except Exception as error:
+            self._ended(error)
+        else:
+            try:
+                self._loop.call_soon_threadsafe(self._watch)
+            except RuntimeError:
+                pass  # the loop is closed, and the connection with it
+
+    def _read_item(self) -> None:
+        kind, size = self._head()
+        if kind == Kind.BEGIN:
+            try:
+                self._read_transfer(size)
+            except TransferCutError:
+                pass
+        elif kind != Kind.OFFER:
+            raise SerializationError(f"{kind} is not what a bulk socket goes on with")
+
+    def _read_transfer(self, front_bytes: int) -> None:
+        front = new_memory(front_bytes)
+        self._fill(front)
+        arrival = self._begin(front)
+        for blank in arrival.blanks():
+            self._fill(blank)
+        if self._left:
+            raise SerializationError(f"a transfer is {self._left} bytes longer than its table says")
+        self._deliver(arrival.frame())
+
+    def _fill(self, memory: memoryview) -> None:
+        """Fill memory with the next bytes of the transfer."""
+        filled, size = 0, len(memory)
+        while filled < size:
+            if not self._left:
+                self._left = self._next_chunk()
+            count = self._receive(memory[filled : filled + self._left])
+            filled += count
+            self._left -= count
+
+    def _next_chunk(self) -> int:
+        kind, size = self._head()
+        if kind == Kind.CUT:
+            raise TransferCutError
+        if kind != Kind.CHUNK or not size:
+            raise SerializationError(f"{kind} is not what a transfer goes on with")
+        return int(size)
+
+    def _receive(self, memory: memoryview) -> int:
+        while True:
+            try:
+                count = self._source.recv_into(memory)
+            except BlockingIOError:
+                self._wait()
+                continue
+            if not count:
+                raise EOFError
+            return count
+
+    def _wait(self) -> None:
+        if self._closed:
+            raise EOFError
+        self._poll.poll()
+
+    def _head(self) -> tuple[int, int]:
+        """Read a unit's header, and hand on the segment that it may offer."""
+        data = b""
+        descriptors: list[int] = []
+        while len(data) < HEAD.size:
+            try:
+                piece, ancillary, _, _ = self._source.recvmsg(
+                    HEAD.size - len(data), self._rights, socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                self._wait()
+                continue
+            if not piece:
+                raise EOFError
+            data += piece
+            descriptors += [DESCRIPTOR.unpack(sent[: DESCRIPTOR.size])[0] for _, _, sent in ancillary]
+        kind, size = HEAD.unpack(data)
+        if kind == Kind.OFFER:
+            self._offered(size, descriptors[0] if descriptors else None)
+        return kind, size

@@ -1,0 +1,147 @@
+"""``ScatteredFrame``: a frame that arrived in several memories, and the table that says where its parts are.
+
+A frame is scattered at its sender: large parts leave it and travel apart, each to memory of its own. What is left is the
+*front*, in the frame's order, with a table behind it:
+
+    front | number, length and segment of each piece | TABLE
+
+The front's first byte, the frame's kind, has the bit ``SCATTERED``. A table without a front only tells of segments.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from ....core.errors import SerializationError
+
+SCATTERED = 0x80
+NO_SEGMENT = 0
+PIECE_WORDS = 3
+TABLE = struct.Struct("<IIII")  # pieces, segments that may be reused, that are refused, that are gone
+
+
+class Piece(NamedTuple):
+    """Part of a frame that travels apart.
+
+    Attributes:
+        position: its first byte's place in the frame.
+        size: its bytes.
+        segment: number of the segment that it lies in; ``NO_SEGMENT`` if its bytes follow on a socket.
+    """
+
+    position: int
+    size: int
+    segment: int
+
+
+class Notices(NamedTuple):
+    """Numbers of segments: those that their lender may reuse, or must forget, and those that the sender has dropped."""
+
+    reusable: Sequence[int] = ()
+    refused: Sequence[int] = ()
+    gone: Sequence[int] = ()
+
+
+def encode_table(pieces: Sequence[Piece], notices: Notices) -> bytes:
+    """Return the table that stands behind a front."""
+    words = [word for piece in pieces for word in piece]
+    for numbers in notices:
+        words += numbers
+    return struct.pack(f"<{len(words)}Q", *words) + TABLE.pack(len(pieces), *map(len, notices))
+
+
+def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
+    """Return the front that ``data`` begins with, its pieces, and what the table tells of segments.
+
+    Raises:
+        SerializationError: there is no table in it.
+    """
+    if len(data) < TABLE.size:
+        raise SerializationError(f"a scattered frame of {len(data)} bytes has no table")
+    count, *lengths = TABLE.unpack_from(data, len(data) - TABLE.size)
+    total = PIECE_WORDS * count + sum(lengths)
+    end = len(data) - TABLE.size - 8 * total
+    if end < 0:
+        raise SerializationError(f"a scattered frame of {len(data)} bytes claims to have a table of {total} words")
+    words = struct.unpack_from(f"<{total}Q", data, end)
+    table = words[: PIECE_WORDS * count]
+    pieces = [Piece(*table[index : index + PIECE_WORDS]) for index in range(0, len(table), PIECE_WORDS)]
+    ends = list(accumulate(lengths, initial=len(table)))
+    return data[:end], pieces, Notices(*(words[start:stop] for start, stop in pairwise(ends)))
+
+
+class ScatteredFrame:
+    """Frame that arrived in several memories.
+
+    Args:
+        front: what is left without the pieces: header and tables are in it.
+        positions: of the pieces in the frame, ascending.
+        memories: of the pieces, each writable and the receiver's alone.
+        problem: why the pieces could not be received; empty if they were.
+        missing: bytes of pieces that could not be received.
+    """
+
+    __slots__ = ("_ends", "_memories", "_positions", "_size", "front", "problem")
+
+    def __init__(
+        self,
+        front: memoryview,
+        positions: Sequence[int],
+        memories: Sequence[memoryview],
+        problem: str = "",
+        missing: int = 0,
+    ) -> None:
+        self.front = front
+        self._positions = positions
+        self._memories = memories
+        self._ends = list(accumulate(map(len, memories), initial=0))  # bytes of the pieces before each
+        self._size = len(front) + self._ends[-1] + missing
+        self.problem = problem
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> int:
+        """Return a byte of the front, with which every frame begins."""
+        return int(self.front[index])
+
+    def read(self, position: int, size: int) -> memoryview:
+        """Return the bytes from ``position`` on: a piece as itself, what lies in the front as a copy.
+
+        Raises:
+            SerializationError: the frame ends before.
+        """
+        index = bisect_left(self._positions, position)
+        if index < len(self._positions) and self._positions[index] == position and len(self._memories[index]) == size:
+            return self._memories[index]
+        if position + size > self._size:
+            raise SerializationError(f"a frame of {self._size} bytes was read at {position + size}")
+        if bisect_left(self._positions, position + size) == index and not self._inside(index - 1, position):
+            start = position - self._ends[index]
+            return memoryview(bytearray(self.front[start : start + size]))
+        return memoryview(bytearray().join(self._parts(position, position + size)))
+
+    def _inside(self, index: int, position: int) -> bool:
+        return index >= 0 and position < self._positions[index] + len(self._memories[index])
+
+    def _parts(self, position: int, stop: int) -> list[Any]:
+        """Return what lies between two positions, as views."""
+        parts = []
+        while position < stop:
+            index = bisect_right(self._positions, position)
+            if self._inside(index - 1, position):
+                offset = position - self._positions[index - 1]
+                part = self._memories[index - 1][offset : offset + stop - position]
+            else:
+                limit = min(stop, self._positions[index]) if index < len(self._positions) else stop
+                offset = position - self._ends[index]
+                part = self.front[offset : offset + limit - position]
+            if not len(part):
+                raise SerializationError("the pieces of a scattered frame overlap")
+            parts.append(part)
+            position += len(part)
+        return parts

@@ -1,0 +1,201 @@
+"""``Transfer``: a large frame on its way out of a bulk socket, from the memory of whoever sends it.
+
+    BEGIN, bytes of the front | the front, then the pieces: CHUNK, its bytes | bytes | CHUNK ...
+
+It leaves in chunks, so that it can be cut: instead of the next chunk comes CUT, and the receiver drops what it has.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from itertools import accumulate
+from typing import Any
+
+from ..base import HEAD_BYTES, FrameHandle
+from ..outbox import LATE_SECONDS
+
+HEAD = struct.Struct("<BQ")  # kind of what follows; its bytes, or the number of an offered segment
+DESCRIPTOR = struct.Struct("i")
+CHUNK_BYTES = 4 << 20
+MOST_PARTS = 512  # of one write; the system takes 1024
+
+
+class Kind(IntEnum):
+    """Kind of a unit on a bulk socket."""
+
+    BEGIN = 1
+    CHUNK = 2
+    CUT = 3
+    OFFER = 4
+
+
+class Transfer:
+    """Large frame that leaves a socket in units: its beginning, and its chunks.
+
+    What has left is one attribute, so that a thread that is interrupted while it writes leaves nothing half known.
+
+    Args:
+        front: bytes-like parts of the front, with its table.
+        pieces: the memory of the pieces, in their order.
+        handle: names the frame, so that it can be withdrawn.
+    """
+
+    def __init__(self, front: Sequence[Any], pieces: Iterable[Any], handle: FrameHandle | None) -> None:
+        self._front_bytes = sum(map(len, front))
+        self._parts = [memoryview(part) for part in (*front, *pieces) if len(part)]
+        self._ends = list(accumulate(map(len, self._parts)))
+        self._handle = handle
+        self._since = time.monotonic()
+        self._lock = threading.Lock()
+        self._begun = self._complete = self._withdrawn = False
+        self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])  # its place, parts, and the bytes of each write
+        self.released = threading.Event()  # nothing of the sender's memory is needed any more
+        if handle is not None:
+            handle.waiting = self
+
+    # -- the thread that writes
+
+    def write(self, target: socket.socket) -> bool:
+        """Write once; True if nothing is left to be written.
+
+        Raises:
+            BlockingIOError: the socket has no room.
+            OSError: it is broken.
+        """
+        place, parts, counts = self._unit
+        if sum(counts) == sum(map(len, parts)):
+            place, parts, counts = self._unit = self._next(place)
+            if not parts:
+                self.released.set()
+                return True
+        # In C as a whole: no signal handler can run between a write and the note of how much it took.
+        counts.extend(map(target.sendmsg, [_after(parts, sum(counts))], [()], [socket.MSG_DONTWAIT]))
+        return False
+
+    def copy(self) -> None:
+        """Copy the frame, before it is written: its memory may change then."""
+        self._parts = [memoryview(b"".join(self._parts))]
+        self._ends = [len(self._parts[0])]
+        self.released.set()
+
+    def _next(self, place: int) -> tuple[int, list[Any], list[int]]:
+        total = self._ends[-1]
+        with self._lock:
+            if self._complete or (self._withdrawn and not self._begun):
+                return place, [], []
+            if self._withdrawn:
+                self._complete = True
+                return place, [HEAD.pack(Kind.CUT, 0)], []
+            if place < 0:
+                self._begun = True
+                self._restamp()
+                return 0, [HEAD.pack(Kind.BEGIN, self._front_bytes)], []
+            stop = min(place + CHUNK_BYTES, total)
+            views = self._views(place, stop)
+            stop = place + sum(map(len, views))
+            self._complete = stop == total
+        return stop, [HEAD.pack(Kind.CHUNK, stop - place), *views], []
+
+    def _restamp(self) -> None:
+        handle, self._handle = self._handle, None  # the two would be a cycle
+        if handle is not None and time.monotonic() - self._since > LATE_SECONDS and len(self._parts[0]) >= HEAD_BYTES:
+            head, rest = self._parts[0][:HEAD_BYTES], self._parts[0][HEAD_BYTES:]
+            self._parts[0] = memoryview(handle.restamp(bytes(head)) + bytes(rest))
+
+    def _views(self, start: int, stop: int) -> list[Any]:
+        """Return views of the bytes from ``start`` to ``stop``, or of fewer, if they lie in very many parts."""
+        views: list[Any] = []
+        index = bisect_right(self._ends, start)
+        while start < stop and len(views) < MOST_PARTS - 1:
+            part = self._parts[index]
+            offset = start - (self._ends[index] - len(part))
+            view = part[offset : offset + stop - start]
+            views.append(view)
+            start += len(view)
+            index += 1
+        return views
+
+    def release(self) -> None:
+        """Let go of the sender's memory: copy what is left of this unit, and cut the rest."""
+        with self._lock:
+            self._withdrawn = True
+            place, parts, counts = self._unit
+            self._unit = place, [b"".join(_after(parts, sum(counts)))], []
+            self._parts = []
+        self.released.set()
+
+    # -- other threads
+
+    def withdraw(self) -> bool:
+        """Send no more of it; False if it has left, or was withdrawn before."""
+        with self._lock:
+            if self._withdrawn or self._complete:
+                return False
+            self._withdrawn = True
+            self._handle = None
+            if not self._begun:
+                self.released.set()
+        return True
+
+    @property
+    def withdrawn(self) -> bool:
+        """Return whether it was withdrawn."""
+        return self._withdrawn
+
+
+class Offer:
+    """Descriptor of a new segment, on its way to the receiver.
+
+    Args:
+        number: number of the segment.
+        descriptor: of the segment, open until the offer has left.
+    """
+
+    withdrawn = False
+
+    def __init__(self, number: int, descriptor: int) -> None:
+        self._number = number
+        self._descriptor = descriptor
+        self._counts: list[int] = []
+        self.released = threading.Event()
+
+    def write(self, target: socket.socket) -> bool:
+        """Write it; True if it has left before (``Transfer.write``)."""
+        if not self._counts:
+            data = HEAD.pack(Kind.OFFER, self._number)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(self._descriptor))]
+            try:
+                self._counts.extend(map(target.sendmsg, [[data]], [rights], [socket.MSG_DONTWAIT]))
+            except (BlockingIOError, ConnectionError):
+                raise
+            except OSError:
+                pass  # too many descriptors are on their way: the segment is not used, and its lender does without
+        self.released.set()
+        return True
+
+    def copy(self) -> None:
+        """Let the caller go on: the descriptor stays open."""
+        self.released.set()
+
+    def withdraw(self) -> bool:
+        """Return False: an offer is not withdrawn."""
+        return False
+
+    def release(self) -> None:
+        """Let it be: somebody writes it when there is room."""
+        self.released.set()
+
+
+def _after(parts: list[Any], sent: int) -> list[Any]:
+    """Return ``parts`` without their first ``sent`` bytes."""
+    for index, part in enumerate(parts):
+        if sent < len(part):
+            return [part[sent:] if sent else part, *parts[index + 1 :]]
+        sent -= len(part)
+    return []
