@@ -6,13 +6,18 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 
-class ImportAliases(MetaPathFinder, Loader):
-    """Finds modules, and the modules below them, under other names; each is the same module object under both names.
+class ImportAliases:
+    """Finder and loader of modules, and of those below them, under other names; each is the same module object under both.
+
+    It has no base class of ``importlib.abc``: that brings tempfile, shutil and three libraries of compression.
 
     Args:
         package: the package of the modules.
@@ -40,7 +45,11 @@ class ImportAliases(MetaPathFinder, Loader):
         if package != self._package or short not in self._places:
             return None
         place = f"{package}.{self._places[short]}{dot}{below}"
-        return None if importlib.util.find_spec(place) is None else ModuleSpec(fullname, self, origin=place)
+        return (
+            None
+            if importlib.util.find_spec(place) is None
+            else ModuleSpec(fullname, cast("Loader", self), origin=place)
+        )
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module of the real name."""

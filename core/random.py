@@ -7,6 +7,7 @@ own. A forked child continues from its parent's state, so both draw the same num
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,19 +38,17 @@ class Generator:
 
     def __init__(self, device: str = "cpu") -> None:
         self._lock = threading.Lock()
-        self._seed = 0
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart from ``seed``, and return this generator; equal seeds give equal numbers."""
         self._seed = int(seed)
-        # Negative seeds are allowed, as in PyTorch: they count back from 2**64.
-        self._numpy = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        self._stream: np.random.Generator | None = None
         return self
 
     def seed(self) -> int:
         """Restart from a seed of the operating system, and return the seed."""
-        self.manual_seed(int(np.random.SeedSequence().entropy) % 2**63)  # type: ignore[arg-type]
+        self.manual_seed(secrets.randbits(63))
         return self._seed
 
     def initial_seed(self) -> int:
@@ -59,7 +58,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """Return the state, a vector of ``uint8``, for ``set_state``."""
         with self._lock:
-            stream: Any = self._numpy.bit_generator.state
+            stream: Any = self._numpy().bit_generator.state
         inner = stream["state"]
         numbers = (self._seed, inner["state"], inner["inc"], stream["has_uint32"], stream["uinteger"])
         packed = [(number % 2 ** (8 * size)).to_bytes(size, "little") for number, size in zip(numbers, _FIELDS)]
@@ -81,7 +80,7 @@ class Generator:
         seed, position, increment, has_half, half = numbers
         with self._lock:
             self._seed = seed
-            self._numpy.bit_generator.state = {
+            self._numpy().bit_generator.state = {
                 "bit_generator": "PCG64",
                 "state": {"state": position, "inc": increment},
                 "has_uint32": has_half,
@@ -104,7 +103,14 @@ class Generator:
     def draw(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Return ``method(*args, **kwargs)`` of the NumPy generator, under a lock, so that threads can share a generator."""
         with self._lock:
-            return getattr(self._numpy, method)(*args, **kwargs)
+            return getattr(self._numpy(), method)(*args, **kwargs)
+
+    def _numpy(self) -> np.random.Generator:
+        # lock held; made when first used, because numpy.random takes 3 MiB and 10 ms, and most workers draw no numbers
+        if self._stream is None:
+            # Negative seeds are allowed, as in PyTorch: they count back from 2**64.
+            self._stream = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        return self._stream
 
 
 def _generator_at(state: Tensor) -> Generator:

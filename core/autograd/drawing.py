@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
 from ..tensors import Tensor
 from .accumulate import AccumulateGrad
@@ -150,6 +149,8 @@ def _layers(roots: Sequence[Node], nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _box(place: tuple[float, float], label: tuple[str, str], colour: str) -> str:
+    from html import escape  # brings a table of all of HTML's names, which only a picture needs
+
     x, y = place
     name, detail = (escape(part) for part in label)
     middle = x + WIDTH / 2

@@ -3,6 +3,15 @@
 import pytest
 import telegrad as tg
 
+# An idle worker would only pay for these: they are imported when they are used.
+UNUSED_BY_WORKERS = [
+    *(
+        f"telegrad.{name}"
+        for name in ("nn", "optim", "data", "distributions", "launcher", "testing", "core.serialization")
+    ),
+    *("typer", "rich", "safetensors", "matplotlib", "pytest"),
+    *("numpy.random", "numpy.polynomial", "html", "tempfile", "importlib.resources", "bz2", "lzma", "http", "unittest"),
+]
 HEAVY = ["grpc", "google.protobuf", "asyncio", "multiprocessing", "safetensors", "cryptography", "rich", "typer"]
 
 
@@ -48,8 +57,10 @@ def test_a_layer_imports_none_above_it(run, low, high):
     assert f"telegrad.{high}" not in run(f"import sys, telegrad.{low}; print(*sys.modules)")
 
 
-def test_init_rpc_brings_what_answers_gradients(run):
-    assert "telegrad.autograd_dist" in run("import sys, telegrad.rpc; telegrad.rpc.init_rpc; print(*sys.modules)")
+def test_init_rpc_brings_what_answers_gradients_and_nothing_heavy_beside_it(run):
+    loaded = set(run("import sys, telegrad.rpc; telegrad.rpc.init_rpc; print(*sys.modules)"))
+    assert {"telegrad.autograd_dist", "telegrad.rref", "grpc"} <= loaded
+    assert not loaded & set(UNUSED_BY_WORKERS)
 
 
 def test_what_comes_later_is_listed_and_stays():

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from ...types import Array
 from .error_arrays import in_double, polynomial
@@ -52,11 +51,11 @@ class Fit:
         found = 2 / _COUNT * cosines @ values
         found[0] /= 2
         # The last coefficients are only rounding errors.
-        return np.asarray(chebyshev.chebtrim(found, tol=3e-16 * float(np.abs(found).max())))
+        return np.asarray(np.polynomial.chebyshev.chebtrim(found, tol=3e-16 * float(np.abs(found).max())))
 
     def __call__(self, x: Array) -> Array:
         """Return the values at ``x``, a float64 array."""
-        return np.asarray(chebyshev.chebval((x - self._middle) / self._radius, self._coefficients))
+        return np.asarray(np.polynomial.chebyshev.chebval((x - self._middle) / self._radius, self._coefficients))
 
 
 _FAR_J, _FAR_I, _FAR_K = 5.0, 8.0, 2.0  # where the asymptotic forms begin

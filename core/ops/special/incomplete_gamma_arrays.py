@@ -14,6 +14,7 @@ The other of the two is the complement. Compared with 40-digit arithmetic, the r
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from .error_arrays import polynomial
 from .gamma_arrays import BERNOULLI, lgamma, taylor_terms
 
 _LARGE = 30.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _TINY = 1e-300
 _Pair = tuple[Array, Array]
 
@@ -104,6 +104,13 @@ def _nonzero(value: Array) -> Array:
     return np.where(value == 0, _TINY, value)
 
 
+@cache
+def _gauss() -> _Pair:
+    """Return the nodes and weights of Gauss's quadrature on [-1, 1]; not at import: numpy.polynomial is slow to load."""
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    return np.asarray(nodes), np.asarray(weights)
+
+
 def _quadrature(a: Array, x: Array) -> _Pair:
     """Integrate ``exp(a * _log_ratio(u)) / (1 + u)``, with t = a * (1 + u), on the side of x without the peak."""
     u = (x - a) / a
@@ -113,8 +120,9 @@ def _quadrature(a: Array, x: Array) -> _Pair:
     reach = np.where(right, 1.0, -1.0) * np.minimum(40 / np.maximum(a * np.abs(u), 1e-300), 9.5 * width) * 1.15
     end = np.maximum(u + reach, -1 + 1e-12)
     middle, half = (u + end)[..., None] / 2, (end - u)[..., None] / 2
-    t = middle + half * _NODES
-    integral = np.abs(half[..., 0]) * (np.exp(a[..., None] * _log_ratio(t)) / (1 + t) * _WEIGHTS).sum(-1)
+    nodes, weights = _gauss()
+    t = middle + half * nodes
+    integral = np.abs(half[..., 0]) * (np.exp(a[..., None] * _log_ratio(t)) / (1 + t) * weights).sum(-1)
     part = integral * np.sqrt(a / (2 * np.pi)) * np.exp(-_stirling_rest(a))
     return np.where(right, 1 - part, part), np.where(right, part, 1 - part)
 
