@@ -178,7 +178,7 @@ class Agent:
             launcher.left(
                 agreed=self.state.leaving
             )  # first: the launcher must know before peers can fail because of it
-        last = goodbye(reason) if farewell else None
+        last = goodbye(reason, agreed=self.state.leaving) if farewell else None
         for peer in self.peers:
             for connection in peer.connections():
                 connection.close(last)

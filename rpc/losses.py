@@ -44,6 +44,7 @@ class Losses:
 
     Attributes:
         on_lost: called with each peer that is lost or left.
+        on_agreed: called, before that, with each peer that left because all workers do.
         on_cut: called with a peer when the link to it turns out to be cut.
     """
 
@@ -57,6 +58,7 @@ class Losses:
         expel: Callable[[str], None],
     ) -> None:
         self.on_lost: list[Callable[[Peer], None]] = []
+        self.on_agreed: list[Callable[[Peer], None]] = []
         self.on_cut: list[Callable[[Peer], None]] = []
         self._state = state
         self._peers = peers
@@ -90,8 +92,17 @@ class Losses:
         if not self._quiet:
             self._handle(Reached(peer.info.id))
 
-    def left(self, peer: Peer, reason: str) -> None:
-        """Note that ``peer`` said goodbye."""
+    def left(self, peer: Peer, reason: str, agreed: bool) -> None:
+        """Note that ``peer`` said goodbye.
+
+        Args:
+            peer: the worker that leaves.
+            reason: its last words.
+            agreed: whether it leaves because all do.
+        """
+        if agreed:
+            for handler in self.on_agreed:
+                handler(peer)
         if self._state.leaving:
             self._remove(peer, reason)
         else:

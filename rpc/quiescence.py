@@ -7,7 +7,9 @@ and that nothing is on its way: then, and only then, it says `Go` (Mattern 1987,
 workers are left out, with all that was sent to and by them; when the leader is lost the next one starts again.
 
 Messages must arrive exactly once but may do so in any order (the control queue), and must not be counted themselves.
-The loss of a worker must be told to every other one.
+The loss of a worker must be told to every other one. That of one which finished too: it leaves soon after `Finish`, and looks
+for no new leader, or all would dial one another while they leave. Its goodbye says that all do (`AllAgreed`), and a worker that
+hears it may leave too: the `Go` to itself is on its way, or was lost with the leader.
 """
 
 from __future__ import annotations
@@ -41,6 +43,12 @@ class WorkerLost(NamedTuple):
     rank: int
 
 
+class AllAgreed(NamedTuple):
+    """A worker left because all do: it was let go."""
+
+    rank: int
+
+
 class PauseEnded(NamedTuple):
     """The time after a `Pause` is over."""
 
@@ -49,7 +57,7 @@ class InquiryDue(NamedTuple):
     """Somebody wants to know which workers this one waits for: before a timeout, say."""
 
 
-Event: TypeAlias = ShutdownCalled | Received | WorkerLost | PauseEnded | InquiryDue
+Event: TypeAlias = ShutdownCalled | Received | WorkerLost | AllAgreed | PauseEnded | InquiryDue
 
 # -- instructions
 
@@ -115,6 +123,9 @@ class Quiescence:
             case WorkerLost(rank):
                 if self._is_live(rank) and rank != self.me:
                     self._lose(rank)
+            case AllAgreed(rank):
+                if self._is_live(rank) and self._counts is not None:
+                    self._go()
             case PauseEnded():
                 self._end_pause()
             case InquiryDue():
@@ -142,6 +153,10 @@ class Quiescence:
         busy = {rank for rank, counts in self._reports.items() if counts.open}
         return sorted(unready or silent or busy)
 
+    def awaited(self) -> list[int]:
+        """Return the ranks that this worker itself waits for: ``missing`` if it leads, else the leader, which watches all."""
+        return self.missing() if self.finished or self.leader == self.me else [self.leader]
+
     # -- events
 
     def _shutdown_called(self, counts: Callable[[], Counts]) -> None:
@@ -160,6 +175,8 @@ class Quiescence:
         self._live.discard(rank)
         self._lost.add(rank)
         self._asking, self._previous = False, None
+        if self.finished:
+            return  # see above
         if rank == leader:
             self._missing = None
             if self._counts is not None:

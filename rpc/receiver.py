@@ -16,7 +16,7 @@ from .messages import Incoming
 from .peers import Peer, Peers
 from .relay import Relay
 from .serving import Server, ServerCall
-from .wire.control import decode_amount, read_reason
+from .wire.control import decode_amount, is_agreed, read_reason
 from .wire.frames import decode
 from .wire.header import Kind
 
@@ -107,7 +107,7 @@ class Receiver:
         elif kind == Kind.ASK:
             self._flows.of(connection).asked(decode_amount(frame))
         elif kind == Kind.GOODBYE:
-            self._losses.left(peer, read_reason(frame))
+            self._losses.left(peer, read_reason(frame), is_agreed(frame))
         elif kind == Kind.EXPELLED:
             self._losses.expelled(peer, read_reason(frame))
         else:

@@ -32,6 +32,7 @@ class Shutdown:
         self._made: q.Quiescence | None = None
         agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
+        agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.info.id)))
         agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
 
     def begin(self) -> None:
@@ -43,9 +44,9 @@ class Shutdown:
         self._handle(q.InquiryDue())
 
     def dial_missing(self) -> None:
-        """Dial the workers that shutdown waits for: without a connection nobody notices that one of them died."""
+        """Dial the workers that this one waits for: without a connection nobody notices that one of them died."""
         with self._lock:
-            ranks = self._machine().missing()
+            ranks = self._machine().awaited()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
             if not peer.gone:
                 self.agent.connections.dial_missing(peer)

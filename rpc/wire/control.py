@@ -10,7 +10,7 @@ from ...core.errors import SerializationError
 from ..control_queue import ControlMessage
 from ..credits import Amount
 from .frames import Parts
-from .header import HEAD, Kind
+from .header import HEAD, Flag, Kind
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
@@ -87,9 +87,14 @@ def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
     return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
 
 
-def goodbye(reason: str) -> Parts:
-    """Return the last frame of a connection whose sender leaves."""
-    return _frame(Kind.GOODBYE, reason.encode())
+def goodbye(reason: str, agreed: bool) -> Parts:
+    """Return the last frame of a connection whose sender leaves; ``agreed``: because all workers do."""
+    return _frame(Kind.GOODBYE, reason.encode(), Flag.AGREED if agreed else 0)
+
+
+def is_agreed(frame: Any) -> bool:
+    """Return whether the sender of a goodbye leaves because all workers do."""
+    return bool(frame[1] & Flag.AGREED)
 
 
 def expelled(reason: str) -> Parts:
@@ -108,5 +113,5 @@ def _body(frame: Any) -> memoryview:
     return memoryview(frame)[HEAD.size :]
 
 
-def _frame(kind: int, body: bytes) -> Parts:
-    return [HEAD.pack(kind, 0, 0, 0, 0.0), body]
+def _frame(kind: int, body: bytes, flags: int = 0) -> Parts:
+    return [HEAD.pack(kind, flags, 0, 0, 0.0), body]

@@ -29,6 +29,7 @@ class Flag:
     TABLES = 4  # tensors, references, buffers or extras follow the header
     EMPTY = 8  # there is no pickle: the body is None
     KEEP = 16  # a request that runs even if its caller has given up: others rely on it
+    AGREED = 32  # a goodbye of a worker that leaves because all do
 
 
 def restamp(head: bytes, seconds: float) -> bytes:

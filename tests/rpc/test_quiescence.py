@@ -187,6 +187,36 @@ def test_a_finished_worker_lets_others_go():
     assert machine.handle(q.InquiryDue()) == []
 
 
+def test_a_finished_worker_says_nothing_to_the_next_leader():
+    """All leave at once: with a word to the next leader for each that left, they would dial one another all the while."""
+    group = Group(4)
+    for rank in range(4):
+        group.shutdown(rank)
+    for lost in (0, 1):
+        assert group.machines[3].handle(q.WorkerLost(lost)) == []
+
+
+def test_whom_a_leaving_worker_tells_that_all_agreed_leaves_too():
+    machine = Quiescence(3, range(5))
+    machine.handle(q.ShutdownCalled(lambda: IDLE))
+    assert machine.handle(q.AllAgreed(1)) == [q.Finish()]
+    assert machine.handle(q.Received(0, Go())) == []
+
+
+def test_a_worker_that_did_not_call_shutdown_is_not_among_those_who_agreed():
+    machine = Quiescence(3, range(5))
+    assert machine.handle(q.AllAgreed(1)) == [] and not machine.finished
+
+
+def test_only_the_leader_watches_all_that_are_missing():
+    group = Group(4)
+    group.shutdown(0)
+    group.shutdown(2)
+    assert group.machines[0].awaited() == [1, 3]
+    group.handle(2, q.InquiryDue())
+    assert group.machines[2].missing() == [1, 3] and group.machines[2].awaited() == [0]
+
+
 def test_go_is_passed_to_whom_already_follows_us():
     machine = ready(1, 4)
     # It has heard that 0 is lost; we have not, and 0's last message was lost on its way to 2.
@@ -280,6 +310,8 @@ class Company:
         if how is How.LOST:
             self.known_lost[rank].add(source)
             self.waiting[rank] = {call for call in self.waiting[rank] if call[0] != source}
+            if source in self.finished and self.rng.random() < 0.5:  # it said goodbye, to those that are connected
+                self.handle(rank, q.AllAgreed(source))
             self.handle(rank, q.WorkerLost(source))
         elif how is How.LATER:
             self.happens_later(rank, what)
@@ -329,8 +361,7 @@ class Company:
         assert rank not in self.finished
         self.finished.add(rank)
         assert not self.waiting[rank] and not self.running[rank]
-        if self.rng.random() < 0.5:
-            self.mesh.later(rank, "leave")
+        self.mesh.later(rank, "leave")
 
     def kill(self, rank):
         if len(self.machines) > 1:
