@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from functools import partial
 
 from ..core.errors import RpcError
 from ..rpc.extend import (
+    DEFAULT_LANES,
     Agent,
     BackendType,
     GrpcRpcBackendOptions,
-    Lane,
     RpcBackendOptions,
     find_backend,
-    make_lane,
+    make_lanes,
     open_agents,
     plan_rendezvous,
     record_expulsion,
 )
 from .assembly import make_agent
 
-DEFAULT_LANES = ("grpc",)
 HOST_VARIABLE = "TELEGRAD_HOST"
 NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 
@@ -72,11 +70,12 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
     plan = plan_rendezvous(options.init_method, rank, world_size)
-    lanes = _make_lanes(options.lanes or DEFAULT_LANES)
+    lanes = make_lanes(options.lanes or DEFAULT_LANES)
     try:
         agent = make_agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
     except BaseException:
-        _close_lanes(lanes)
+        for lane in lanes:
+            lane.close()
         raise
     agent.on_expelled.append(partial(record_expulsion, name))  # the process is this worker's: it fails with it
     try:
@@ -89,19 +88,3 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         agent.close("its rendezvous failed", farewell=False)
         raise
     return agent
-
-
-def _make_lanes(schemes: Iterable[str]) -> list[Lane]:
-    lanes: list[Lane] = []
-    try:
-        for scheme in schemes:
-            lanes.append(make_lane(scheme))  # noqa: PERF401  # what was made is closed below
-    except BaseException:
-        _close_lanes(lanes)
-        raise
-    return lanes
-
-
-def _close_lanes(lanes: Iterable[Lane]) -> None:
-    for lane in lanes:
-        lane.close()

@@ -91,6 +91,7 @@ class Connections(LaneListener):
         addresses = self.me.record.addresses
         for lane in self.lanes.values():
             addresses.append(self._listen_on(lane, address, host))
+            addresses.extend(lane.offers)
             address = address and join_address(host or "", 0)
         self._own_address = self._own_lane.listen(self, addresses[0])
 

@@ -18,7 +18,7 @@ from .gathering import Gathering
 from .intervals import IntervalSet
 from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
-from .lanes.registry import make_lane, register_lane
+from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
 from .messages import Incoming, Interceptor, Outgoing
 from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo
@@ -30,6 +30,7 @@ from .wire.failures import RemoteTraceback, traceback_text
 from .wire.header import Flag, Kind
 
 __all__ = [
+    "DEFAULT_LANES",
     "UNSET_RPC_TIMEOUT",
     "Agent",
     "BackendType",
@@ -63,7 +64,7 @@ __all__ = [
     "label_parts",
     "open_agents",
     "open_request",
-    "make_lane",
+    "make_lanes",
     "plan_rendezvous",
     "register_lane",
     "record_expulsion",

@@ -39,7 +39,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         num_worker_threads: how many user functions run at a time on this worker.
         rpc_timeout: see ``RpcBackendOptions``.
         init_method: see ``RpcBackendOptions``.
-        lanes: names of the lanes to use, the preferred first; ``None`` for all.
+        lanes: names of the lanes to use, the preferred first; ``None`` for all. ``"unix"`` and ``"tcp"`` are sockets that gRPC
+            sets up, for small messages; where two workers cannot have one, and with ``["grpc"]``, gRPC carries everything.
         init_timeout: seconds in which all workers must have joined.
         keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
             answer. Give all workers the same.

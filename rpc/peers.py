@@ -173,11 +173,17 @@ class Peer:
             return True
 
     def describe(self) -> dict[str, Any]:
-        """Return rank, state, lane and number of unacknowledged control messages, for ``debug_info``."""
+        """Return rank, state, lane and why no faster one, and number of unacknowledged messages, for ``debug_info``."""
         cut = f"cut: {self.cut}" if self.cut else ""
         state = self.gone or cut or ("connected" if self.open else "connecting" if self.dialed else "not dialed")
-        lane = self.dialed.scheme if self.dialed else None
-        return {"rank": self.info.id, "state": state, "lane": lane, "unacknowledged": self.control.open}
+        lane, note = (self.dialed.scheme, self.dialed.lane_note) if self.dialed else (None, "")
+        return {
+            "rank": self.info.id,
+            "state": state,
+            "lane": lane,
+            "lane_note": note,
+            "unacknowledged": self.control.open,
+        }
 
     def connections(self) -> list[Connection]:
         """Return every connection to and from the worker."""

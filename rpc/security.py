@@ -38,6 +38,8 @@ from .tls import NO_CERTIFICATE, PeerCertificate, Tls
 PROTOCOL = 3
 NONCE_BYTES = 32
 MAC_BYTES = 32
+SOCKET_NAME_BYTES = 16
+SOCKET_TOKEN_BYTES = MAC_BYTES
 MESSAGE_BYTES = 6 * 1024  # no message of the handshake is longer
 GREETING = struct.Struct(f"<H{NONCE_BYTES}s")  # hello and challenge: protocol, nonce
 SECRET_VARIABLE = "TELEGRAD_SECRET"
@@ -124,6 +126,20 @@ def sign(secret: bytes, purpose: bytes, *parts: bytes) -> bytes:
     return hmac.new(secret, b"".join(blocks), hashlib.sha256).digest()
 
 
+class SocketTokens(NamedTuple):
+    """Tokens of a connection's socket, which only the two ends of its handshake can compute.
+
+    Attributes:
+        name: names the connection; it is no secret.
+        dialer: the dialer's proof that the socket is the connection's.
+        acceptor: the acceptor's.
+    """
+
+    name: bytes
+    dialer: bytes
+    acceptor: bytes
+
+
 class _Handshake:
     """State of either end: the secret, its own record, the peer's, and the transcript."""
 
@@ -139,6 +155,11 @@ class _Handshake:
     def session_token(self) -> str:
         """Return a token that ties further streams to this handshake; only its two ends can compute it."""
         return self._sign(b"session").hex()
+
+    def socket_tokens(self) -> SocketTokens:
+        """Return what a socket of this connection is known by."""
+        name = self._sign(b"socket name")[:SOCKET_NAME_BYTES]
+        return SocketTokens(name, self._sign(b"socket of the dialer"), self._sign(b"socket of the acceptor"))
 
 
 class DialerHandshake(_Handshake):

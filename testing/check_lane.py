@@ -89,7 +89,7 @@ class Pair:
         self.acceptor = RecordingListener("acceptor", 1, SECRET, refuse)
         self.near, self.far = make_lane(), make_lane()
         self.address = self.far.listen(self.acceptor, None)
-        self.acceptor.record.addresses.append(self.address)
+        self.acceptor.record.addresses[:] = [self.address, *self.far.offers]
         self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
 
     def talk(self) -> Connection:

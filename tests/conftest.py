@@ -4,14 +4,14 @@ import gc
 import os
 import signal
 import threading
-from contextlib import contextmanager
+from functools import partial
 from multiprocessing import resource_tracker
 
 import pytest
 from helpers import programs, threads
-from telegrad.agents import make_agent
 from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.lanes.sockets import KINDS
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.leaks import Watch
 
@@ -91,23 +91,10 @@ def nothing_is_left():
         pytest.fail("this test left something behind:\n  " + "\n  ".join(leaks), pytrace=False)
 
 
-@contextmanager
-def grpc_cluster(*names, options=None):
-    """``in_process_cluster`` over the gRPC lane: real sockets, one process."""
-    agents = []
-    try:
-        for rank, name in enumerate(names):
-            agents.append(make_agent(name, rank, options, lanes=[GrpcLane()], secret=b"known in one process"))
-            agents[-1].listen()
-        for agent in agents:
-            agent.start([other.record for other in agents])
-        yield agents
-    finally:
-        for agent in agents:
-            agent.close("its cluster ended")
+socket_cluster = partial(in_process_cluster, make_lane=partial(GrpcLane, KINDS))
 
 
-@pytest.fixture(params=[in_process_cluster, grpc_cluster], ids=["inproc", "grpc"])
+@pytest.fixture(params=[in_process_cluster, socket_cluster], ids=["inproc", "socket"])
 def cluster(request):
     """Makes agents in this process that know each other: ``with cluster("a", "b") as (a, b)``."""
     return request.param

@@ -7,6 +7,7 @@ two connections to break and no order to keep between lanes. A lane never looks 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...core.futures import Future
@@ -39,10 +40,17 @@ class FrameHandle(ABC):
 
 
 class Connection(ABC):
-    """Connection to one peer. ``rank`` is -1 until the peer has proven who it is. ``flow`` is for the agent to use."""
+    """Connection to one peer. ``flow`` is for the agent to use.
+
+    Attributes:
+        rank: the peer's; -1 until it has proven who it is.
+        scheme: the way its frames travel now.
+        lane_note: for people: why it is not a faster one; empty if there is nothing to say.
+    """
 
     rank: int = -1
     scheme: str = ""
+    lane_note: str = ""
     flow: Any = None
 
     def start(self) -> None:
@@ -126,9 +134,15 @@ class LaneListener(Protocol):
 
 
 class Lane(ABC):
-    """One transport. The agent listens on every lane that it has and dials the first one that both sides know."""
+    """One transport. The agent listens on every lane that it has and dials the first one that both sides know.
+
+    Attributes:
+        scheme: what its addresses begin with.
+        offers: addresses of its sockets, which a dialer of this lane finds in the record of this worker.
+    """
 
     scheme: str
+    offers: Sequence[str] = ()
 
     @abstractmethod
     def listen(self, listener: LaneListener, address: str | None) -> str:

@@ -95,7 +95,8 @@ def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
         yield b"".join(pending)
 
 
-def _memory(size: int) -> memoryview:
+def new_memory(size: int) -> memoryview:
+    """Return writable memory of ``size`` bytes."""
     # Not zeroed, as a bytearray would be: it is about to be written.
     array: Any = np.empty(size, np.uint8)
     return memoryview(array)
@@ -147,4 +148,4 @@ class Assembly:
         if total > self._room:
             raise SerializationError(f"a frame of {total} bytes, beside those under way, exceeds this machine's memory")
         self._room -= total
-        return _memory(total)
+        return new_memory(total)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 VARIABLE = "GRPC_ENABLE_FORK_SUPPORT"
-_addresses: set[tuple[str, int]] = set()  # where this process listens or has connected to
+Address = tuple[str, int] | bytes
+_addresses: set[Address] = set()  # where this process listens or has connected to
 
 
 def load_grpc() -> None:
@@ -34,6 +35,11 @@ def remember(target: str) -> None:
     """Note that a connection of this process has one end at ``target`` ("host:port")."""
     host, _, port = target.rpartition(":")
     _addresses.add((host.strip("[]"), int(port)))
+
+
+def remember_name(name: bytes) -> None:
+    """Note that a Unix socket of this process has one end of that name."""
+    _addresses.add(name)
 
 
 def keep_for_ever(things: Iterable[object]) -> None:
@@ -66,9 +72,11 @@ def _is_ours(descriptor: int) -> bool:
         return bool(_addresses & {_address(copy.getsockname), _address(copy.getpeername)})
 
 
-def _address(look: Callable[[], Any]) -> tuple[str, int]:
+def _address(look: Callable[[], Any]) -> Address:
     with contextlib.suppress(OSError):
         match look():
             case (str(host), int(port), *_):
                 return host.removeprefix("::ffff:"), port
+            case bytes(name):
+                return name
     return "", 0

@@ -1,8 +1,9 @@
-"""gRPC lane: makes first connections, proves who is who, carries everything across hosts.
+"""gRPC lane: makes first connections, proves who is who, carries everything where there is nothing faster.
 
 A connection is one bidirectional stream for small frames, several per write, and one for bulk data in chunks, so that a
-small call never waits behind a tensor. Both belong to one handshake: the second is tied to it by a token that only its
-two ends can compute. Silence is found by gRPC's keepalive, which needs no GIL.
+small call never waits behind a tensor; and a socket for the small frames, where both ends have one. All belong to one
+handshake: the others are tied to it by tokens that only its two ends can compute. Silence is found by gRPC's keepalive, which
+needs no GIL.
 
 asyncio streams on one loop, not threads: the latency is the same, and grpc's synchronous streams need about five threads
 per pair of workers, several of which wake ten times a second even when idle.
@@ -11,10 +12,9 @@ per pair of workers, several of which wake ten times a second even when idle.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import resource
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,21 +23,22 @@ import grpc
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
-from ..security import AcceptorHandshake
-from .base import Connection, FrameHandle, Lane, LaneListener
-from .bulk import BULK_BYTES, Assembly, Transfer, chunks
+from ..security import AcceptorHandshake, DialerHandshake
+from .base import Connection, Lane, LaneListener
 from .forking import remember
 from .grpc_channel import connect, open_channel
+from .grpc_connection import CLOSE_SECONDS, NO_SOCKET, AcceptedConnection, GrpcConnection
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, translate
 from .grpc_server import make_server
 from .grpc_tls import add_port
 from .ioloop import acquire_loop, first_of, release_loop
-from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
+from .poller import Poller
+from .socket_setup import SocketAcceptor, open_socket
+from .sockets import choose, worth_offering
 
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
-CLOSE_SECONDS = 2.0
 MESSAGE_BYTES = 4 * 1024 * 1024  # the largest message is a chunk or a batch of small frames
 METADATA_BYTES = 16 * 1024
 LONGEST_MILLISECONDS = 2**31 - 1  # of an option; gRPC takes it for "never"
@@ -55,9 +56,6 @@ OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 50),  # how often is the peer's choice
 ]
-Read = Callable[[], Awaitable[Any]]
-Write = Callable[[bytes], Awaitable[Any]]
-Finish = Callable[[], Awaitable[Any]]
 
 
 def options_for(keepalive: float) -> list[tuple[str, int]]:
@@ -85,92 +83,6 @@ def server_options(keepalive: float) -> list[tuple[str, int]]:
     ]
 
 
-class GrpcConnection(Connection):
-    """Base of both ends: two outboxes, and the coroutines that move frames between them and two streams."""
-
-    scheme = "grpc"
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener) -> None:
-        self.listener = listener
-        self.closed = False
-        self._frames = Outbox(loop)
-        self._bulk = Outbox(loop)
-        self._transfers = itertools.count()
-
-    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
-        if self.closed:
-            return False
-        size = sum(map(len, parts))
-        if size > BULK_BYTES:
-            self._send_bulk(parts, size, handle)
-        else:
-            self._frames.put(SmallFrame(b"".join(parts), handle))
-        return True
-
-    def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> None:
-        number = next(self._transfers)
-        transfer = Transfer(number, size, handle)
-        # Chunk by chunk, so that the first is on its way while the next is copied.
-        for chunk in chunks(number, parts):
-            if not transfer.add(chunk):
-                break
-            self._bulk.put(transfer)  # once for each chunk: transfers take turns
-
-    def withdraw(self, handle: FrameHandle) -> bool:
-        waits: Waits | None = handle.waiting
-        if waits is None or not waits.withdraw():
-            return False
-        if isinstance(waits, Transfer):
-            self._bulk.put(waits)  # once more: if it has begun, the receiver must hear that it ends here
-        return True
-
-    def close(self, last: list[Any] | None = None) -> None:
-        if last is not None:
-            self.send(last)
-        self.closed = True
-        self._bulk.put(None)
-        self._frames.put(None)
-
-    def _ended(self) -> None:
-        self.closed = True
-        self._bulk.clear()
-        self._frames.clear()
-
-    async def _pump_frames(self, read: Read, write: Write, done_writing: Finish | None = None) -> None:
-        await first_of(self._write_frames(write, done_writing), self._read_frames(read))
-
-    async def _pump_bulk(self, read: Read, write: Write) -> None:
-        await first_of(self._write_bulk(write), self._read_bulk(read))
-
-    async def _write_frames(self, write: Write, done_writing: Finish | None) -> None:
-        closing = False
-        while not closing:
-            batch, closing = await next_batch(self._frames)
-            if batch:
-                await write(batch)
-        if done_writing is not None:
-            await done_writing()
-            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor answers by ending the stream, which ends the reading
-
-    async def _read_frames(self, read: Read) -> None:
-        while (batch := await read()) is not grpc.aio.EOF:
-            for frame in split_batch(batch):
-                self.listener.received(self, frame, False)
-
-    async def _write_bulk(self, write: Write) -> None:
-        while (transfer := await self._bulk.get()) is not None:
-            if (chunk := transfer.take()) is not None:
-                await write(chunk)
-        await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
-
-    async def _read_bulk(self, read: Read) -> None:
-        assembly = Assembly()
-        while (message := await read()) is not grpc.aio.EOF:
-            frame = assembly.add(message)
-            if frame is not None:
-                self.listener.received(self, frame, True)
-
-
 class DialedConnection(GrpcConnection):
     """Connection of the end that dialed.
 
@@ -182,7 +94,7 @@ class DialedConnection(GrpcConnection):
     """
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
-        super().__init__(lane.loop, listener)
+        super().__init__(lane.loop, listener, lane.poller)
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
@@ -217,50 +129,44 @@ class DialedConnection(GrpcConnection):
         # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
         stream = await introduce(channel, FRAMES, handshake)
         self.rank = handshake.peer.rank
+        if not await self._open_socket(handshake):
+            await stream.write(NO_SOCKET)
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
         await first_of(
             self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
         )
 
-
-class AcceptedConnection(GrpcConnection):
-    """Connection of the end that listened."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener) -> None:
-        super().__init__(loop, listener)
-        self.over = loop.create_future()
-
-    async def run(self, context: Any, welcome: bytes) -> None:
-        """Let the dialer in, move frames until the connection ends, and tell the listener."""
-        error: Exception = ConnectionResetError("the peer closed the connection")
+    async def _open_socket(self, handshake: DialerHandshake) -> bool:
+        kinds = self._lane.sockets
         try:
-            await context.send_initial_metadata(((WELCOME_KEY, welcome),))
-            await self._pump_frames(context.read, context.write)
-        except Exception as problem:
-            error = translate(problem, "its dialer")
-        finally:
-            self._ended()
-            if not self.over.done():
-                self.over.set_result(None)
-            self.listener.disconnected(self, error)
-
-    async def run_bulk(self, context: Any) -> None:
-        """Move bulk data until the connection ends."""
-        await first_of(self._pump_bulk(context.read, context.write), _wait(self.over))
+            offers = choose(kinds, handshake.peer.addresses, self._target, self._tls is not None)
+            self.use_socket(*await open_socket(offers, handshake.socket_tokens()))
+        except OSError as error:
+            self.use_no_socket(f"no socket: {error}" if kinds else "lanes= of this worker names no socket")
+            return False
+        return True
 
 
 class GrpcLane(Lane):
-    """gRPC server, and the connections dialed from here."""
+    """gRPC server, and the connections dialed from here.
+
+    Args:
+        sockets: kinds of sockets that may carry small frames, of ``sockets.KINDS``, the preferred first.
+    """
 
     scheme = "grpc"
 
-    def __init__(self) -> None:
+    def __init__(self, sockets: Sequence[str] = ()) -> None:
+        self.sockets = sockets
         self._thread = acquire_loop()
         self._server: Any = None
         self._sessions: dict[str, AcceptedConnection] = {}
         self._services: dict[str, dict[str, Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of dialed connections and of accepted streams
+        self.poller = Poller(self.loop)
+        self._acceptor: Acceptor
+        self._socket_acceptor: SocketAcceptor
 
     def serve(self, method: str, handler: Callable[[Any, Any], Awaitable[None]]) -> None:
         """Serve streams of ``method`` ("/service/method") with ``handler(_, context)``; before ``listen``."""
@@ -313,6 +219,7 @@ class GrpcLane(Lane):
 
     async def _listen(self, listener: LaneListener, address: str) -> str:
         self._acceptor = Acceptor(listener)
+        self._socket_acceptor = SocketAcceptor(listener.refused)
         self.serve(FRAMES, partial(self._accept, listener))
         self.serve(BULK, self._accept_bulk)
         self.serve(CHALLENGE, self._acceptor.challenge)
@@ -325,20 +232,24 @@ class GrpcLane(Lane):
             )
         remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()
-        return f"grpc://{address.rpartition(':')[0]}:{port}"
+        host = address.rpartition(":")[0]
+        self.offers = self._socket_acceptor.listen(worth_offering(self.sockets, host, listener.tls is not None), host)
+        return f"grpc://{host}:{port}"
 
     async def _accept(self, listener: LaneListener, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
         await listener.members_known()
-        connection = AcceptedConnection(self.loop, listener)
+        connection = AcceptedConnection(self.loop, listener, self.poller)
         if refusal := listener.admit(handshake, connection):
             context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
             return
-        token = handshake.session_token()
+        token, sockets = handshake.session_token(), handshake.socket_tokens()
         self._sessions[token] = connection
+        self._socket_acceptor.expect(sockets, connection.use_socket)
         try:
             await connection.run(context, handshake.welcome())
         finally:  # its bulk stream may arrive after its end, and is no stranger's
+            self._socket_acceptor.forget(sockets)
             self.loop.call_later(HANDSHAKE_SECONDS, self._sessions.pop, token)
 
     async def _accept_bulk(self, _: Any, context: Any) -> None:
@@ -357,7 +268,9 @@ class GrpcLane(Lane):
             await asyncio.gather(*late, return_exceptions=True)
         if self._server is not None:
             self._acceptor.tls_handshakes.close()
+            await self._socket_acceptor.close()
             await self._server.stop(CLOSE_SECONDS)
+        self.poller.close()
 
 
 def shortage() -> OSError | None:
@@ -367,7 +280,3 @@ def shortage() -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-async def _wait(future: asyncio.Future[None]) -> None:
-    await asyncio.wait([future])

@@ -86,6 +86,12 @@ class Outbox:
             await self._waiter
         return self._items.popleft()
 
+    def take_all(self) -> list[Any]:
+        """Return all items, and keep none."""
+        items = list(self._items)
+        self._items.clear()
+        return items
+
     def clear(self) -> None:
         """Drop all items: the stream is no more."""
         self._items.clear()

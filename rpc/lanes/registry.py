@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .base import Lane
 from .grpc import GrpcLane
 from .inproc import InProcessLane, InProcessNetwork
+from .sockets import KINDS
 
+DEFAULT_LANES = (*KINDS, "grpc")
 LaneFactory = Callable[[], Lane]
 _network = InProcessNetwork()  # of the agents of this process
 _factories: dict[str, LaneFactory] = {"grpc": GrpcLane, "inproc": lambda: InProcessLane(_network)}
@@ -18,12 +20,26 @@ def register_lane(scheme: str, factory: LaneFactory) -> None:
     _factories[scheme] = factory
 
 
-def make_lane(scheme: str) -> Lane:
-    """Return a new lane of that scheme.
+def make_lanes(schemes: Sequence[str]) -> list[Lane]:
+    """Return new lanes of these schemes. Sockets are set up by gRPC, so "unix" and "tcp" are kinds of sockets of its lane.
 
     Raises:
-        ValueError: none is registered.
+        ValueError: there is no such lane.
     """
-    if scheme not in _factories:
-        raise ValueError(f"lanes= names {scheme!r}, which is not a lane; choose from {sorted(_factories)}")
-    return _factories[scheme]()
+    for scheme in schemes:
+        if scheme not in _factories and scheme not in KINDS:
+            raise ValueError(
+                f"lanes= names {scheme!r}, which is not a lane; choose from {sorted({*_factories, *KINDS})}"
+            )
+    kinds = [scheme for scheme in schemes if scheme in KINDS]
+    lanes: list[Lane] = []
+    try:
+        for scheme in dict.fromkeys("grpc" if scheme in KINDS else scheme for scheme in schemes):
+            lanes.append(_factories[scheme]())
+            if isinstance(lanes[-1], GrpcLane):
+                lanes[-1].sockets = kinds
+    except BaseException:
+        for lane in lanes:
+            lane.close()
+        raise
+    return lanes

@@ -1,5 +1,7 @@
 """Every lane passes the one conformance suite."""
 
+from functools import partial
+
 import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.rpc.extend import InProcessLane, InProcessNetwork
@@ -14,6 +16,14 @@ def in_process(folder):
 
 def grpc(folder):
     return GrpcLane
+
+
+def unix(folder):
+    return partial(GrpcLane, ["unix"])
+
+
+def tcp(folder):
+    return partial(GrpcLane, ["tcp"])
 
 
 def grpc_tls(folder):
@@ -37,6 +47,6 @@ def grpc_tls(folder):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-@pytest.mark.parametrize("lane", [in_process, grpc, grpc_tls])
+@pytest.mark.parametrize("lane", [in_process, grpc, grpc_tls, unix, tcp])
 def test_lane(lane, check, tmp_path):
     check(lane(tmp_path))

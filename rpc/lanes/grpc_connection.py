@@ -1,0 +1,220 @@
+"""Connections of the gRPC lane: two gRPC streams, and a socket for the small frames where both ends can have one.
+
+Which of the two carries the small frames is decided before the first leaves, so that they keep their order. The dialer decides:
+it opens the socket, or says with an empty message on the stream that it has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import grpc
+
+from .base import Connection, FrameHandle, LaneListener
+from .bulk import BULK_BYTES, Assembly, Transfer, chunks
+from .grpc_handshake import WELCOME_KEY, translate
+from .ioloop import first_of
+from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
+from .poller import Poller
+from .stream import Stream
+
+CLOSE_SECONDS = 2.0
+NO_SOCKET = b""  # the dialer's first message, if it has no socket
+Read = Callable[[], Awaitable[Any]]
+Write = Callable[[bytes], Awaitable[Any]]
+Finish = Callable[[], Awaitable[Any]]
+
+
+class GrpcConnection(Connection):
+    """Base of both ends: two outboxes, the coroutines that move frames between them and two streams, and the socket.
+
+    Args:
+        loop: of the lane.
+        listener: hears of the connection's events.
+        poller: watches the socket.
+    """
+
+    scheme = "grpc"
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller) -> None:
+        self.listener = listener
+        self.closed = False
+        self._poller = poller
+        self._stream: Stream | None = None
+        self._decided = asyncio.Event()  # whether there is a socket
+        self._undecided = (
+            threading.RLock()
+        )  # held while a frame is given to one or the other; a signal handler may send
+        self._frames = Outbox(loop)
+        self._bulk = Outbox(loop)
+        self._transfers = itertools.count()
+
+    # -- any thread
+
+    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
+        if self.closed:
+            return False
+        size = sum(map(len, parts))
+        if size > BULK_BYTES:
+            self._send_bulk(parts, size, handle)
+        elif self._stream is not None:
+            return self._stream.send(parts, size, handle)
+        else:
+            return self._send_small(parts, size, handle)
+        return True
+
+    def _send_small(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+        with self._undecided:
+            if self._stream is None:
+                self._frames.put(SmallFrame(b"".join(parts), handle))
+                return True
+        return self._stream.send(parts, size, handle)
+
+    def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> None:
+        number = next(self._transfers)
+        transfer = Transfer(number, size, handle)
+        # Chunk by chunk, so that the first is on its way while the next is copied.
+        for chunk in chunks(number, parts):
+            if not transfer.add(chunk):
+                break
+            self._bulk.put(transfer)  # once for each chunk: transfers take turns
+
+    def withdraw(self, handle: FrameHandle) -> bool:
+        waits: Waits | None = handle.waiting
+        if waits is None or not waits.withdraw():
+            return False
+        if isinstance(waits, Transfer):
+            self._bulk.put(waits)  # once more: if it has begun, the receiver must hear that it ends here
+        return True
+
+    def close(self, last: list[Any] | None = None) -> None:
+        if last is not None:
+            self.send(last)
+        self.closed = True
+        self._bulk.put(None)
+        self._frames.put(None)
+
+    # -- the loop's thread
+
+    def use_socket(self, connected: socket.socket, kind: str) -> None:
+        """Let small frames go by a socket from here on, those first that wait."""
+        if self._decided.is_set():  # it has ended, or its dialer has said that it has none
+            connected.close()
+            return
+        stream = Stream(connected, self._poller, partial(self._received, owned=True))
+        with self._undecided:
+            frames = self._frames.take_all()
+            stream.add(frame for frame in frames if frame is not None)
+            self._stream, self.scheme, self.lane_note = stream, kind, ""
+            if None in frames:  # it was closed
+                self._frames.put(None)
+        self._decided.set()
+
+    def use_no_socket(self, reason: str) -> None:
+        """Let all frames go by gRPC; ``reason`` is for people."""
+        self.lane_note = reason
+        self._decided.set()
+
+    def _received(self, frame: Any, owned: bool = False) -> None:
+        self.listener.received(self, frame, owned)
+
+    def _ended(self) -> None:
+        self.closed = True
+        self._decided.set()
+        self._bulk.clear()
+        self._frames.clear()
+        if self._stream is not None:
+            self._stream.close()
+
+    async def _pump_frames(self, read: Read, write: Write, done_writing: Finish | None = None) -> None:
+        await first_of(self._write_frames(write, done_writing), self._read_frames(read), self._watch_socket())
+
+    async def _pump_bulk(self, read: Read, write: Write) -> None:
+        await first_of(self._write_bulk(write), self._read_bulk(read))
+
+    async def _write_frames(self, write: Write, done_writing: Finish | None) -> None:
+        await self._decided.wait()
+        closing = False
+        while not closing:
+            batch, closing = await next_batch(self._frames)
+            if batch:
+                await write(batch)
+        if self._stream is not None:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stream.finish(), CLOSE_SECONDS)
+        if done_writing is not None:
+            await done_writing()
+            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor answers by ending the stream, which ends the reading
+
+    async def _read_frames(self, read: Read) -> None:
+        while (batch := await read()) is not grpc.aio.EOF:
+            if not self._decided.is_set():
+                self.use_no_socket("its dialer opened no socket")
+            for frame in split_batch(batch):
+                self._received(frame)
+        if self._stream is not None:  # what was sent before the end is still to be read
+            await asyncio.wait([self._stream.over], timeout=CLOSE_SECONDS)
+
+    async def _watch_socket(self) -> None:
+        """End the connection when its socket breaks, or ends and the connection does not."""
+        await self._decided.wait()
+        if self._stream is None:
+            await asyncio.Event().wait()
+            return
+        if (error := await self._stream.over) is None:
+            await asyncio.sleep(CLOSE_SECONDS)
+        raise ConnectionResetError(f"its socket broke: {error or 'the peer closed it'}")
+
+    async def _write_bulk(self, write: Write) -> None:
+        while (transfer := await self._bulk.get()) is not None:
+            if (chunk := transfer.take()) is not None:
+                await write(chunk)
+        await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
+
+    async def _read_bulk(self, read: Read) -> None:
+        assembly = Assembly()
+        while (message := await read()) is not grpc.aio.EOF:
+            frame = assembly.add(message)
+            if frame is not None:
+                self._received(frame, owned=True)
+
+
+class AcceptedConnection(GrpcConnection):
+    """Connection of the end that listened.
+
+    Args:
+        loop, listener, poller: as for ``GrpcConnection``.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller) -> None:
+        super().__init__(loop, listener, poller)
+        self.over = loop.create_future()
+
+    async def run(self, context: Any, welcome: bytes) -> None:
+        """Let the dialer in, move frames until the connection ends, and tell the listener."""
+        error: Exception = ConnectionResetError("the peer closed the connection")
+        try:
+            await context.send_initial_metadata(((WELCOME_KEY, welcome),))
+            await self._pump_frames(context.read, context.write)
+        except Exception as problem:
+            error = translate(problem, "its dialer")
+        finally:
+            self._ended()
+            if not self.over.done():
+                self.over.set_result(None)
+            self.listener.disconnected(self, error)
+
+    async def run_bulk(self, context: Any) -> None:
+        """Move bulk data until the connection ends."""
+        await first_of(self._pump_bulk(context.read, context.write), _wait(self.over))
+
+
+async def _wait(future: asyncio.Future[None]) -> None:
+    await asyncio.wait([future])

@@ -1,0 +1,154 @@
+"""Setup of a connection's socket: its dialer connects to where the acceptor listens, and both prove whose socket it is.
+
+    dialer -> acceptor:  name of the connection | the dialer's token
+    acceptor -> dialer:  the acceptor's token
+
+Name and tokens come from the handshake of the connection (``security.SocketTokens``), so only its two ends know them. Each
+counts once. Until then nothing else is read, and a visitor gets ``HANDSHAKE_SECONDS`` and one of ``MOST_VISITORS`` places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from ..joiners import HANDSHAKE_SECONDS
+from ..security import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
+from . import sockets
+
+MOST_VISITORS = 64  # sockets that have not proven whose they are
+PAUSE_SECONDS = 0.1  # after the system gave no socket
+Take = Callable[[socket.socket, str], None]
+Refuse = Callable[[str, str], None]
+
+
+class SocketAcceptor:
+    """Listening sockets of one lane, which give each connection the socket that its dialer opens. Used on the lane's loop.
+
+    Args:
+        refused: called with where a visitor that was turned away came from, and why.
+    """
+
+    def __init__(self, refused: Refuse) -> None:
+        self._refused = refused
+        self._expected: dict[bytes, tuple[SocketTokens, Take]] = {}
+        self._listening: list[socket.socket] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._visits: dict[asyncio.Task[bool], None] = {}  # the oldest first
+
+    def listen(self, kinds: Sequence[str], host: str) -> list[str]:
+        """Listen on a socket of each kind; return their addresses, without those that the system does not give."""
+        addresses = []
+        for kind in kinds:
+            with suppress(OSError):
+                listening, address = sockets.listen(kind, host)
+                self._listening.append(listening)
+                self._tasks.append(asyncio.get_running_loop().create_task(self._accept(listening, kind)))
+                addresses.append(address)
+        return addresses
+
+    def expect(self, tokens: SocketTokens, take: Take) -> None:
+        """Give the socket that proves to belong to these tokens to ``take(socket, kind)``, once."""
+        self._expected[tokens.name] = (tokens, take)
+
+    def forget(self, tokens: SocketTokens) -> None:
+        """Expect the socket of these tokens no longer."""
+        self._expected.pop(tokens.name, None)
+
+    async def close(self) -> None:
+        """Stop listening, and end the visits."""
+        tasks = [*self._tasks, *self._visits]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for listening in self._listening:
+            listening.close()
+
+    async def _accept(self, listening: socket.socket, kind: str) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                visitor, _ = await loop.sock_accept(listening)
+            except OSError:
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            visit = loop.create_task(self._visit(visitor, kind))
+            self._visits[visit] = None
+            visit.add_done_callback(partial(self._visited, visitor))
+            if len(self._visits) > MOST_VISITORS:
+                next(iter(self._visits)).cancel()
+
+    def _visited(self, visitor: socket.socket, visit: asyncio.Task[bool]) -> None:
+        self._visits.pop(visit, None)
+        if visit.cancelled() or not visit.result():  # perhaps it never began
+            visitor.close()
+
+    async def _visit(self, visitor: socket.socket, kind: str) -> bool:
+        """Give a visitor's socket to the connection that it belongs to; return False if there is none."""
+        try:
+            sockets.prepare(visitor)
+            take = await asyncio.wait_for(self._check(visitor), HANDSHAKE_SECONDS)
+        except Exception:
+            self._refused(f"{kind} socket", "it opened a socket that belongs to no connection")
+            return False
+        take(visitor, kind)
+        return True
+
+    async def _check(self, visitor: socket.socket) -> Take:
+        said = await _read_exactly(visitor, SOCKET_NAME_BYTES + SOCKET_TOKEN_BYTES)
+        tokens, take = self._expected[said[:SOCKET_NAME_BYTES]]
+        if not hmac.compare_digest(said[SOCKET_NAME_BYTES:], tokens.dialer):
+            raise PermissionError("its token is wrong")
+        self.forget(tokens)
+        await asyncio.get_running_loop().sock_sendall(visitor, tokens.acceptor)
+        return take
+
+
+async def open_socket(addresses: Sequence[str], tokens: SocketTokens) -> tuple[socket.socket, str]:
+    """Return a socket to a peer, of which both ends have proven whose it is, and its kind.
+
+    Args:
+        addresses: where the peer listens, in the order in which they are tried.
+        tokens: of the connection.
+
+    Raises:
+        OSError: none of them can be had; the message says why.
+    """
+    problems = []
+    for address in addresses:
+        try:
+            return await asyncio.wait_for(_open(address, tokens), HANDSHAKE_SECONDS), address.partition("://")[0]
+        except (OSError, ValueError, asyncio.TimeoutError) as error:
+            problems.append(f"{address}: {error or type(error).__name__}")
+    raise OSError("; ".join(problems) or "the peer offers none")
+
+
+async def _open(address: str, tokens: SocketTokens) -> socket.socket:
+    made, target = sockets.endpoint(address)
+    try:
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(made, target)
+        sockets.prepare(made)
+        await loop.sock_sendall(made, tokens.name + tokens.dialer)
+        if not hmac.compare_digest(await _read_exactly(made, SOCKET_TOKEN_BYTES), tokens.acceptor):
+            raise PermissionError("its token is wrong")
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def _read_exactly(source: socket.socket, size: int) -> bytes:
+    """Return the next ``size`` bytes, and read none beyond."""
+    loop = asyncio.get_running_loop()
+    data = b""
+    while len(data) < size:
+        piece = await loop.sock_recv(source, size - len(data))
+        if not piece:
+            raise ConnectionResetError("it hung up")
+        data += piece
+    return data

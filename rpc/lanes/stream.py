@@ -1,0 +1,168 @@
+"""``Stream``: the frames of one connection on a stream socket.
+
+Any thread sends. One thread at a time reads: the one that holds ``_reading``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from select import EPOLLIN, EPOLLOUT
+from typing import Any
+
+from .base import FrameHandle
+from .outbox import SmallFrame
+from .poller import Poller
+from .stream_reader import StreamReader
+from .stream_writer import StreamWriter
+
+READS_IN_A_ROW = 16  # of one socket, before the loop does its other work
+Deliver = Callable[[Any], None]
+
+
+class Stream:
+    """Frames on one socket. Made on the loop's thread; the socket is this object's from then on.
+
+    Args:
+        connected: the socket, non-blocking.
+        poller: watches it.
+        deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
+
+    Attributes:
+        over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
+    """
+
+    def __init__(self, connected: socket.socket, poller: Poller, deliver: Deliver) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[Exception | None] = self.loop.create_future()
+        self._socket = connected
+        self._descriptor = connected.fileno()
+        self._poller = poller
+        self._deliver = deliver
+        self._reader = StreamReader(connected)
+        self._writer = StreamWriter(connected, self._wait_for_room)
+        self._reading = threading.Lock()
+        self._watching = threading.RLock()  # guards what follows
+        self._events = EPOLLIN  # what the poller watches for
+        self._ended = False
+        self._closed = False
+        self._flushed: asyncio.Future[None] | None = None
+        poller.add(self._descriptor, self, self._events)
+
+    # -- writing
+
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+        """Send one frame: at once, or when the socket has room. Any thread.
+
+        Args:
+            parts, size, handle: as for ``StreamWriter.send``.
+
+        Returns:
+            False if this stream has ended.
+        """
+        try:
+            return self._writer.send(parts, size, handle)
+        except OSError as error:
+            self._end(error)
+            return False
+        except BaseException:  # Ctrl-C
+            if self._writer.interrupted:
+                self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
+            raise
+
+    def add(self, frames: Iterable[SmallFrame]) -> None:
+        """Send frames that have waited elsewhere. On the loop."""
+        self._writer.add(frames)
+
+    async def finish(self) -> None:
+        """Send what waits, and end this side: the peer reads to the end, and then hears that it was the end."""
+        self._writer.close()
+        self._flushed = self.loop.create_future()
+        self._flush()
+        await self._flushed
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it is broken
+
+    def _wait_for_room(self) -> None:
+        self._watch(EPOLLOUT, 0)
+
+    def _flush(self) -> None:
+        try:
+            if self._writer.flush():
+                return
+        except OSError as error:
+            self._writer.clear()
+            self._end(error)
+        self._watch(0, EPOLLOUT)
+        if self._flushed is not None and not self._flushed.done():
+            self._flushed.set_result(None)
+
+    # -- reading
+
+    def ready(self, events: int) -> None:
+        """Read and write what can be (``Poller``)."""
+        if events & ~EPOLLOUT:
+            self._read_some()
+        if events & EPOLLOUT:
+            self._flush()
+
+    def _read_some(self) -> None:
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            for _ in range(READS_IN_A_ROW):
+                for frame in self._reader.read():
+                    self._deliver(frame)
+        except BlockingIOError:
+            pass
+        except EOFError:
+            self._end(None)
+        except Exception as error:
+            self._end(error)
+        finally:
+            self._reading.release()
+
+    # -- the end
+
+    def close(self) -> None:
+        """Drop what waits, and close the socket. On the loop."""
+        self._end(None)
+        self._writer.clear()
+        self._flush()
+        with self._watching:
+            if self._closed:
+                return
+            self._closed = True
+            self._poller.remove(self._descriptor)
+        self._socket.close()
+
+    def _end(self, error: Exception | None) -> None:
+        """Read no more, and tell the connection why, once."""
+        with self._watching:
+            if self._ended:
+                return
+            self._ended = True
+            self._watch(0, EPOLLIN)
+        try:
+            self.loop.call_soon_threadsafe(self._tell, error)
+        except RuntimeError:
+            pass  # the loop is closed, and the connection with it
+
+    def _tell(self, error: Exception | None) -> None:
+        if not self.over.done():
+            self.over.set_result(error)
+
+    def _watch(self, more: int, less: int) -> None:
+        with self._watching:
+            events = (self._events | more) & ~less
+            if events == self._events or self._closed:
+                return
+            self._events = events
+            if events or not self._ended:
+                self._poller.watch(self._descriptor, events)
+            else:
+                self._poller.remove(self._descriptor)  # else it is told for ever that the peer has hung up

@@ -1,0 +1,92 @@
+"""Frames out of the bytes of a stream socket: several small ones at once, and large ones into memory of their own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.errors import SerializationError
+from .bulk import BULK_BYTES, new_memory
+from .outbox import LENGTH
+
+READ_BYTES = 64 * 1024
+HEAD = LENGTH.size
+
+
+class StreamReader:
+    """Splits the bytes of a non-blocking socket into frames. One thread at a time uses it.
+
+    Each frame is memory of its own, writable and the receiver's.
+
+    Args:
+        source: the socket.
+        most: bytes of the largest frame.
+    """
+
+    def __init__(self, source: socket.socket, most: int = BULK_BYTES) -> None:
+        self._source = source
+        self._most = most
+        self._buffer = bytearray(READ_BYTES)
+        self._view = memoryview(self._buffer)
+        self._end = 0  # of the bytes in the buffer, which begin with a frame's length
+        self._large: memoryview | None = None  # a frame that does not fit the buffer, and how much of it is there
+        self._filled = 0
+
+    def read(self) -> Sequence[Any]:
+        """Read once, without waiting; return the frames that are complete now.
+
+        Raises:
+            BlockingIOError: there is nothing to read.
+            EOFError: the peer has ended its side.
+            OSError: the socket is broken.
+            SerializationError: a frame is longer than any may be.
+        """
+        if self._large is not None:
+            return self._read_large(self._large)
+        end = self._end
+        size = self._source.recv_into(self._view[end:] if end else self._buffer)
+        if not size:
+            raise EOFError
+        end += size
+        if end >= HEAD and LENGTH.unpack_from(self._buffer)[0] + HEAD == end:  # one frame, as usual
+            self._end = 0
+            return (self._buffer[HEAD:end],)
+        return self._split(end)
+
+    def _split(self, end: int) -> list[Any]:
+        frames: list[Any] = []
+        buffer, position = self._buffer, 0
+        while end - position >= HEAD:
+            start = position + HEAD
+            stop = start + LENGTH.unpack_from(buffer, position)[0]
+            if stop > end:
+                self._check_size(stop - start)
+                if stop - position > READ_BYTES:
+                    self._begin_large(stop - start, start, end)
+                    return frames
+                break
+            frames.append(buffer[start:stop])
+            position = stop
+        self._end = end - position
+        buffer[: self._end] = buffer[position:end]
+        return frames
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most:
+            raise SerializationError(f"a frame of {size} bytes on a socket, where none is longer than {self._most}")
+
+    def _begin_large(self, size: int, start: int, end: int) -> None:
+        self._large, self._filled = new_memory(size), end - start
+        self._large[: self._filled] = self._view[start:end]
+        self._end = 0
+
+    def _read_large(self, large: memoryview) -> Sequence[Any]:
+        size = self._source.recv_into(large[self._filled :])
+        if not size:
+            raise EOFError
+        self._filled += size
+        if self._filled < len(large):
+            return ()
+        self._large = None
+        return (large,)

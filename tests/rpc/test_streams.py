@@ -1,0 +1,147 @@
+"""Frames in and out of a stream socket: split wherever the system splits them, kept in order, withdrawn while they wait."""
+
+import random
+import socket
+import struct
+from contextlib import suppress
+
+import pytest
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
+from telegrad.rpc.lanes.stream_reader import READ_BYTES, StreamReader
+from telegrad.rpc.lanes.stream_writer import MOST_PARTS, StreamWriter
+
+SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES]
+
+
+class Handle(FrameHandle):
+    def restamp(self, head):
+        return head
+
+
+@pytest.fixture
+def ends():
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    far.setblocking(False)
+    with near, far:
+        yield near, far
+
+
+def read_all(reader):
+    frames = []
+    with suppress(BlockingIOError, EOFError):
+        while True:
+            frames += map(bytes, reader.read())
+    return frames
+
+
+def small_buffer(end):
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frames_are_split_wherever_the_bytes_were_cut(ends, seed):
+    choice = random.Random(seed)
+    near, far = ends
+    frames = [choice.randbytes(choice.choice(SIZES)) for _ in range(20)]
+    data = b"".join(struct.pack("<I", len(frame)) + frame for frame in frames)
+    reader, got = StreamReader(far), []
+    while data:
+        sent = near.send(data[: choice.choice([1, 3, 5, 1000, READ_BYTES + 1])])
+        data = data[sent:]
+        got += read_all(reader)
+    assert got == frames
+
+
+def test_a_frame_that_claims_too_much_is_refused_before_memory_is_taken(ends):
+    near, far = ends
+    near.send(struct.pack("<I", 2**32 - 1))
+    with pytest.raises(SerializationError, match="a frame of 4294967295 bytes"):
+        StreamReader(far).read()
+
+
+def test_the_end_of_the_peer_is_told_after_its_last_frame(ends):
+    near, far = ends
+    StreamWriter(near, lambda: None).send([b"last"], 4, None)
+    near.close()
+    reader = StreamReader(far)
+    assert list(map(bytes, reader.read())) == [b"last"]
+    with pytest.raises(EOFError):
+        reader.read()
+
+
+def test_what_has_no_room_waits_in_order(ends):
+    near, far = ends
+    small_buffer(near)
+    told = []
+    writer, reader = StreamWriter(near, lambda: told.append(True)), StreamReader(far)
+    frames = [bytes([number]) * 3000 for number in range(50)]
+    for frame in frames:
+        assert writer.send([frame[:10], frame[10:]], len(frame), None)
+    assert told, "nobody was told that frames wait"
+    got = []
+    while writer.flush() or len(got) < len(frames):
+        got += read_all(reader)
+    assert got == frames
+
+
+def test_a_frame_that_waits_can_be_withdrawn_and_one_that_left_cannot(ends):
+    near, far = ends
+    small_buffer(near)
+    writer, reader = StreamWriter(near, lambda: None), StreamReader(far)
+    handles = [Handle() for _ in range(40)]
+    for number, handle in enumerate(handles):
+        writer.send([bytes([number]) * 3000], 3000, handle)
+    waiting = [number for number, handle in enumerate(handles) if handle.waiting is not None]
+    withdrawn = {number for number in waiting[::2] if handles[number].waiting.withdraw()}
+    assert withdrawn == set(waiting[::2]) and 0 not in waiting
+    got = []
+    while writer.flush() or len(got) < len(handles) - len(withdrawn):
+        got += read_all(reader)
+    assert [frame[0] for frame in got] == [number for number in range(40) if number not in withdrawn]
+
+
+def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
+    class Interrupted:
+        """Socket whose first write is interrupted by a handler that sends, and takes a part only."""
+
+        data = b""
+
+        def sendmsg(self, parts):
+            whole = b"".join(parts)
+            if not self.data:
+                writer.send([b"second"], 6, None)
+                whole = whole[:6]
+            self.data += whole
+            return len(whole)
+
+    target = Interrupted()
+    writer = StreamWriter(target, lambda: None)
+    writer.send([b"first"], 5, None)
+    assert not writer.flush()
+    assert target.data == b"\5\0\0\0first" + b"\6\0\0\0second"
+
+
+def test_a_frame_of_very_many_parts_is_one_frame(ends):
+    near, far = ends
+    parts = [b"%d" % (number % 10) for number in range(5 * MOST_PARTS)]
+    StreamWriter(near, lambda: None).send(parts, len(parts), None)
+    assert read_all(StreamReader(far)) == [b"".join(parts)]
+
+
+def test_a_late_frame_gets_a_new_header(ends, monkeypatch):
+    class Stamped(FrameHandle):
+        def restamp(self, head):
+            return b"n" * len(head)
+
+    near, far = ends
+    small_buffer(near)
+    monkeypatch.setattr("telegrad.rpc.lanes.outbox.LATE_SECONDS", -1.0)
+    writer, reader = StreamWriter(near, lambda: None), StreamReader(far)
+    for _ in range(20):
+        writer.send([b"o" * HEAD_BYTES, b"body" * 1000], HEAD_BYTES + 4000, Stamped())
+    got = []
+    while writer.flush() or len(got) < 20:
+        got += read_all(reader)
+    assert got[0].startswith(b"o" * HEAD_BYTES) and got[-1] == b"n" * HEAD_BYTES + b"body" * 1000
