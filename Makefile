@@ -1,11 +1,11 @@
 # Every target makes .venv and installs what it needs; nothing is installed by hand.
 PYTHON ?= python3
 BIN := .venv/bin
-PEER ?=
+PEERS ?=
 # One process more than there are cores, because some tests wait.
 PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 
-.PHONY: demo test test-fast test-all check bench proto signatures clean
+.PHONY: demo test test-fast test-all check bench bench-quick peers proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -36,9 +36,15 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check . && cp -r benchmarks build/check/telegrad/
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
 
-bench: .venv/installed     ## our RPC and our tensors beside PyTorch's: make bench PEER=/path/to/python-with-torch
-	@$(BIN)/python -m telegrad.benchmarks.rpc $(if $(PEER),--peer $(PEER))
-	@$(BIN)/python -m telegrad.benchmarks.local $(if $(PEER),--peer $(PEER))
+bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers
+	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %)
+	@$(BIN)/python -m telegrad.benchmarks.local $(PEERS:%=--peer %)
+
+bench-quick: .venv/installed ## the most important part of it, in less than two minutes
+	@$(BIN)/python -m telegrad.benchmarks.rpc --quick $(PEERS:%=--peer %)
+
+peers: .venv/installed     ## an environment for each library that the benchmarks compare with
+	@$(BIN)/python -m telegrad.benchmarks.environments
 
 proto: .venv/dev           ## regenerate proto/*_pb2.py and their stubs
 	@$(BIN)/python proto/generate.py

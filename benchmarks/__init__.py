@@ -1,1 +1,1 @@
-"""Benchmarks beside a peer: ``python -m telegrad.benchmarks.rpc`` measures RPC of Telegrad and of PyTorch in one run."""
+"""Benchmarks beside other libraries: ``python -m telegrad.benchmarks.rpc`` measures RPC of all of them in one run."""

@@ -1,26 +1,35 @@
-"""Parts that both benchmark commands share: read options, measure contenders in turn, and report."""
+"""Parts that both benchmark commands share: their options, and the end of a run."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from .report import Heading, report
-from .runner import Contender, measure_in_turn
+from .aims import Aim
+from .contenders import OURS
+from .environments import find_peers
+from .report import report
+from .results import Results
 
-HINT = "torch is not importable here: name an interpreter that has it with --peer PYTHON (make bench PEER=PYTHON)"
+HINT = "not installed: name an interpreter that has it with --peer {0}=PYTHON, or run: make peers"
 
 
-def parser(name: str, about: str, rounds: int) -> argparse.ArgumentParser:
-    """Return a parser of the options that both take; ``rounds`` is the default number of rounds."""
+def parser(name: str, about: str, rounds: int, seconds: float) -> argparse.ArgumentParser:
+    """Return a parser of the options that both take; ``rounds`` and ``seconds`` are defaults."""
     made = argparse.ArgumentParser(prog=f"python -m telegrad.benchmarks.{name}", description=about)
-    made.add_argument("--peer", metavar="PYTHON", help="an interpreter that can import torch")
+    made.add_argument(
+        "--peer",
+        action="append",
+        default=[],
+        metavar="[NAME=]PYTHON",
+        help="an interpreter that has that library (torch if no name is given); beside those in .venv/peers",
+    )
     made.add_argument("--rounds", type=positive, default=rounds, metavar="N", help=f"of each case (default {rounds})")
-    made.add_argument("--ours-only", action="store_true", help="leave PyTorch out")
+    made.add_argument("--seconds", type=float, default=seconds, metavar="S", help=f"of a round (default {seconds:g})")
+    made.add_argument("--ours-only", action="store_true", help="leave the peers out")
     made.add_argument("--json", type=Path, metavar="FILE", help="write every measurement here")
     return made
 
@@ -33,17 +42,17 @@ def positive(text: str) -> int:
     return number
 
 
-def torch_python(options: argparse.Namespace) -> str | None:
-    """Return the interpreter that has PyTorch, if there is one and it is wanted."""
-    here = sys.executable if importlib.util.find_spec("torch") else None
-    return None if options.ours_only else options.peer or here
+def peers(own: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, str]:
+    """Return the interpreters of the peers; wrong options end the program."""
+    try:
+        return {} if options.ours_only else find_peers(options.peer)
+    except ValueError as error:
+        own.error(str(error))
 
 
-def run(contenders: list[Contender], cases: list[str], heading: Heading, options: argparse.Namespace) -> int:
-    """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
-    console = Console()
-    if len(contenders) == 1 and not options.ours_only:
-        console.print(f"[yellow]{HINT}[/]")
-    measure_in_turn(contenders, cases, options.rounds, console)
-    report(contenders, cases, heading, console, options.json)
-    return 1 if contenders[0].results.errors else 0
+def finish(results: Results, aims: Sequence[Aim], title: str, options: argparse.Namespace, console: Console) -> int:
+    """Report, write the file, and return the exit status: 1 if a measurement of Telegrad failed."""
+    report(results, aims, title, console)
+    if options.json:
+        results.write(options.json)
+    return 1 if any(found.error for found in results.measurements if found.contender == OURS) else 0

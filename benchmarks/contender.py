@@ -1,58 +1,118 @@
-"""Program of a contender: two worker processes of one library that measure a case whenever a line on stdin names it.
+"""Program of a contender: the workers of one library, which take a turn at measuring a case when a line on stdin names it.
 
-``peer_torch.py`` and ``peer_telegrad.py`` have a ``join`` function each; the rest is here, and imports neither library,
-so that both are measured in the same way. Answers are JSON, one line each, on stdout: the versions, then a line for every case.
+``start.py contender torch --workers 2`` is rank 0; it starts the other ranks. Requests and answers are lines of JSON.
+Only ``libraries`` imports a library under test, so that all are measured in the same way.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import platform
 import socket
-import subprocess
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from .answers import say
-    from .cases import Kit, measure, named
-else:
-    # A script's own folder is on its path; the package is not, in an interpreter that has only the other library.
-    from answers import say
-    from cases import Kit, measure, named
+from .answers import Answers
+from .cases import FIGURES, Case, Turn
+from .cases.all import named
+from .job import Job
+from .libraries import Library, Place, UnsupportedError, load
 
-Join = Callable[[str, int, str], Kit]
-PEER_NAME = "worker1"
+LEAD_S = 0.3  # for the request to reach all callers
 
 
-def main(join: Join, versions: dict[str, str]) -> None:
-    """Be rank 0 (the measuring side, which starts rank 1) or rank 1 (which only answers)."""
-    options = parse()
-    if options.rank == 1:
-        join(PEER_NAME, 1, options.transport).rpc.shutdown()
+def main(arguments: Sequence[str]) -> None:
+    """Be rank 0, which is asked by the runner and starts the others, or one that rank 0 asks."""
+    answers = Answers()
+    options = parse(arguments)
+    if options.rank:
+        place = Place(Path(options.folder), options.port)
+        Worker(options).run(place, Job((), ()), answers)
         return
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    command = [sys.executable, *sys.argv, "--rank", "1"]
-    # Rank 1 must not write between rank 0's answers.
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr) as other:
-        try:
-            kit = join("worker0", 0, options.transport)
-            say({"ready": {"Python": platform.python_version(), **versions}})
-            serve(kit)
-            kit.rpc.shutdown()
-            other.wait(timeout=30)
-        finally:
-            other.kill()
+    with ExitStack() as stack:
+        place = Place(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench"))), free_port())
+        given = [*arguments, "--folder", str(place.folder), "--port", str(place.port)]
+        ranks = range(1, options.workers) if options.processes else ()
+        job = stack.enter_context(Job(given, ranks))
+        Worker(options).run(place, job, answers)
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of a contender."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("library")
     parser.add_argument("--transport", default="default")
-    return parser.parse_args()
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--one-process", dest="processes", action="store_false", help="rank 0 makes all workers")
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--folder")
+    parser.add_argument("--port", type=int)
+    return parser.parse_args(arguments)
+
+
+class Worker:
+    """One worker of the job: it joins, takes the turns it is asked for, and leaves when stdin ends."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._library: Library = load(options.library, options.transport)
+        self._rank, self._workers, self._processes = options.rank, options.workers, options.processes
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def run(self, place: Place, job: Job, answers: Answers) -> None:
+        """Be a worker of the job at ``place``; ``job`` has the other ranks if this is rank 0."""
+        self._library.join(self._rank, self._workers, place)
+        job.await_all()
+        answers.say(ready={"Python": platform.python_version(), **self._library.versions})
+        for line in sys.stdin:
+            answers.say(**self._answer(job, json.loads(line)))
+        job.let_leave()
+        self._library.leave()
+
+    def _answer(self, job: Job, request: dict[str, Any]) -> dict[str, Any]:
+        """Take a turn, here and on the other callers; a case that raises is answered with its error."""
+        case = named(request["case"])
+        others = case.callers - 1 if self._rank == 0 else 0
+        request.setdefault("begin", time.monotonic() + LEAD_S)
+        try:
+            if others and not self._processes:
+                raise UnsupportedError("all its callers would be in one process")
+            job.ask(others, request)
+            mine = {"figures": case.measure(self._turn(case, request))}
+            return combine([mine, *job.answers(others)])
+        except UnsupportedError as error:
+            return {"absent": str(error)}
+        except Exception as error:  # reported to the runner, which shows it
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def _turn(self, case: Case, request: dict[str, Any]) -> Turn:
+        peer = self._rank + case.callers
+        kept = self._kept.setdefault(case.name, {})
+        times = {name: request[name] for name in ("seconds", "begin", "launched")}
+        return Turn(library=self._library, workers=self._workers, peer=peer, kept=kept, **times)
+
+
+def combine(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one answer for those of all callers: the sum of their rates, or the first that has none."""
+    for answer in answers:
+        if "figures" not in answer:
+            return answer
+    first = answers[0]["figures"]
+    rates = Counter[str]()
+    for answer in answers:
+        rates.update({name: value for name, value in answer["figures"].items() if is_rate(name)})
+    return {"figures": {**first, **rates}}
+
+
+def is_rate(figure: str) -> bool:
+    """Return whether the figures of several callers add up."""
+    return figure in FIGURES and FIGURES[figure].more_is_better
 
 
 def free_port() -> int:
@@ -60,13 +120,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def serve(kit: Kit) -> None:
-    """Measure the cases named on stdin until it ends. A case that raises is answered with its error."""
-    for line in sys.stdin:
-        name = line.strip()
-        try:
-            say({"case": name, "seconds": measure(named(name), kit, PEER_NAME)})
-        except Exception as error:  # reported to the runner, which shows it
-            say({"case": name, "error": f"{type(error).__name__}: {error}"})

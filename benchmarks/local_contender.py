@@ -1,40 +1,40 @@
 """Process of one library in the local benchmark: it measures a case for each line on stdin that names one.
 
-``local_contender.py telegrad`` or ``torch``, with the interpreter that has it. Answers are lines of JSON on stdout: the
-versions, then one for every round of a case. A case is built when it is first named, and stays warm.
+``start.py local_contender telegrad`` or ``torch``, with the interpreter that has it. A case is built when it is first
+named, and stays warm.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import platform
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from .answers import say
-    from .local_cases import CASES, Step, measure
-else:
-    # A script's own folder is on its path; the package is not, in an interpreter that has only the other library.
-    from answers import say
-    from local_cases import CASES, Step, measure
+from .answers import Answers
+from .local_cases import CASES, Step, measure
 
 WARM_UP_S = 0.1
 
 
-def main(name: str, seconds: float) -> None:
-    """Answer until stdin ends; each round takes about ``seconds``."""
+def main(arguments: Sequence[str]) -> None:
+    """Answer until stdin ends."""
+    answers, (name,) = Answers(), arguments
     lib = importlib.import_module(name)
     if hasattr(lib, "set_num_threads"):
         lib.set_num_threads(1)
-    say({"ready": {"Python": platform.python_version(), name: lib.__version__}})
+    answers.say(ready={"Python": platform.python_version(), name: lib.__version__})
     steps: dict[str, Step] = {}
     for line in sys.stdin:
-        case = line.strip()
+        request = json.loads(line)
+        case = request["case"]
         try:
-            say({"case": case, "seconds": measure(steps.get(case) or built(lib, case, steps), seconds)})
+            step = steps.get(case) or built(lib, case, steps)
+            answers.say(figures={"p50": measure(step, request["seconds"])})
         except Exception as error:  # reported to the runner, which shows it
-            say({"case": case, "error": f"{type(error).__name__}: {error}"})
+            answers.say(error=f"{type(error).__name__}: {error}")
 
 
 def built(lib: Any, name: str, steps: dict[str, Step]) -> Step:
@@ -43,7 +43,3 @@ def built(lib: Any, name: str, steps: dict[str, Step]) -> Step:
     steps[name] = case.build(lib)
     measure(steps[name], WARM_UP_S)
     return steps[name]
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))

@@ -1,119 +1,93 @@
-"""Output of the benchmarks: the table of times and ratios, the machine, the errors.
-
-A cell is the median over rounds of each round's median. A ratio is the median of the rounds' ratios, because what
-slows one contender down in a round mostly slows the next one too; below 1, Telegrad takes less time.
-"""
+"""Report of a run on the terminal: figures and ratios of all contenders, the aims, the machine, what failed."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from statistics import median
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .runner import Contender
+from .aims import Aim
+from .cases import FIGURES
+from .figures import show, show_ratio
+from .results import Results, Row
+
+COLOURS = {"moonshot": "bold green", "yes": "green", "no": "red"}
+COLUMNS = 4  # of other contenders in a table
+WIDTH = 130  # at least: a table that is broken cannot be read
 
 
-@dataclass(frozen=True)
-class Heading:
-    """Texts above and below the table; ``aims`` are ratios by case, 1 where none is given."""
-
-    title: str
-    caption: str
-    aims: Mapping[str, float] = field(default_factory=dict)
-
-
-def report(
-    contenders: list[Contender], cases: list[str], heading: Heading, console: Console, file: Path | None
-) -> None:
-    """Print the table, the machine and the errors; write the JSON file if a file is named."""
-    console.print(build_table(contenders, cases, heading))
-    facts = machine_facts(contenders)
-    for name, value in facts.items():
-        console.print(f"[dim]{name}: {value}[/]", highlight=False)
-    for contender in contenders:
-        for case, error in contender.results.errors.items():
-            console.print(f"[red]{contender.label}, {case}:[/] {escape(error)}", highlight=False, soft_wrap=True)
-    if file:
-        file.write_text(json.dumps(as_json(contenders, facts), indent=2) + "\n")
+def report(results: Results, aims: Sequence[Aim], title: str, console: Console) -> None:
+    """Print everything; the first contender is the one that the others are compared with."""
+    console.width = max(console.width, WIDTH)
+    ours, *others = [source.name for source in results.contenders if not source.missing] or [""]
+    for start in range(0, len(others) or bool(ours), COLUMNS):
+        console.print(figures_table(results, [ours, *others[start : start + COLUMNS]], title))
+    rows = {row.name: row for row in results.rows}
+    if measured := [aim for aim in aims if aim.row in rows and ratio_of(results, rows, aim) is not None]:
+        console.print(aims_table(results, rows, measured))
+    for name, value in {**results.machine, **results.run}.items():
+        console.print(f"[dim]{name}: {escape(value)}[/]", highlight=False)
+    for reason, names in failures(results).items():
+        console.print(f"[yellow]{escape(', '.join(names))}:[/] {escape(reason)}", highlight=False, soft_wrap=True)
 
 
-def build_table(contenders: list[Contender], cases: list[str], heading: Heading) -> Table:
-    """Return a table with a row for each case: each contender's time, Telegrad's divided by each other one, the aim if any."""
-    table = Table(title=heading.title, caption=heading.caption)
-    table.add_column("case")
-    for contender in contenders:
-        table.add_column(contender.label, justify="right")
-        if contender is not contenders[0]:
-            table.add_column("ratio", justify="right")
-    if heading.aims:
-        table.add_column("aim", justify="right")
-    for case in cases:
-        ours, aim = seconds_of(contenders[0], case), heading.aims.get(case, 1.0)
-        row = [case, show_time(ours)]
-        for other in contenders[1:]:
-            theirs = seconds_of(other, case)
-            row += [show_time(theirs), show_ratio(ours, theirs, aim)]
-        table.add_row(*row, *([f"{aim:g}"] if heading.aims else []))
+def figures_table(results: Results, contenders: list[str], title: str) -> Table:
+    """Return a table with a row for each figure: every contender's, and in brackets the first one's divided by it."""
+    table = Table(title=title, caption="in brackets: ours / theirs, the median of the rounds' ratios")
+    table.add_column("")
+    for name in contenders:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in results.rows:
+        cells = [cell(results, row, name, contenders[0]) for name in contenders]
+        if any(cells):
+            table.add_row(row.name, *cells)
     return table
 
 
-def seconds_of(contender: Contender, case: str) -> list[float]:
-    """Return the seconds of a case's rounds; none if the first round failed."""
-    return contender.results.seconds.get(case, [])
-
-
-def show_time(seconds: Sequence[float]) -> str:
-    """Return the median of the rounds: three digits and a unit."""
-    if not seconds:
+def cell(results: Results, row: Row, contender: str, ours: str) -> str:
+    """Return the text of one contender in a row."""
+    found = results.find(row.case, contender)
+    if found.error:
         return "[red]failed[/]"
-    middle = median(seconds)
-    return f"{middle * 1e3:.3g} ms" if middle >= 1e-3 else f"{middle * 1e6:.3g} µs"
+    text = show(found.values(row.figure), FIGURES[row.figure].unit)
+    ratio = show_ratio(results.ratio(row, ours, contender))
+    return f"{text} [dim]({ratio})[/]" if ratio and contender != ours else text
 
 
-def show_ratio(ours: Sequence[float], theirs: Sequence[float], aim: float = 1.0) -> str:
-    """Return the median of the rounds' ratios; green within the aim, red above."""
-    if not ours or not theirs:
-        return "-"
-    ratio = median(mine / other for mine, other in zip(ours, theirs))
-    return f"[{'green' if ratio <= aim else 'red'}]{ratio:.2f}[/]"
+def aims_table(results: Results, rows: dict[str, Row], aims: Sequence[Aim]) -> Table:
+    """Return a table with a row for each aim."""
+    table = Table("", "ours / theirs", title="aims")
+    for name in ("ratio", "aim", "moonshot"):
+        table.add_column(name, justify="right")
+    for aim in aims:
+        ratio = ratio_of(results, rows, aim)
+        assert ratio is not None
+        goals = [("" if goal is None else f"{goal:g}") for goal in (aim.aim, aim.moonshot)]
+        colour = COLOURS[aim.reached(ratio)]
+        table.add_row(aim.row, f"{aim.ours} / {aim.theirs}", f"[{colour}]{show_ratio(ratio)}[/]", *goals)
+    return table
 
 
-def machine_facts(contenders: list[Contender]) -> dict[str, str]:
-    """Return facts of the machine that a reader needs to judge the numbers."""
-    facts = {
-        "processor": f"{processor_name()}, {os.cpu_count()} cores",
-        "system": f"{platform.system()} {platform.release()}",
-        "load before the end": ", ".join(f"{load:.2f}" for load in os.getloadavg()),
-    }
-    for contender in contenders:
-        versions = ", ".join(f"{name} {version}" for name, version in contender.versions.items())
-        facts[contender.label] = versions or "did not start"
-    return facts
+def ratio_of(results: Results, rows: dict[str, Row], aim: Aim) -> float | None:
+    """Return the ratio that an aim is about, if it was measured."""
+    return results.ratio(rows[aim.row], aim.ours, aim.theirs)
 
 
-def processor_name() -> str:
-    """Return the processor's name from the kernel, else from Python."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+def failures(results: Results) -> dict[str, list[str]]:
+    """Return all that is missing or failed by reason; the file has whole tracebacks."""
+    found: dict[str, list[str]] = {}
+    for source in results.contenders:
+        if source.missing:
+            found.setdefault(shorten(source.missing), []).append(source.name)
+    for measured in results.measurements:
+        if reason := measured.absent or measured.error:
+            found.setdefault(shorten(reason), []).append(f"{measured.contender} ({measured.case})")
+    return found
 
 
-def as_json(contenders: list[Contender], facts: dict[str, str]) -> dict[str, Any]:
-    """Return every measurement, for a later comparison."""
-    rows = {
-        contender.label: {"seconds": contender.results.seconds, "errors": contender.results.errors}
-        for contender in contenders
-    }
-    return {"machine": facts, "contenders": rows}
+def shorten(text: str) -> str:
+    """Return first and last line of a text: of a traceback, the last is the exception."""
+    first, *others = text.strip().splitlines()
+    return " ".join([first, *others[-1:]])

@@ -1,7 +1,7 @@
-"""Benchmark of RPC beside PyTorch's, measured in turn in one run: ``python -m telegrad.benchmarks.rpc --peer PYTHON``.
+"""Benchmark of RPC beside other libraries in one run: ``python -m telegrad.benchmarks.rpc --peer torch=PYTHON``.
 
-Each contender has two processes; a round measures every case of every contender in turn, so that a noisy minute affects
-all of them. ``report.py`` says how the numbers are computed.
+``contenders.py`` lists who takes part and ``cases/`` what is measured; ``turns.py`` says in which order, ``results.py``
+how figures are computed.
 """
 
 from __future__ import annotations
@@ -9,53 +9,69 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..core.allocator import ENVIRONMENT
-from .cases import CASES
-from .command import parser, run, torch_python
-from .report import Heading
-from .runner import Contender
+from rich.console import Console
 
-FOLDER = Path(__file__).parent
-OURS = "telegrad"
+from .aims import AIMS
+from .cases.all import CASES, named
+from .command import HINT, finish, parser, peers
+from .contenders import CONTENDERS, Entry
+from .machine import machine_facts, run_facts
+from .results import Results, Source
+from .turns import Run
+
+ROUNDS, QUICK_ROUNDS = 3, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
-    options = parse(arguments)
-    heading = Heading(
-        f"RPC between two processes on this host, median of {options.rounds} rounds",
-        "ratio: ours / theirs, median of the rounds' ratios, below 1 is better; burst: time per call",
+    """Measure, print the tables, and return the exit status: 1 if a measurement of Telegrad failed."""
+    own = make_parser()
+    options = own.parse_args(arguments)
+    interpreters, console = peers(own, options), Console()
+    results = Results(machine=machine_facts())
+    entries = choose(options, interpreters, results)
+    cases = [named(name) for name in options.only] or [case for case in CASES if case.quick or not options.quick]
+    with run_facts(results.run) as load:
+        rounds = min(options.rounds, QUICK_ROUNDS) if options.quick else options.rounds
+        Run(results, entries, rounds, options.seconds, console, load).measure(cases)
+    title = f"calls between processes on this host, median of {rounds} rounds"
+    return finish(results, AIMS, title, options, console)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    own = parser("rpc", __doc__.partition("\n")[0], rounds=ROUNDS, seconds=0.4)
+    own.add_argument("--quick", action="store_true", help="fewer contenders, cases and rounds: less than two minutes")
+    own.add_argument(
+        *("--only", "--case"),
+        action="append",
+        default=[],
+        metavar="NAME",
+        choices=[case.name for case in CASES],
+        help="measure this case; may be given several times",
     )
-    cases = [case.name for case in CASES if options.only in (None, case.name)]
-    return run(list_contenders(options), cases, heading, options)
+    own.add_argument(
+        "--contender",
+        action="append",
+        default=[],
+        metavar="NAME",
+        choices=[entry.name for entry in CONTENDERS],
+        help=f"measure this contender; may be given several times ({', '.join(entry.name for entry in CONTENDERS)})",
+    )
+    return own
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options on the command line."""
-    own = parser("rpc", "our RPC beside PyTorch's", rounds=5)
-    own.add_argument("--only", metavar="NAME", choices=[case.name for case in CASES], help="measure one case")
-    own.add_argument("--lane", action="append", metavar="NAME", help="also measure ours on this lane alone")
-    return own.parse_args(arguments)
-
-
-def list_contenders(options: argparse.Namespace) -> list[Contender]:
-    """Return the contenders: Telegrad, then PyTorch, if there is one, over TCP and with its default transports."""
-    script = str(FOLDER / "peer_telegrad.py")
-    # Workers of `telegrad run` have this setting of the allocator.
-    contenders = [Contender(OURS, [sys.executable, script], ENVIRONMENT)]
-    lanes = options.lane or []
-    contenders += [
-        Contender(f"{OURS} ({lane})", [sys.executable, script, "--transport", lane], ENVIRONMENT) for lane in lanes
-    ]
-    if python := torch_python(options):
-        script = str(FOLDER / "peer_torch.py")
-        contenders += [
-            Contender("torch, TCP", [python, script, "--transport", "tcp"]),
-            Contender("torch, default", [python, script, "--transport", "default"]),
-        ]
-    return contenders
+def choose(options: argparse.Namespace, interpreters: dict[str, str], results: Results) -> dict[Entry, str]:
+    """Return the contenders that take part with the interpreter of each; note in the results who is left out."""
+    chosen: dict[Entry, str] = {}
+    for entry in CONTENDERS:
+        if entry.name not in options.contender and (options.contender or (options.quick and not entry.quick)):
+            continue
+        if python := interpreters.get(entry.environment) if entry.environment else sys.executable:
+            chosen[entry] = python
+        elif not options.ours_only:
+            results.contenders.append(Source(entry.name, missing=HINT.format(entry.environment)))
+    return chosen
 
 
 if __name__ == "__main__":

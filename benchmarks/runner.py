@@ -1,4 +1,4 @@
-"""Runner of contenders: starts each as a process group, has it measure one case at a time, and always ends it."""
+"""Runner of one contender: starts it as a process group, has it measure one case at a time, and always ends it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from .results import Results, Source
 
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 180.0
 CASE_TIMEOUT_S = 180.0
-EXIT_TIMEOUT_S = 15.0
+EXIT_TIMEOUT_S = 60.0
 TAIL_CHARACTERS = 2000
 
 
@@ -27,32 +25,31 @@ class ContenderError(Exception):
     """A contender ended, did not answer in time, or could not be started; the message has the end of its stderr."""
 
 
-@dataclass
-class Results:
-    """Results of one contender: seconds for each case, one entry for each round, or its errors."""
-
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-
-
 class Contender:
-    """Contender: one library with one transport. Its processes are started on entry and ended on exit of a block.
+    """Contender of a run. Its processes are started on entry of a block and ended on exit.
 
-    ``environment`` is added to the variables that the processes inherit.
+    Args:
+        source: entry of the results that describes it.
+        results: where measurements go.
+        command: to start it; it answers with JSON, first its versions and then a line for every request.
+        environment: variables beside those that the processes inherit.
     """
 
-    def __init__(self, label: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        self.label = label
+    def __init__(
+        self, source: Source, results: Results, command: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.source = source
+        self.results = results
         self.command = list(command)
         self.environment = {**os.environ, **(environment or {})}
-        self.versions: dict[str, str] = {}
-        self.results = Results()
         self.alive = False
+        self._reason = ""
 
     def __enter__(self) -> Contender:
         # A file for stderr: a full pipe that is not read would stop the contender.
         self._stderr = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
+        self._launched = time.monotonic()
         # A session of its own: killing the group ends all its processes, also when the first is already dead.
         self._process = subprocess.Popen(
             self.command,
@@ -64,10 +61,6 @@ class Contender:
             start_new_session=True,
         )
         self.alive = True
-        try:
-            self.versions = self._read(START_TIMEOUT_S)["ready"]
-        except ContenderError as error:
-            self._give_up("start", error)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -76,27 +69,43 @@ class Contender:
         self._kill()
         self._stderr.close()
 
-    def ask(self, case: str) -> None:
-        """Measure one round of ``case`` and record the outcome; a case that failed once is not measured again."""
-        if not self.alive or case in self.results.errors:
+    def await_ready(self) -> None:
+        """Wait until it can be asked. One that cannot start is not asked."""
+        try:
+            self.source.versions = self._read(START_TIMEOUT_S)["ready"]
+        except ContenderError as error:
+            if self.source.versions:
+                self._give_up(f"a later job did not start: {error}")
+            else:
+                self.source.missing = str(error)
+                self._give_up("")
+
+    def ask(self, case: str, seconds: float) -> None:
+        """Measure one round of a case and record the outcome; a case that failed once is not measured again."""
+        if self.source.missing:
+            return
+        entry = self.results.record(case, self.source.name)
+        if entry.error or entry.absent:
+            return
+        if not self.alive:
+            entry.error = self._reason
             return
         try:
-            answer = self._request(case)
+            answer = self._request({"case": case, "seconds": seconds, "launched": self._launched})
         except ContenderError as error:
-            self._give_up(case, error)
+            entry.error = str(error)
+            self._give_up(f"it ended in the case {case}")
             return
-        if "error" in answer:
-            self.results.errors[case] = answer["error"]
-        else:
-            self.results.seconds.setdefault(case, []).append(answer["seconds"])
+        entry.absent, entry.error = answer.get("absent", ""), answer.get("error", "")
+        entry.rounds += [answer["figures"]] if "figures" in answer else []
 
-    def _request(self, case: str) -> dict[str, Any]:
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(case + "\n")
+            self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise ContenderError(f"{self.label} ended by itself:\n{self._tail()}") from None
+            raise ContenderError(f"{self.source.name} ended by itself:\n{self._tail()}") from None
         return self._read(CASE_TIMEOUT_S)
 
     def _read(self, timeout: float) -> dict[str, Any]:
@@ -104,17 +113,16 @@ class Contender:
         stdout = self._process.stdout
         assert stdout is not None
         deadline = time.monotonic() + timeout
-        while select.select([stdout], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+        if select.select([stdout], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             line = stdout.readline()
             if not line:
-                raise ContenderError(f"{self.label} ended by itself:\n{self._tail()}")
-            if line.startswith("{"):  # a library may print other lines
-                answer: dict[str, Any] = json.loads(line)
-                return answer
-        raise ContenderError(f"{self.label} did not answer within {timeout:g} s:\n{self._tail()}")
+                raise ContenderError(f"{self.source.name} ended by itself:\n{self._tail()}")
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        raise ContenderError(f"{self.source.name} did not answer within {timeout:g} s:\n{self._tail()}")
 
-    def _give_up(self, case: str, error: ContenderError) -> None:
-        self.results.errors[case] = str(error)
+    def _give_up(self, reason: str) -> None:
+        self._reason = reason
         self.alive = False
         self._kill()
 
@@ -123,11 +131,11 @@ class Contender:
         self._process.stdin.close()
         try:
             code = self._process.wait(timeout=EXIT_TIMEOUT_S)
+            problem = f"ended with status {code}" if code else ""
         except subprocess.TimeoutExpired:
-            self.results.errors["exit"] = f"{self.label} did not end within {EXIT_TIMEOUT_S:g} s:\n{self._tail()}"
-            return
-        if code:
-            self.results.errors["exit"] = f"{self.label} ended with status {code}:\n{self._tail()}"
+            problem = f"did not end within {EXIT_TIMEOUT_S:g} s"
+        if problem:
+            self.results.record("exit", self.source.name).error = f"{self.source.name} {problem}:\n{self._tail()}"
 
     def _kill(self) -> None:
         try:
@@ -142,19 +150,6 @@ class Contender:
     def _tail(self) -> str:
         self._stderr.seek(0)
         return self._stderr.read()[-TAIL_CHARACTERS:].strip() or "(it wrote nothing to stderr)"
-
-
-def measure_in_turn(contenders: list[Contender], cases: list[str], rounds: int, console: Console) -> None:
-    """Start every contender and ask round by round, case by case, contender by contender."""
-    with ExitStack() as stack, console.status("starting") as status:
-        for contender in contenders:
-            status.update(f"starting {contender.label}")
-            stack.enter_context(contender)
-        for turn in range(rounds):
-            for case in cases:
-                for contender in contenders:
-                    status.update(f"round {turn + 1} of {rounds}: {case}, {contender.label}")
-                    contender.ask(case)
 
 
 def _close(stream: Any) -> None:

@@ -1,96 +1,121 @@
-"""The benchmark measures, shows what failed, and leaves no process, whatever its contenders do."""
+"""The command measures, shows what failed, and names who is left out."""
 
 import json
-import sys
 
-import psutil
 import pytest
-from telegrad.benchmarks import report, rpc
-from telegrad.benchmarks.cases import CASES, named
-from telegrad.benchmarks.runner import Contender
+from telegrad.benchmarks import environments, rpc
+from telegrad.benchmarks.cases import Turn
+from telegrad.benchmarks.cases.all import CASES, named
+from telegrad.benchmarks.contender import combine
+from telegrad.benchmarks.libraries import Place, UnsupportedError, load
+from telegrad.benchmarks.turns import Run
 
-READY = "import sys; print('{\"ready\": {}}', flush=True)\n"
+SECONDS = 0.001
+LARGE = ("echo", "workers", "burst", "threads", "server")  # too long for a test, or needs processes
 
 
-def contender(source):
-    return Contender("test", [sys.executable, "-c", source])
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    made = load("telegrad", "inproc")
+    made.join(0, 9, Place(tmp_path_factory.mktemp("job"), 0))
+    yield made
+    made.leave()
 
 
-@pytest.mark.processes
-def test_ours_alone(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.name == "1 KiB echo" or not any(word in case.name for word in LARGE)],
+    ids=lambda case: case.name,
+)
+def test_a_case_measures_its_rows(case, library):
+    turn = Turn(library, case.workers, SECONDS, peer=1, begin=0.0, launched=0.0)
+    figures = case.measure(turn)
+    for row in case.rows():
+        assert figures[row.figure] >= 0
+
+
+@pytest.mark.parametrize("lacks", ["1 calling thread", "remote + to_here", "burst of 10,000 no-ops"])
+def test_a_library_says_what_it_lacks(lacks, tmp_path):
+    made = load("memcpy", "default")
+    made.join(0, 2, Place(tmp_path, 0))
+    with pytest.raises(UnsupportedError):
+        named(lacks).measure(Turn(made, 2, SECONDS, peer=1, begin=0.0, launched=0.0))
+
+
+def test_rates_of_several_callers_add_up():
+    assert combine([{"figures": {"rate": 1.0, "p50": 1.0}}, {"figures": {"rate": 2.0, "p50": 5.0}}]) == {
+        "figures": {"rate": 3.0, "p50": 1.0}
+    }
+    assert combine([{"figures": {"rate": 1.0}}, {"error": "no"}]) == {"error": "no"}
+
+
+def measured(tmp_path, case, *contenders):
+    """{contender: its measurement} of a run of the command."""
     file = tmp_path / "figures.json"
-    assert rpc.main(["--ours-only", "--rounds", "2", "--only", "no-op", "--json", str(file)]) == 0
-    figures = json.loads(file.read_text())["contenders"]["telegrad"]
-    assert len(figures["seconds"]["no-op"]) == 2 and not figures["errors"]
-    assert "no-op" in capsys.readouterr().out
+    arguments = ["--ours-only", "--rounds", "2", "--seconds", "0.01", "--json", str(file), "--only", case]
+    for name in contenders:
+        arguments += ["--contender", name]
+    assert rpc.main(arguments) == 0
+    return {row["contender"]: row for row in json.loads(file.read_text())["measurements"]}
 
 
 @pytest.mark.processes
-def test_a_peer_that_cannot_start_is_shown(tmp_path, capsys):
-    assert rpc.main(["--peer", "/bin/false", "--rounds", "1", "--only", "no-op"]) == 0
-    output = capsys.readouterr().out
-    assert "failed" in output and "ended by itself" in output
-
-
-def test_answers_are_kept_by_case():
-    source = READY + "for line in sys.stdin: print('{\"seconds\": 2.0}', flush=True)"
-    with contender(source) as asked:
-        asked.ask("no-op")
-        asked.ask("no-op")
-    assert asked.results.seconds == {"no-op": [2.0, 2.0]} and not asked.results.errors
-
-
-def test_a_failed_case_is_not_asked_again():
-    source = READY + 'for line in sys.stdin: print(\'{"error": "no"}\', flush=True)'
-    with contender(source) as asked:
-        asked.ask("no-op")
-        asked.ask("no-op")
-    assert asked.results.errors == {"no-op": "no"}
-
-
-def test_a_contender_that_dies_is_reported_with_its_last_words():
-    source = READY + "sys.stdin.readline(); sys.exit('too tired')"
-    with contender(source) as asked:
-        asked.ask("no-op")
-        asked.ask("1 KiB echo")
-    assert "too tired" in asked.results.errors["no-op"] and "1 KiB echo" not in asked.results.errors
-
-
 @pytest.mark.slow
-def test_the_children_of_a_contender_die_with_it():
-    source = (
-        "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        'print(\'{"ready": {"child": "%d"}}\' % child.pid, flush=True)\n'
-        "sys.stdin.read()"
+def test_contenders_are_measured_in_turn(tmp_path, capsys):
+    found = measured(tmp_path, "no-op", "telegrad", "sockets, TCP", "two memcpys")
+    for name in ("telegrad", "sockets, TCP"):
+        assert [list(figures) for figures in found[name]["rounds"]] == [["p50", "p99", "samples"]] * 2
+    assert found["two memcpys"]["absent"]
+    assert "no-op" in (output := capsys.readouterr().out) and "it only copies" in output
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_four_pairs_call_at_once(tmp_path):
+    assert len(measured(tmp_path, "4 pairs at once", "sockets, Unix")["sockets, Unix"]["rounds"]) == 2
+
+
+@pytest.mark.processes
+@pytest.mark.long
+def test_a_parameter_server_trains(tmp_path):
+    assert len(measured(tmp_path, "parameter server", "telegrad")["telegrad"]["rounds"]) == 2
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_a_job_of_its_own_has_a_start_and_memory(tmp_path):
+    file = tmp_path / "figures.json"
+    arguments = ["--ours-only", "--rounds", "1", "--contender", "telegrad", "--only", "start, 2 workers"]
+    assert rpc.main([*arguments, "--json", str(file)]) == 0
+    ((figures,),) = (row["rounds"] for row in json.loads(file.read_text())["measurements"])
+    assert figures["start"] > 0 and figures["memory"] >= figures["own memory"] > 1 << 20
+
+
+@pytest.mark.processes
+def test_a_peer_that_cannot_start_is_shown(capsys):
+    arguments = ["--peer", "/bin/false", "--rounds", "1", "--contender", "torch", "--only", "no-op"]
+    assert rpc.main(arguments) == 0
+    assert "ended by itself" in capsys.readouterr().out
+
+
+def test_a_job_that_needs_more_memory_than_there_is_does_not_start(monkeypatch):
+    results, (entry, *_) = rpc.Results(), rpc.CONTENDERS
+    run = Run(results, {entry: "/bin/false"}, 1, SECONDS, rpc.Console(), load=None)
+    results.record("start, 2 workers", entry.name).rounds.append({"own memory": 2.0**50})
+    run.measure([named("start, 128 workers")])
+    assert "GiB of memory" in results.find("start, 128 workers", entry.name).absent
+
+
+def test_peers_are_named_or_left_out():
+    assert environments.find_peers(["/a", "rpyc=/b"]) | {"torch": "/a", "rpyc": "/b"} == environments.find_peers(
+        ["/a", "rpyc=/b"]
     )
-    with contender(source) as started:
-        child = psutil.Process(int(started.versions["child"]))
-    psutil.wait_procs([child], timeout=10)
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    with pytest.raises(ValueError, match="pyro is no peer"):
+        environments.find_peers(["pyro=/c"])
 
 
-def test_ratios_say_who_is_faster():
-    assert report.show_ratio([1.0], [2.0]) == "[green]0.50[/]"
-    assert report.show_ratio([2.0], [1.0]) == "[red]2.00[/]"
-    assert report.show_ratio([2.0], [1.0], aim=2) == "[green]2.00[/]"
-    assert report.show_ratio([], [1.0]) == "-"
-
-
-def test_a_slow_round_of_both_does_not_count():
-    assert report.show_ratio([1.0, 9.0, 1.0], [2.0, 18.0, 2.0]) == "[green]0.50[/]"
-
-
-def test_times_have_three_digits_and_a_unit():
-    assert report.show_time([0.0123456]) == "12.3 ms"
-    assert report.show_time([0.0000456, 1, 0]) == "45.6 µs"
-
-
-def test_cases_have_names_of_their_own():
-    assert all(named(case.name) is case for case in CASES)
-
-
-def test_a_round_at_least(capsys):
+@pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--peer", "pyro=/c"]])
+def test_wrong_options_end_the_program(arguments, capsys):
     with pytest.raises(SystemExit):
-        rpc.main(["--rounds", "0"])
-    assert "at least 1" in capsys.readouterr().err
+        rpc.main(arguments)
+    assert "at least 1" in (error := capsys.readouterr().err) or "no peer" in error

@@ -27,8 +27,8 @@ def test_ours_alone(tmp_path, capsys):
     file = tmp_path / "figures.json"
     arguments = ["--ours-only", "--rounds", "2", "--seconds", "0.01", "--only", "41", "--json", str(file)]
     assert local.main(arguments) == 0
-    figures = json.loads(file.read_text())["contenders"]["telegrad"]
-    assert len(figures["seconds"][CASES[0].name]) == 2 and not figures["errors"]
+    (measured,) = json.loads(file.read_text())["measurements"]
+    assert len(measured["rounds"]) == 2 and measured["case"] == CASES[0].name and not measured["error"]
     assert "41 operations" in capsys.readouterr().out
 
 
@@ -36,7 +36,7 @@ def test_ours_alone(tmp_path, capsys):
 @pytest.mark.skipif(bool(importlib.util.find_spec("torch")), reason="torch is here, so it would be measured")
 def test_without_a_peer_it_says_how_to_name_one(capsys):
     assert local.main(["--rounds", "1", "--seconds", "0.01", "--only", "41"]) == 0
-    assert "--peer PYTHON" in capsys.readouterr().out
+    assert "--peer torch=PYTHON" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--only", "nothing like it"]])

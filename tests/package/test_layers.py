@@ -25,7 +25,7 @@ LAYERS = {
     "launcher": 5,
     "examples": 5,
     "testing": 6,
-    "benchmarks": 6,
+    "benchmarks": 7,
 }
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
