@@ -4,7 +4,6 @@ The environment names the folder only: what is in the environment, or on a comma
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +40,8 @@ def write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
 
 def remove(place: Path) -> None:
     """Remove a folder that ``write`` made, and the job's folder around it once it is empty."""
+    import shutil  # only launchers come here, and workers import no compression for it
+
     shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):
         place.parent.rmdir()
