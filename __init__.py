@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from . import rref as rref
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import allocator as allocator
-    from .core import cuda as cuda
     from .core import errors as errors
     from .core import futures as futures
     from .core import profiler as profiler
@@ -53,7 +52,6 @@ _ALIASES = {
     for name in (
         "allocator",
         "autograd",
-        "cuda",
         "errors",
         "fft",
         "futures",

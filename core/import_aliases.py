@@ -1,4 +1,4 @@
-"""Short import names for users: ``import telegrad.futures`` finds ``telegrad.core.futures``."""
+"""Second import names of modules: ``import telegrad.futures`` finds ``telegrad.core.futures``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ class ImportAliases:
     It has no base class of ``importlib.abc``: that brings tempfile, shutil and three libraries of compression.
 
     Args:
-        package: the package of the modules.
-        places: from the short name to the real one, both below ``package``.
+        package: the package that has the other names.
+        places: from the other name, below ``package``, to the real one, below the package of which that is a part.
     """
 
     def __init__(self, package: str, places: Mapping[str, str]) -> None:
-        self._package, self._places = package, places
+        self._prefix = f"{package}."
+        self._root = package.partition(".")[0]
+        self._places = places
 
     def install(self) -> None:
         """Let ``import`` ask this finder first: the path of an aliased package would give second copies of its modules."""
@@ -40,16 +42,19 @@ class ImportAliases:
             fullname: the name to import.
             path, target: not used.
         """
-        package, _, rest = fullname.partition(".")
-        short, dot, below = rest.partition(".")
-        if package != self._package or short not in self._places:
+        place = self._place(fullname.removeprefix(self._prefix)) if fullname.startswith(self._prefix) else None
+        if place is None or importlib.util.find_spec(place) is None:
             return None
-        place = f"{package}.{self._places[short]}{dot}{below}"
-        return (
-            None
-            if importlib.util.find_spec(place) is None
-            else ModuleSpec(fullname, cast("Loader", self), origin=place)
-        )
+        return ModuleSpec(fullname, cast("Loader", self), origin=place)
+
+    def _place(self, name: str) -> str | None:
+        known, below = name, ""
+        while known not in self._places:
+            known, dot, last = known.rpartition(".")
+            if not dot:
+                return None
+            below = f".{last}{below}"
+        return f"{self._root}.{self._places[known]}{below}"
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module of the real name."""

@@ -92,6 +92,27 @@ def demo(context: typer.Context) -> None:
     _run(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
 
 
+@app.command(no_args_is_help=True)
+def migrate(
+    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT...", help="Programs written for PyTorch.")],
+    diff: Annotated[bool, typer.Option("--diff", help="Only show what would change.")] = False,
+) -> None:
+    """Change the imports of PyTorch programs so that they run with Telegrad.
+
+    What has to be changed by hand is listed, with lines. docs/migrating.md says what differs.
+    """
+    try:
+        from ..compat.migrate import migrate_file
+    except ImportError as error:
+        _refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
+    for script in scripts:
+        try:
+            lines = migrate_file(script, diff)
+        except (OSError, ValueError) as error:
+            _refuse(str(error))
+        print(*lines, sep="\n", end="\n" if lines else "")
+
+
 def main() -> None:
     """Run the command with the arguments of this process."""
     app(prog_name="telegrad")

@@ -7,7 +7,6 @@ import telegrad as tg
 
 NAMES = [
     "autograd",
-    "cuda",
     "errors",
     "futures",
     "linalg",
@@ -23,7 +22,7 @@ def test_an_alias_is_the_module_itself(name):
     module = importlib.import_module(f"telegrad.{name}")
     assert module is importlib.import_module(f"telegrad.core.{name}")
     assert module.__spec__.name == module.__name__ == f"telegrad.core.{name}"
-    assert importlib.reload(importlib.import_module("telegrad.core.cuda")) is tg.cuda
+    assert importlib.reload(importlib.import_module("telegrad.core.signal")) is tg.signal
 
 
 def test_the_forms_of_import(run_python):

@@ -26,10 +26,11 @@ LAYERS = {
     "examples": 5,
     "testing": 6,
     "benchmarks": 7,
+    "compat": 6,
 }
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
-USERS = {"examples", "benchmarks"}  # programs like a user's: they may import the package itself, by its name
+USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may import the package itself, by its name
 USERS_OF_ALL_NAMES = "testing/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
@@ -37,6 +38,7 @@ PUBLIC_MODULES = {
     "core.errors",
     "core.fft",
     "core.futures",
+    "core.import_aliases",
     "core.job_credentials",
     "core.job_secrets",
     "core.linalg",
@@ -55,6 +57,7 @@ UPWARD = {
     ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there; it is imported when asked for",
     ("rpc/__init__.py", "rref", "remote"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
+    ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",
 }
 """Imports from a layer above, as (file, package, name), and their reasons."""
 

@@ -19,3 +19,15 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Do nothing: there are no GPUs whose generators could be seeded."""
+
+
+def empty_cache() -> None:
+    """Do nothing: there is no GPU memory."""
+
+
+def synchronize(device: object = None) -> None:
+    """Do nothing: operations are complete when they return.
+
+    Args:
+        device: not used.
+    """

@@ -1,0 +1,54 @@
+"""PyTorch's names, by PyTorch's paths: ``import telegrad.compat.torch as torch``.
+
+What has the same name here as in PyTorch is the same object under both. The modules of this package add what PyTorch has
+elsewhere, or under another name.
+"""
+
+import importlib
+from typing import Any
+
+import telegrad
+
+from ...core.import_aliases import ImportAliases
+from .compiling import compile as compile  # noqa: A004 - PyTorch's name
+
+PLACES = {
+    "autograd": "core.autograd",
+    "autograd.profiler": "core.profiler",
+    "distributed.autograd": "autograd_dist",
+    "distributed.rpc.backend_registry": "rpc.backend_registry",
+    "distributed.rpc.functions": "rpc.functions",
+    "distributions": "distributions",
+    "fft": "core.fft",
+    "futures": "core.futures",
+    "linalg": "core.linalg",
+    "nn": "nn",
+    "optim": "optim",
+    "profiler": "core.profiler",
+    "signal": "core.signal",
+    "sparse": "core.sparse",
+    "special": "core.special",
+    "utils.data": "data",
+}
+"""Modules of PyTorch, and those that they are here."""
+
+OWN = ("accelerator", "backends", "cuda", "distributed", "jit", "multiprocessing", "utils")
+
+ImportAliases(__name__, PLACES).install()
+
+
+def __getattr__(name: str) -> Any:
+    if name in PLACES or name in OWN:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return getattr(telegrad, name)
+    except AttributeError:
+        raise AttributeError(
+            f"telegrad has nothing for torch.{name}; docs/migrating.md lists what is left out, and what to use instead"
+        ) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *OWN, *dir(telegrad), *(name for name in PLACES if "." not in name)})

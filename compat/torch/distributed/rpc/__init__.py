@@ -1,0 +1,30 @@
+"""Remote calls by PyTorch's names (``torch.distributed.rpc``)."""
+
+from .....agents import init_rpc as init_rpc
+from .....rpc import GrpcRpcBackendOptions as GrpcRpcBackendOptions
+from .....rpc import RpcBackendOptions as RpcBackendOptions
+from .....rpc import WorkerInfo as WorkerInfo
+from .....rpc import _all_gather as _all_gather
+from .....rpc import _barrier as _barrier
+from .....rpc import _set_rpc_timeout as _set_rpc_timeout
+from .....rpc import _wait_all as _wait_all
+from .....rpc import backend_registry as backend_registry
+from .....rpc import debug_info as debug_info
+from .....rpc import functions as functions
+from .....rpc import get_rpc_timeout as get_rpc_timeout
+from .....rpc import get_worker_info as get_worker_info
+from .....rpc import rpc_async as rpc_async
+from .....rpc import rpc_sync as rpc_sync
+from .....rpc import shutdown as shutdown
+from .....rref import RRef as RRef
+from .....rref import remote as remote
+from . import constants as constants
+from .options import BackendType as BackendType
+from .options import TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions
+
+PyRRef = RRef
+
+
+def is_available() -> bool:
+    """Return ``True``."""
+    return True

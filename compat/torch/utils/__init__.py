@@ -1,0 +1,12 @@
+"""``torch.utils``: data, and checkpoints of activations."""
+
+import importlib
+from typing import Any
+
+MODULES = ("checkpoint", "data")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"telegrad has nothing for torch.utils.{name}; torch.utils has {', '.join(MODULES)} here")
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,93 @@
+"""``telegrad.compat.torch``: PyTorch's paths lead to the same objects as ours."""
+
+import importlib
+
+import pytest
+import telegrad as tg
+from telegrad.compat import torch
+
+SAME = {
+    "nn": tg.nn,
+    "nn.functional": tg.nn.functional,
+    "optim.lr_scheduler": tg.optim.lr_scheduler,
+    "autograd": tg.autograd,
+    "autograd.functional": tg.autograd.functional,
+    "autograd.profiler": tg.profiler,
+    "distributed.autograd": tg.autograd_dist,
+    "distributed.rpc.functions": tg.rpc.functions,
+    "distributions": tg.distributions,
+    "futures": tg.futures,
+    "linalg": tg.linalg,
+    "utils.data": tg.data,
+}
+
+
+@pytest.mark.parametrize("path", SAME)
+def test_a_module_is_ours(path):
+    module = importlib.import_module(f"telegrad.compat.torch.{path}")
+    assert module is SAME[path]
+    assert module.__spec__.name == module.__name__
+    found = torch
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert found is module
+
+
+def test_names_at_the_top_are_ours():
+    assert torch.add is tg.add and torch.Tensor is tg.Tensor and torch.float64 is tg.float64
+    assert {"add", "nn", "distributed", "compile"} <= set(dir(torch))
+
+
+def test_what_is_not_there_says_so():
+    with pytest.raises(AttributeError, match=r"telegrad has nothing for torch\.nothing; docs/migrating\.md"):
+        _ = torch.nothing
+    with pytest.raises(AttributeError, match=r"torch\.distributed\.nothing"):
+        _ = torch.distributed.nothing
+    with pytest.raises(AttributeError, match=r"torch\.utils\.nothing"):
+        _ = torch.utils.nothing
+    assert not hasattr(torch, "__wrapped__")
+
+
+def test_compile_and_script_leave_functions_as_they_are():
+    def double(x):
+        return 2 * x
+
+    assert torch.compile(double) is double and torch.compile(mode="max-autotune")(double) is double
+    assert torch.jit.script(double) is double and not torch.jit.is_scripting()
+    with pytest.raises(TypeError, match="model must be"):
+        torch.compile(3)
+
+
+def test_there_is_no_accelerator():
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+    assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
+    assert not torch.backends.mps.is_available()
+    torch.backends.cudnn.deterministic = True
+    torch.cuda.manual_seed_all(0)
+    torch.cuda.synchronize()
+    assert not torch.distributed.is_available() and torch.distributed.rpc.is_available()
+
+
+def test_options_of_tensorpipe():
+    options = torch.distributed.rpc.TensorPipeRpcBackendOptions(
+        num_worker_threads=3, init_method="tcp://localhost:1", device_maps={"b": {"cpu": "cpu"}}, _transports=["uv"]
+    )
+    assert isinstance(options, tg.rpc.GrpcRpcBackendOptions)
+    assert (options.num_worker_threads, options.rpc_timeout, options.init_method) == (3, 60.0, "tcp://localhost:1")
+    options.set_device_map("c", {"cpu": "cpu"})
+    assert options.device_maps == {"b": {"cpu": "cpu"}, "c": {"cpu": "cpu"}}
+    for wrong in ({"devices": ["cuda:0"]}, {"device_maps": {"b": {"cuda:0": "cuda:1"}}}, {"num_worker_threads": 0}):
+        with pytest.raises(ValueError):
+            torch.distributed.rpc.TensorPipeRpcBackendOptions(**wrong)
+    with pytest.raises(TypeError):
+        torch.distributed.rpc.TensorPipeRpcBackendOptions(3)
+    assert torch.distributed.rpc.BackendType.TENSORPIPE is tg.rpc.BackendType.GRPC
+
+
+def test_multiprocessing_is_pythons_and_has_spawn():
+    mp = torch.multiprocessing
+    assert mp.spawn is tg.launcher.spawn is mp.start_processes and mp.Queue and mp.get_context("spawn").Process
+    mp.set_sharing_strategy("file_descriptor")
+    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
+    with pytest.raises(ValueError, match="new_strategy"):
+        mp.set_sharing_strategy("pigeon")
