@@ -1,4 +1,6 @@
 """Checkpoints of activations (``torch.utils.checkpoint``)."""
 
-from telegrad.autograd import checkpoint as checkpoint
-from telegrad.autograd import checkpoint_sequential as checkpoint_sequential
+import telegrad
+
+checkpoint = telegrad.autograd.checkpoint
+checkpoint_sequential = telegrad.autograd.checkpoint_sequential
