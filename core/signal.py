@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .dtypes import get_default_dtype, is_floating
+from .constants import strided
+from .dtypes import float32, float64, get_default_dtype
 from .ops.create.from_data import finish
 from .ops.spectral.window_functions import BLACKMAN, HANN, bessel, cosine_sum, triangle
 from .ops.table.operation import operation
@@ -30,13 +31,13 @@ _DOCUMENTATION = """Return {summary}
     Args:
         M: the number of elements.{parameters}
         sym: whether the window is symmetric, for filters; else one period, for spectra.
-        dtype: a floating-point dtype; the default dtype by default.
-        layout: has no effect: every such tensor is strided.
+        dtype: float32 or float64; the default dtype by default.
+        layout: ``None`` or ``strided``.
         device: "cpu" or ``None``.
         requires_grad: whether operations on the tensor are recorded.
 
     Raises:
-        ValueError: ``M`` is negative, the dtype is not a floating-point one, or a parameter is out of range.
+        ValueError: ``M`` is negative, another dtype or layout, or a parameter is out of range.
     """
 
 
@@ -63,8 +64,10 @@ def _window(name: str, shape: Shape, summary: str, **parameters: str) -> Callabl
         if unknown := given.keys() - parameters.keys():
             raise TypeError(f"{name}() has no parameter {', '.join(sorted(unknown))}; its own are {list(parameters)}")
         wanted = np.dtype(dtype or get_default_dtype())
-        if M < 0 or not is_floating(wanted):
-            raise ValueError(f"a window has M >= 0 elements of a floating-point dtype; you gave M={M} and {wanted}")
+        if M < 0 or wanted not in (float32, float64):
+            raise ValueError(f"a window has M >= 0 elements of float32 or float64; you gave M={M} and {wanted}")
+        if layout not in (None, strided):
+            raise ValueError(f"a window is strided, and you gave layout={layout}")
         values = shape(np.arange(M, dtype=np.float64), M if sym else M + 1, **given) if M > 1 else np.ones(M)
         return finish(values.astype(wanted), requires_grad, device)
 

@@ -136,8 +136,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight: slope below 0: one element, or shape (C,), one for each channel (dimension 1).
 
     Raises:
-        ValueError: there are not as many slopes as channels.
+        ValueError: the weight has more than one dimension, or not as many slopes as the input has channels.
     """
+    if weight.ndim > 1:
+        raise ValueError(f"the weight must be a vector or 0-d, and has shape {weight.shape}")
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.numel() not in (1, channels):
         raise ValueError(f"the weight must have 1 slope or {channels}, one for each channel, not shape {weight.shape}")
@@ -275,15 +277,15 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``input * sigmoid(input)`` (Hendrycks and Gimpel 2016; also called swish).
 
     Args:
-        input: any shape, floating-point.
+        input: any shape, floating-point or complex.
         inplace: whether to write into ``input``.
 
     Raises:
-        TypeError: the input is not floating-point.
+        TypeError: the input is not floating-point or complex.
     """
     if inplace:
         return _silu_(input)
-    x = _floats(input)
+    x = input._array if input.dtype.kind == "c" else _floats(input)
     s = ARRAYS.sigmoid(x)
     result = _as(input, x * s)
     return record(_SILU, result, (input,), (keep(input),), s) if records(input) else result

@@ -305,7 +305,7 @@ def multilabel_margin_loss(
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_same_shape(input, target)
-    scores = input if input.ndim > 1 else input.unsqueeze(0)
+    scores = input if input.ndim > 1 else input.reshape(1, -1)
     classes = target.numpy().reshape(scores.shape)
     counted = np.logical_and.accumulate(classes >= 0, axis=1) if classes.size else classes >= 0
     chosen = np.where(counted, classes, 0)
@@ -321,9 +321,9 @@ def multilabel_margin_loss(
 
 
 def _scores_and_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Any]:
-    if input.ndim not in (1, 2) or target.shape != input.shape[:-1]:
+    scores = input if input.ndim > 1 else input.reshape(1, -1)
+    if scores.ndim != 2 or target.ndim > 1 or target.numel() != len(scores):
         raise ValueError(f"an input of shape {input.shape} (N, C) does not fit targets of shape {target.shape} (N,)")
-    scores = input if input.ndim > 1 else input.unsqueeze(0)
     classes = target.numpy().reshape(-1)
     if ((classes < 0) | (classes >= scores.shape[1])).any():
         raise ValueError(f"the target must hold classes from 0 to {scores.shape[1] - 1}")

@@ -249,7 +249,7 @@ def gaussian_nll_loss(
     Args:
         input: means, floating-point.
         target: broadcast with the input.
-        var: variances: a number, or of the input's shape, or with the last dimension 1 or missing.
+        var: variances: a number, or of the input's shape, with some dimensions 1 or the last missing.
         full: whether the constant ``log(2 * pi) / 2`` is added.
         eps: smaller variances count as this, which has no influence on gradients.
         reduction: "mean", "sum" or "none".
@@ -264,9 +264,9 @@ def gaussian_nll_loss(
     variances = var if isinstance(var, Tensor) else core.full(input.shape, float(var), dtype=input.dtype)
     if variances.shape == input.shape[:-1] and variances.shape != input.shape:
         variances = variances.unsqueeze(-1)
-    elif variances.shape not in (input.shape, (*input.shape[:-1], 1)):
+    elif variances.ndim != input.ndim or any(one not in (1, n) for one, n in zip(variances.shape, input.shape)):
         raise ValueError(
-            f"var must have the input's shape {input.shape}, its last dimension 1 or missing, not {var.shape}"
+            f"var must have the input's shape {input.shape}, with dimensions of 1 or the last missing, not {var.shape}"
         )
     values = variances.numpy(force=True)
     if (values < 0).any():

@@ -177,7 +177,7 @@ def rms_norm(
     """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang and Sennrich 2019).
 
     Args:
-        input: shape (..., *normalized_shape), floating-point.
+        input: shape (..., *normalized_shape), floating-point or complex.
         normalized_shape: lengths of the last dimensions, over which the mean is taken.
         weight: shape ``normalized_shape``.
         eps: added to the mean square; ``finfo().eps`` if ``None``: the dtype's, but of float32 if that has 16 bits.
@@ -191,7 +191,10 @@ def rms_norm(
     """
     shape, dims = last_dims(input, normalized_shape, weight, None)
     if eps is None:
-        eps = core.finfo(core.float64 if input.dtype == core.float64 else core.float32).eps
+        eps = core.finfo(core.float64 if input.dtype in (core.float64, core.complex128) else core.float32).eps
+    if input.is_complex():
+        result = input * (core.mean(input * input, dims, True) + eps) ** -0.5
+        return result if weight is None else result * weight
     result = standardized(input, dims, eps, centred=False)[0]
     if weight is None:
         return result

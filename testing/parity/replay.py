@@ -11,26 +11,19 @@ from typing import Any
 import telegrad as tg
 
 from .compare import difference
-from .left_out import INDICES_OF_EQUALS
+from .judging import AGREES, Message, Outcome, judged
 from .unpacking import Missing, Place, filled, found, leaves_of, tensor_of, unpickled
 
 SECONDS = 20
-
-# Their gradients are compared by shape and dtype only: each library rounds at other places.
-HALVES = "float16", "bfloat16"
-
-# (verdict, detail); verdicts are in the order of ``report.VERDICTS``
-Outcome = tuple[str, str]
-AGREES: Outcome = ("agrees", "")
 
 
 class TooSlow(Exception):
     """A case took longer than ``SECONDS``."""
 
 
-def replayed(message: dict[str, Any]) -> Outcome:
+def replayed(message: Message) -> Outcome:
     """Return the outcome of one case."""
-    kinds: dict[str, Callable[[dict[str, Any]], Outcome]] = {
+    kinds: dict[str, Callable[[Message], Outcome]] = {
         "operation": _operation,
         "module": _module,
         "optimizer": _optimizer,
@@ -59,98 +52,68 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _operation(message: dict[str, Any]) -> Outcome:
+def _operation(message: Message) -> Outcome:
+    return _error(message) if "error" in message else judged(message, _results)
+
+
+def _results(message: Message) -> tuple[list[Any], list[tg.Tensor]]:
     inputs = [tensor_of(data) for data in message["leaves"]]
     values: dict[Place, Any] = {Place("leaf", number): leaf for number, leaf in enumerate(inputs)}
     program = unpickled(message["program"])
     functions = [found(name) for name, _, _ in program]
-    if "error" in message:
-        return _error(functions[0], filled(program[0][1], values), filled(program[0][2], values), message["error"])
     tg.manual_seed(1)
     result: Any = None
     for number, (function, (_, args, kwargs)) in enumerate(zip(functions, program)):
         result = function(*filled(args, values), **filled(kwargs, values))
         values[Place("result", number)] = result
-    if message["output"] is not None:
+    if message.get("output") is not None:
         result = filled(unpickled(message["output"]), values)
-    return _judged(message, leaves_of(result), inputs)
+    return leaves_of(result), inputs
 
 
-def _error(function: Any, args: Any, kwargs: Any, expected: tuple[list[str], str]) -> Outcome:
-    names, text = expected
+def _error(message: Message) -> Outcome:
+    names, text = message["error"]
     try:
-        function(*args, **kwargs)
+        _results(message)
+    except Missing:
+        raise
     except Exception as error:
         ours = {kind.__name__ for kind in type(error).__mro__}
         return AGREES if names[0] in ours else ("other error", f"{type(error).__name__}, not {names[0]}: {error}"[:300])
     return "silent", f"no {names[0]}: {text}"
 
 
-def _undetermined(message: dict[str, Any], number: int) -> bool:
-    # Integers and halves of a sample have equal ones among them.
-    return message["entry"] in INDICES_OF_EQUALS and number == 1 and not message["note"].startswith("float64")
+def _module(message: Message) -> Outcome:
+    keys, after = list(_built(message).state_dict()), message["state_after"]
+    if keys != list(after):
+        return "wrong", f"state {keys}, not {list(after)}"
+    return judged({**message, "values": [*message["values"], *after.values()]}, _module_results)
 
 
-def _judged(message: dict[str, Any], results: list[Any], inputs: list[tg.Tensor]) -> Outcome:
-    expected = message["values"]
-    if len(results) != len(expected):
-        return "wrong", f"{len(results)} results, not {len(expected)}"
-    for number, (ours, theirs) in enumerate(zip(results, expected)):
-        if text := difference(ours, theirs, message["shapes_only"] or _undetermined(message, number)):
-            return "wrong", f"result {number}: {text}"
-    outputs: list[Any] = [value for value in results if isinstance(value, tg.Tensor)]
-    wanted = [leaf for leaf in inputs if leaf.requires_grad]
-    for order in (1, 2):
-        if f"order{order}" not in message:
-            break
-        places, weights, grads = message[f"order{order}"]
-        used = [(outputs[place], tensor_of(weight)) for place, weight in zip(places, weights)]
-        used = [(value, weight) for value, weight in used if value is not None and value.requires_grad]
-        outputs = [None] * len(wanted)  # a result that is not recorded is constant: its gradient is zero
-        if used:
-            outputs = _derived(used, wanted, f"order{order + 1}" in message)
-        for number, (grad, theirs) in enumerate(zip(outputs, grads)):
-            if text := _gradient(grad, theirs):
-                return "wrong", f"gradient {number} of order {order}: {text}"
-    return AGREES
+def _module_results(message: Message) -> tuple[list[Any], list[tg.Tensor]]:
+    """Return the module's results and its state afterwards; its inputs and parameters."""
+    module = _built(message)
+    inputs = [tensor_of(data) for data in message["leaves"]]
+    args, kwargs = filled(
+        unpickled(message["forward"]), {Place("leaf", number): leaf for number, leaf in enumerate(inputs)}
+    )
+    result = leaves_of(module(*args, **kwargs))
+    return [*result, *module.state_dict().values()], [*inputs, *module.parameters()]
 
 
-def _derived(outputs: list[Any], wanted: list[tg.Tensor], again: bool) -> list[Any]:
-    values, weights = zip(*outputs)
-    return list(tg.autograd.grad(values, wanted, weights, allow_unused=True, create_graph=again))
-
-
-def _gradient(ours: Any, expected: Any) -> str | None:
-    if ours is None or expected is None:  # none and zeros mean the same
-        one = expected[2] if ours is None and expected is not None else None if ours is None else ours.detach().numpy()
-        return "none" if one is not None and one.any() else None
-    return difference(ours, expected, expected[1] in HALVES)
-
-
-def _module(message: dict[str, Any]) -> Outcome:
+def _built(message: Message) -> Any:
     name, args, kwargs = unpickled(message["constructor"])
     module = found(name)(*args, **kwargs)
-    inputs = [tensor_of(data) for data in message["leaves"]]
-    values = {Place("leaf", number): leaf for number, leaf in enumerate(inputs)}
-    forward_args, forward_kwargs = filled(unpickled(message["forward"]), values)
     state = {key: tensor_of(data) for key, data in message["state"].items()}
     for value in state.values():
         if value.dtype.kind in "fc":
             module = module.to(value.dtype)
             break
     module.train(message["training"]).load_state_dict(state)
-    result = leaves_of(module(*forward_args, **forward_kwargs))
-    ours = module.state_dict()
-    if list(ours) != list(message["state_after"]):
-        return "wrong", f"state {list(ours)}, not {list(message['state_after'])}"
-    if not message["shapes_only"]:
-        for key, theirs in message["state_after"].items():
-            if text := difference(ours[key], theirs):
-                return "wrong", f"state {key}: {text}"
-    return _judged(message, result, [*inputs, *module.parameters()])
+    return module
 
 
-def _optimizer(message: dict[str, Any]) -> Outcome:
+def _optimizer(message: Message) -> Outcome:
     parameters = [tensor_of(data) for data in message["leaves"]]
     name, options = unpickled(message["options"])
     optimizer = found(name)(parameters, **options)
@@ -172,10 +135,10 @@ def _optimizer(message: dict[str, Any]) -> Outcome:
 
 def _loss(parameters: list[tg.Tensor]) -> tg.Tensor:
     # The same as the peer's.
-    for parameter in parameters:
-        parameter.grad = None
     loss = tg.zeros((), dtype=tg.float64)
-    for parameter in parameters:
-        loss = loss + ((parameter.abs() - 1) ** 2).sum()
+    for number, parameter in enumerate(parameters):
+        parameter.grad = None
+        size = (parameter - 0.5).abs()
+        loss = loss + (size**4 + (number + 1) * size**2).sum()
     loss.backward()
     return loss

@@ -7,10 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .replay import Outcome
+from .judging import Outcome
+from .left_out import differs
 
-# From good to bad. "other error" and "silent": PyTorch raises. "untested": no case could be sent.
-VERDICTS = ("agrees", "untested", "other error", "silent", "lacks a form", "raises", "wrong", "missing")
+# From good to bad. "differs": on purpose. "other error" and "silent": PyTorch raises. "untested": no case could be sent.
+VERDICTS = ("agrees", "differs", "untested", "other error", "silent", "lacks a form", "raises", "wrong", "missing")
 
 
 @dataclass
@@ -25,6 +26,8 @@ class Entry:
     def add(self, note: str, outcome: Outcome) -> None:
         """Add the outcome of a case."""
         verdict, detail = outcome
+        if verdict != "agrees" and (reason := differs(self.name, note, detail)):
+            verdict, detail = "differs", reason
         self.counts[verdict] += 1
         if verdict != "agrees":
             self.details.setdefault(verdict, []).append(f"[{note}] {detail}")

@@ -264,6 +264,18 @@ def test_views_made_under_no_grad_stand_outside():
     assert not part.requires_grad and part._base is a and is_view_of(part, a)
 
 
+@pytest.mark.parametrize("view", [lambda x: x[0], lambda x: x.T, lambda x: x[0][:1], lambda x: x.unbind()[0]])
+def test_views_made_under_no_grad_refuse_recorded_writes(view):
+    base, weight = tg.zeros(2, 2), tg.ones((), requires_grad=True)
+    with tg.no_grad():
+        part = view(base)
+    part.add_(1)
+    with pytest.raises(RuntimeError, match="made under no_grad"):
+        part.mul_(weight)
+    assert part.detach().numpy().all(), "a refused write changes nothing"
+    base.detach()[0].mul_(weight)
+
+
 def test_gradients_from_outside_do_not_leak_into_what_was_overwritten():
     a = leaf(3)
     y = a * 1

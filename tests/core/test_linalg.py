@@ -292,3 +292,16 @@ def test_norms_and_products_of_bfloat16_have_gradients_of_bfloat16():
 
 def test_powers_of_whole_numbers_are_int64():
     assert tg.vander(tg.tensor([2, 100], dtype=tg.int8), 3).tolist() == [[4, 2, 1], [10000, 100, 1]]
+
+
+def test_gradients_of_hermitian_matrices_are_hermitian():
+    values = np.random.default_rng(1).normal(size=(2, 3, 3, 2))
+    matrix = tg.tensor(values[0] @ [1, 1j], requires_grad=True)
+    (gradient,) = tg.autograd.grad(la.eigh(matrix).eigenvectors, matrix, tg.tensor(values[1] @ [1, 1j]))
+    np.testing.assert_allclose(gradient.numpy(), gradient.mH.numpy(), atol=1e-12)
+
+
+def test_a_length_of_1_is_stretched_by_tensordot():
+    a, b = tg.ones(2, 1), tg.arange(6.0).reshape(2, 3)
+    assert tg.tensordot(a, b, ([1], [1])).tolist() == [[3, 12], [3, 12]]
+    assert tg.tensordot(b, a, ([1], [1])).tolist() == [[3, 3], [12, 12]]

@@ -40,6 +40,16 @@ A, B = tg.ones(2, 3), tg.ones(2, 4)
         (lambda: A.cumsum(1.0), TypeError, r"^cumsum\(\): a dimension is an integer, and you gave 1.0"),
         (lambda: A.amax(2), IndexError, r"^amax\(\): dim 2 is out of range: a tensor of 2 dimensions takes -2 to 1"),
         (lambda: tg.matmul([1.0], A), TypeError, r"^matmul\(\) takes tensors"),
+        (lambda: tg.maximum(A, 2), TypeError, r"^maximum\(\): other must be a tensor, and you gave int; convert it"),
+        (
+            lambda: tg.eq(2, A),
+            TypeError,
+            r"^eq\(\): input must be a tensor, and you gave int; convert it by tensor\(\)",
+        ),
+        (lambda: tg.isclose(A, A, rtol=-1), ValueError, r"^isclose\(\) needs tolerances of 0 or more"),
+        (lambda: tg.cov(A, fweights=A[0]), TypeError, r"^cov\(\): fweights must be integers, not float32"),
+        (lambda: tg.roll(tg.ones(()), 1, 0), IndexError, r"^roll\(\) has no dimension \(0,\) of a 0-d tensor"),
+        (lambda: tg.renorm(A[0], 2, 0, 1), ValueError, r"^renorm\(\) needs at least 2 dimensions"),
     ],
 )
 def test_the_message_names_the_operation_and_what_fits(act, kind, message):

@@ -166,6 +166,17 @@ def test_joining_promotes_and_leaves_out_empty_vectors():
     np.testing.assert_array_equal(out.numpy(), [[1, 1], [0, 0]])
 
 
+def test_out_gets_the_shape_of_the_result():
+    empty = tg.empty(0)
+    assert tg.add(tg.ones(2), 1, out=empty) is empty and empty.tolist() == [2, 2]
+    values, indices = tg.empty(0), tg.empty(0, dtype=tg.int64)
+    tg.sort(tg.tensor([3.0, 1.0]), out=(values, indices))
+    assert values.tolist() == [1, 3] and indices.tolist() == [1, 0]
+    with pytest.warns(UserWarning, match=r"had shape \(3,\) and was resized to \(2,\)"):
+        tg.add(tg.ones(2), 1, out=(former := tg.zeros(3)))
+    assert former.tolist() == [2, 2]
+
+
 def test_meshgrid_and_broadcasting_functions():
     assert tg.broadcast_shapes((2, 1), (3,), ()) == (2, 3)
     x, y = tg.meshgrid(tg.arange(2), tg.arange(3), indexing="xy")

@@ -62,7 +62,7 @@ def _seeded():
             r"spans \(3, 3\) .* has \(2, 2\)",
         ),
         (lambda: F.avg_pool2d(zeros(1, 1, 2, 2), 2, divisor_override=0), ValueError, "must not be 0"),
-        (lambda: F.avg_pool1d(tensor([[1, 2]]), 2), TypeError, "the input is int64; convert it"),
+        (lambda: F.avg_pool1d(tensor([[True, False]]), 2), TypeError, "the input is bool; convert it"),
         (lambda: F.max_unpool1d(zeros(1, 1, 2), tensor([[[0, 9]]]), 2), ValueError, "from 0 to 3"),
         (lambda: F.max_unpool1d(zeros(1, 1, 2), tensor([[[0, 1]]]), 2, output_size=[9]), ValueError, "the usual is"),
         (lambda: F.adaptive_avg_pool2d(zeros(1, 1, 2, 2), 0), ValueError, "output_size must be at least 1"),

@@ -92,6 +92,24 @@ def test_an_optimizer():
     assert replayed(message) == ("agrees", "")
 
 
+@pytest.mark.parametrize(("expected", "verdict"), [(0.0, "agrees"), (6.6e-8, "wrong")])
+def test_cancelled_digits_are_held_against_the_result_in_double_precision(expected, verdict):
+    # 1 + 2e-7 / 3 is 1 + 1.19e-7 in float32; less 1, no digit of 6.67e-8 is right.
+    third = tensor(1 / 3, dtype="float32")
+    steps = [("torch.mul", (LEAF, 2e-7), {}), ("torch.add", (1.0, ("place", "result", 0, ())), {})]
+    steps.append(("torch.sub", (("place", "result", 1, ()), 1.0), {}))
+    message = case("torch.mul", values=[tensor(expected, dtype="float32")], leaves=[third])
+    assert replayed({**message, "program": pickled(steps), "note": "float32 0"})[0] == verdict
+
+
+def test_what_differs_on_purpose_has_a_reason():
+    entry = Entry("trapz")
+    entry.add("uint8 0", ("wrong", "result 0: 1 of 2 elements"))
+    assert entry.verdict == "differs" and "wrap around" in entry.line()
+    entry.add("float64 0", ("wrong", "result 0: 1 of 2 elements"))
+    assert entry.verdict == "wrong"
+
+
 def test_an_entry_has_its_worst_verdict():
     entry = Entry("sqrt")
     entry.add("float64 0", ("agrees", ""))

@@ -95,7 +95,7 @@ def scalar_tensor(
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
     """
-    return finish(np.asarray(s, dtype or get_default_dtype()), requires_grad, device)
+    return finish(converted(np.asarray(s), np.dtype(dtype or get_default_dtype())), requires_grad, device)
 
 
 @operation(function=True)

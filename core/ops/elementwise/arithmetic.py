@@ -13,7 +13,7 @@ from ..create.from_data import as_tensor
 from ..table.array_functions import signs
 from ..table.factories import binary, comparison, zero_gradient
 from ..table.nodes import keep, keep_result, record, record_fitted, records
-from ..table.operands import real_only
+from ..table.operands import check_tensor, real_only
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators
@@ -45,6 +45,7 @@ fmod = binary(
     doc="Return the remainder of ``input / other``, with the sign of ``input``.",
     method=True,
     in_place=True,
+    numbers="second",
 )
 copysign = binary(
     "copysign",
@@ -56,8 +57,14 @@ copysign = binary(
     doc="Return the absolute value of ``input`` with the sign of ``other``.",
     method=True,
     in_place=True,
+    numbers="second",
 )
-_step = comparison("heaviside", real_only(_heaviside), "Return the Heaviside step function.")
+_step = comparison(
+    "heaviside",
+    real_only(_heaviside),
+    "Return the Heaviside step function.",
+    numbers="neither",
+)
 
 
 @operation(method=True, in_place="overwrite")
@@ -94,14 +101,18 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @operation(method=True)
-def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
+def rsub(input: Tensor, other: Operand, *, alpha: Scalar = 1) -> Tensor:
     """Return ``other - alpha * input``.
 
     Args:
         input: any shape.
         other: a tensor or number, broadcast with ``input``.
         alpha: factor of ``input``.
+
+    Raises:
+        TypeError: ``input`` is not a tensor.
     """
+    check_tensor("rsub", "input", input)
     return operators.sub(other, input, alpha=alpha)
 
 

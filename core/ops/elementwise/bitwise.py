@@ -12,6 +12,7 @@ logical_and = comparison(
     "Return whether both elements are not zero, a boolean tensor.",
     method=True,
     in_place=True,
+    numbers="neither",
 )
 logical_or = comparison(
     "logical_or",
@@ -19,6 +20,7 @@ logical_or = comparison(
     "Return whether at least one of the two elements is not zero, a boolean tensor.",
     method=True,
     in_place=True,
+    numbers="neither",
 )
 logical_xor = comparison(
     "logical_xor",
@@ -26,6 +28,7 @@ logical_xor = comparison(
     "Return whether exactly one of the two elements is not zero, a boolean tensor.",
     method=True,
     in_place=True,
+    numbers="neither",
 )
 bitwise_and = comparison(
     "bitwise_and",

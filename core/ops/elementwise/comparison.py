@@ -29,6 +29,7 @@ maximum = binary(
     saves=("ab", "ab"),
     doc="Return the larger of the two elements, nan if either is nan; equal elements share the gradient.",
     method=True,
+    numbers="neither",
 )
 minimum = binary(
     "minimum",
@@ -38,6 +39,7 @@ minimum = binary(
     saves=("ab", "ab"),
     doc="Return the smaller of the two elements, nan if either is nan; equal elements share the gradient.",
     method=True,
+    numbers="neither",
 )
 
 eq = comparison(
@@ -47,6 +49,7 @@ eq = comparison(
     operator="eq",
     method=True,
     in_place=True,
+    numbers="second",
 )
 ne = comparison(
     "ne",
@@ -56,6 +59,7 @@ ne = comparison(
     method=True,
     in_place=True,
     synonyms=("not_equal",),
+    numbers="second",
 )
 lt = comparison(
     "lt",
@@ -66,6 +70,7 @@ lt = comparison(
     method=True,
     in_place=True,
     synonyms=("less",),
+    numbers="second",
 )
 le = comparison(
     "le",
@@ -76,6 +81,7 @@ le = comparison(
     method=True,
     in_place=True,
     synonyms=("less_equal",),
+    numbers="second",
 )
 gt = comparison(
     "gt",
@@ -86,6 +92,7 @@ gt = comparison(
     method=True,
     in_place=True,
     synonyms=("greater",),
+    numbers="second",
 )
 ge = comparison(
     "ge",
@@ -96,6 +103,7 @@ ge = comparison(
     method=True,
     in_place=True,
     synonyms=("greater_equal",),
+    numbers="second",
 )
 logical_not = predicate(
     "logical_not", np.logical_not, "Return whether each element is zero, a boolean tensor.", method=True, in_place=True
@@ -141,7 +149,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
     Raises:
         TypeError: the dtypes differ.
+        ValueError: a tolerance is negative.
     """
+    if rtol < 0 or atol < 0:
+        raise ValueError(f"isclose() needs tolerances of 0 or more, and you gave rtol={rtol}, atol={atol}")
     if input.dtype != other.dtype:
         raise TypeError(f"isclose() needs one dtype, and you gave {input.dtype} and {other.dtype}")
     x, y = coerce("isclose", input._array, other._array)
@@ -183,6 +194,7 @@ fmax = binary(
     saves=("ab", "ab"),
     doc="Return the larger of the two elements; a number rather than nan. For equal elements ``input`` gets the gradient.",
     method=True,
+    numbers="neither",
 )
 fmin = binary(
     "fmin",
@@ -192,4 +204,5 @@ fmin = binary(
     saves=("ab", "ab"),
     doc="Return the smaller of the two elements; a number rather than nan. For equal elements ``input`` gets the gradient.",
     method=True,
+    numbers="neither",
 )

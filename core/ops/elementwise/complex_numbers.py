@@ -70,7 +70,7 @@ def conj(input: Tensor) -> Tensor:
     return record(_CONJ, result, (input,), ()) if records(input) else result
 
 
-@operation(method=True)
+@operation(method=True, in_place="overwrite")
 def conj_physical(input: Tensor) -> Tensor:
     """Return ``conj(input)``; conjugates are always computed at once here."""
     return conj(input)

@@ -127,8 +127,8 @@ long = _converter("long", int64)
 
 
 @published(function=False, method=True)
-def bfloat16(input: Tensor) -> Tensor:
-    """Return ``to(bfloat16)``.
+def bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
+    """Return ``to(bfloat16)``; ``memory_format`` has no effect.
 
     Raises:
         TypeError: the package ``ml_dtypes`` is not installed.

@@ -16,7 +16,7 @@ from ..index.masking import where
 from ..table.array_functions import sigmoid as logistic
 from ..table.factories import binary, same_dtype, unary
 from ..table.nodes import keep, record
-from ..table.operands import real_only
+from ..table.operands import check_tensor, real_only
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators
@@ -60,6 +60,16 @@ sigmoid = unary(
     in_place=True,
     synonyms=("special.expit",),
 )
+
+
+def logaddexp_of(x: Any, y: Any) -> Any:
+    """Return ``log(exp(x) + exp(y))`` on arrays, complex ones included, without overflow."""
+    if np.result_type(x, y).kind != "c":
+        return np.logaddexp(x, y)
+    x, y = np.broadcast_arrays(x, y)
+    small, large = np.where(x.real < y.real, (x, y), (y, x))
+    # Equal infinities: their difference is nan.
+    return np.where(np.isinf(large.real) & (small == large), large, large + np.log1p(np.exp(small - large)))
 
 
 def _log(xp: Any, b: Any) -> Any:
@@ -155,16 +165,18 @@ hypot = binary(
     doc="Return ``sqrt(input**2 + other**2)``, without overflow.",
     method=True,
     in_place=True,
+    numbers="neither",
 )
 logaddexp = binary(
     "logaddexp",
-    real_only(np.logaddexp),
+    logaddexp_of,
     lambda xp, g, a, b: g / (1 + xp.exp(b - a)),
     lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
     saves=("ab", "ab"),
     floats=True,
     doc="Return ``log(exp(input) + exp(other))``, without overflow.",
     method=True,
+    numbers="neither",
 )
 logaddexp2 = binary(
     "logaddexp2",
@@ -175,6 +187,7 @@ logaddexp2 = binary(
     floats=True,
     doc="Return ``log2(2**input + 2**other)``, without overflow.",
     method=True,
+    numbers="neither",
 )
 xlogy = binary(
     "xlogy",
@@ -251,7 +264,12 @@ def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
         input: a tensor or a number.
         other: a tensor or number, broadcast with ``input``.
         out: where the result is written.
+
+    Raises:
+        TypeError: neither is a tensor.
     """
+    if not isinstance(input, Tensor):
+        check_tensor("special.xlog1py", "other", other)
     dtype = input.dtype if isinstance(input, Tensor) and not isinstance(other, Tensor) else None
     other = as_tensor(other, dtype)
     silent = eq(as_tensor(input), 0) & ((other <= -1) | (other == math.inf))

@@ -14,6 +14,7 @@ from ...types import Array
 from ..create.from_data import as_tensor
 from ..table.factories import binary, comparison, same_dtype, zero_gradient
 from ..table.nodes import keep, record, record_fitted
+from ..table.operands import check_tensor
 from ..table.operation import operation
 from ..table.rows import Row
 from . import operators
@@ -184,16 +185,27 @@ class MantissaExponent(NamedTuple):
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    if np.result_type(x, y).kind != "f":
-        raise TypeError(f"nextafter() takes floating-point numbers, and you gave {np.result_type(x, y)}")
+    dtype = np.result_type(x, y)
+    if dtype.kind not in "fV":
+        raise TypeError(f"nextafter() takes floating-point numbers, and you gave {dtype}")
     return np.nextafter(x, y)
 
 
 gcd = comparison(
-    "gcd", np.gcd, "Return the greatest common divisor of integers, element by element.", method=True, in_place=True
+    "gcd",
+    np.gcd,
+    "Return the greatest common divisor of integers, element by element.",
+    method=True,
+    in_place=True,
+    numbers="neither",
 )
 lcm = comparison(
-    "lcm", np.lcm, "Return the least common multiple of integers, element by element.", method=True, in_place=True
+    "lcm",
+    np.lcm,
+    "Return the least common multiple of integers, element by element.",
+    method=True,
+    in_place=True,
+    numbers="neither",
 )
 nextafter = binary(
     "nextafter",
@@ -204,6 +216,7 @@ nextafter = binary(
     doc="Return the next number of the dtype from ``input`` towards ``other``; the gradient is 1 where they differ.",
     method=True,
     in_place=True,
+    numbers="neither",
 )
 _FREXP = Row("frexp", lambda xp, g, scale: g * scale)
 
@@ -225,12 +238,17 @@ def frexp(input: Tensor) -> MantissaExponent:
 
 
 @operation(method=True, in_place=True)
-def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input * 2 ** other``.
 
     Args:
         input: any shape, real.
         other: the exponents, broadcast.
         out: where the result is written.
+
+    Raises:
+        TypeError: ``input`` or ``other`` is not a tensor.
     """
+    check_tensor("ldexp", "input", input)
+    check_tensor("ldexp", "other", other)
     return operators.mul(input, operators.pow(2.0, other))

@@ -113,6 +113,7 @@ atan2 = binary(
     method=True,
     in_place=True,
     synonyms=("arctan2",),
+    numbers="neither",
 )
 sinh = unary(
     "sinh",

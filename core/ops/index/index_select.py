@@ -9,6 +9,7 @@ import numpy as np
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import number_as
+from ..shape.reshaping import reshape
 from ..table.dims import one_dim
 from ..table.operation import operation
 from .array_elements import LinearIndex, linear_index
@@ -274,6 +275,10 @@ def index_reduce(
     """
     if reduce not in REDUCTIONS[1:]:
         raise ValueError(f"index_reduce() takes reduce {', '.join(REDUCTIONS[1:])}, and you gave {reduce!r}")
+    if not input.shape and index.shape == (1,) and not source.shape:
+        return reshape(
+            index_reduce(reshape(input, (1,)), dim, index, reshape(source, (1,)), reduce, include_self=include_self), ()
+        )
     axis = one_dim(dim, input.ndim)
     shape = input.shape
     wanted = (*shape[:axis], *index.shape, *shape[axis + 1 :])

@@ -55,7 +55,9 @@ def _divided(total: Tensor, count: Array) -> Tensor:
 
 def _with_ones(input: Tensor, where: LinearIndex) -> Tensor:
     ones = np.ones(input.shape, input.dtype)
-    return CLEAR(input, where) + Tensor(ones - without(ones, where))
+    return CLEAR(input, where) + Tensor(
+        ones ^ without(ones, where) if input.dtype.kind == "b" else ones - without(ones, where)
+    )
 
 
 def scatter_product(input: Tensor, where: LinearIndex, source: Tensor) -> Tensor:

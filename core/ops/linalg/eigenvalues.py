@@ -38,7 +38,9 @@ def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
     inside: Any = 0
     if gvectors is not None:
         apart = _row(xp, values) - _column(xp, values)
-        inside = xp.matmul(xp.adjoint(vectors), gvectors) * _reciprocals(xp, apart)
+        # Eigenvectors stay orthonormal: only the skew part of their gradient counts, and that of the matrix is Hermitian.
+        projected = xp.matmul(xp.adjoint(vectors), gvectors)
+        inside = (projected - xp.adjoint(projected)) * 0.5 * _reciprocals(xp, apart)
     if gvalues is not None:
         inside = inside + xp.cast(xp.diag_embed(gvalues), vectors.dtype)
     return xp.matmul(xp.matmul(vectors, inside), xp.adjoint(vectors))

@@ -14,6 +14,7 @@ import numpy as np
 from ...dtypes import promote_types
 from ...tensors import Tensor
 from ..elementwise.conversion import to
+from ..reduce import reductions
 from ..shape.diagonal import diagonal
 from ..shape.reshaping import reshape
 from ..shape.transposing import permute
@@ -165,6 +166,11 @@ def tensordot(
             raise ValueError(f"tensordot() cannot sum over {given} dimensions of shapes {a.shape} and {b.shape}")
         given = (range(a.ndim - given, a.ndim), range(given))
     of_a, of_b = ([one_dim(dim, x.ndim) for dim in each] for each, x in zip(given, (a, b)))
+    # A length of 1 is stretched: the product with the sum over the other one's dimension.
+    if long := [i for i, j in zip(of_a, of_b) if b.shape[j] == 1 != a.shape[i]]:
+        a = reductions.sum(a, long, True, dtype=a.dtype)
+    if long := [j for i, j in zip(of_a, of_b) if a.shape[i] == 1 != b.shape[j]]:
+        b = reductions.sum(b, long, True, dtype=b.dtype)
     if len(of_a) != len(of_b) or any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b)):
         raise ValueError(f"tensordot() needs equal lengths in dims {dims} of shapes {a.shape} and {b.shape}")
     names_a = tuple(range(a.ndim))

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dtypes import float32
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise import exponential
 from ..elementwise.complex_numbers import imag, real
-from ..elementwise.conversion import clone
+from ..elementwise.conversion import clone, to
 from ..shape.reshaping import unsqueeze
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
@@ -89,6 +90,9 @@ def matrix_exp(input: Tensor) -> Tensor:
         TypeError: the dtype is not floating-point or complex.
         ValueError: not square.
     """
+    half = input.is_floating_point() and input.dtype.itemsize < 4
+    if half:
+        return to(matrix_exp(to(input, float32)), input.dtype)
     result = Tensor(exponentials(square("linalg.matrix_exp", input)))
     return record(_EXP, result, (input,), (keep(input),)) if records(input) else result
 

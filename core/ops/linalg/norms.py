@@ -18,6 +18,7 @@ from ..shape.transposing import movedim
 from ..table.array_functions import add_reduce, maximum_reduce, minimum_reduce
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
+from ..table.operands import check_tensor
 from ..table.operation import operation
 from ..table.rows import Row
 from .checks import matrices, square
@@ -241,7 +242,12 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         input: any shape, floating-point or complex.
         other: broadcast with ``input``.
         p: order of the norm.
+
+    Raises:
+        TypeError: ``input`` or ``other`` is not a tensor.
     """
+    check_tensor("dist", "input", input)
+    check_tensor("dist", "other", other)
     return norm(operators.sub(input, other), p)
 
 
@@ -250,7 +256,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Return ``input`` with each slice of ``dim`` whose norm is above ``maxnorm`` scaled down to it.
 
     Args:
-        input: any shape, floating-point or complex.
+        input: at least 2-d, floating-point or complex.
         p: order of the norm.
         dim: the dimension of the slices; negative ones count from the end.
         maxnorm: the largest norm.
@@ -258,7 +264,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     Raises:
         IndexError: there is no such dimension.
         TypeError: the dtype is not floating-point or complex.
+        ValueError: fewer than 2 dimensions.
     """
+    if input.ndim < 2:
+        raise ValueError(f"renorm() needs at least 2 dimensions, and you gave shape {input.shape}")
     axis = one_dim(dim, input.ndim)
     lengths = vector_norm(input, p, tuple(each for each in range(input.ndim) if each != axis), True)
     return input * where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1.0)

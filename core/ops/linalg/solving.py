@@ -249,11 +249,11 @@ def tolerance(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
         atol: absolute tolerance; 0 if ``None``.
         rtol: relative tolerance; if ``None``, ``max(m, n)`` times the machine epsilon, or 0 if ``atol`` is given.
     """
+    absolute = np.asarray(0.0 if atol is None else getattr(atol, "_array", atol))
     if rtol is None:
-        rtol = 0.0 if atol else max(x.shape[-2:]) * np.finfo(s.dtype).eps
+        rtol = 0.0 if (absolute > 0).any() else max(x.shape[-2:]) * np.finfo(s.dtype).eps
     largest = s[..., 0] if s.shape[-1] else np.zeros(s.shape[:-1], s.dtype)
-    rtol, atol = (np.asarray(getattr(each, "_array", each)) for each in (rtol, atol or 0.0))
-    return np.asarray(np.maximum(rtol * largest, atol))
+    return np.asarray(np.maximum(np.asarray(getattr(rtol, "_array", rtol)) * largest, absolute))
 
 
 @operation(method=True)

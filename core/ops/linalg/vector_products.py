@@ -92,8 +92,10 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     Raises:
         ValueError: a 0-d tensor, or ``N`` below 0.
     """
-    count = x.shape[-1] if N is None and x.ndim else N
-    if not x.ndim or count is None or count < 0:
+    if N is not None and not x.ndim:
+        x = x.reshape(1)
+    count = N if N is not None or not x.ndim else x.shape[-1]
+    if count is None or count < 0:
         raise ValueError(f"linalg.vander() takes vectors and N from 0, and you gave shape {x.shape} and {N}")
     if x.dtype.kind in "biu":
         x = to(x, np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...constants import strided
 from ...devices import check_device
 from ...dtypes import complex_type, get_default_dtype, is_inexact, real_type
 from ...random import Generator, default_generator
@@ -204,6 +205,7 @@ def normal(
     generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: npt.DTypeLike | None = None,
+    layout: str = strided,
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -216,6 +218,7 @@ def normal(
         generator: source of random numbers; the default one if ``None``.
         out: where the result is written.
         dtype: dtype of the result; by default that of the tensors, else the default dtype.
+        layout: ``strided``.
         device: ``None`` or "cpu".
         requires_grad: whether operations on the result are recorded.
 

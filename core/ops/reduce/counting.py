@@ -237,8 +237,8 @@ def searchsorted(
     if lines.ndim == 1:
         indices = np.asarray(np.searchsorted(lines, values, where))
     else:
-        pairs = zip(lines.reshape(-1, lines.shape[-1]), values.reshape(-1, values.shape[-1]))
-        found = [np.searchsorted(line, wanted, where) for line, wanted in pairs]
+        rows = list(np.ndindex(lines.shape[:-1]))
+        found = [np.searchsorted(lines[row], values[row], where) for row in rows]
         indices = np.asarray(found, np.int64).reshape(values.shape)
     return Tensor(indices.astype(np.int32 if out_int32 else np.int64, copy=False))
 

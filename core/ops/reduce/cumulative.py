@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from ...types import Array
 from ..create.from_data import as_tensor
 from ..elementwise import bitwise, operators
 from ..elementwise.conversion import clone, to
+from ..elementwise.exponential import logaddexp_of
 from ..index import indexing
 from ..shape import joining
 from ..table.dims import ValuesIndices, one_dim
 from ..table.nodes import keep, keep_result, record, records
-from ..table.operands import real_only
 from ..table.operation import operation
 from ..table.rows import ARRAYS, TENSORS, Row
 
@@ -163,6 +164,13 @@ def _accumulated(accumulate: Any, x: Array, axis: int) -> Array:
     return np.asarray(accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 
 
+def _log_sums(x: Array, axis: int) -> Array:
+    if x.dtype.kind != "c":
+        return _accumulated(np.logaddexp.accumulate, x, axis)
+    rows = np.moveaxis(x, axis, 0)
+    return np.moveaxis(np.array(list(itertools.accumulate(rows, logaddexp_of)), x.dtype), 0, axis)
+
+
 def _prepared(input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Array, int]:
     if dtype is not None:
         input = to(input, dtype)
@@ -184,7 +192,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     x, axis = to_float(input._array), one_dim(dim, input._array.ndim)
     if not x.ndim:
         return to(clone(input), x.dtype)
-    result = Tensor(_accumulated(real_only(np.logaddexp.accumulate), x, axis) if x.size else x.copy())
+    result = Tensor(_log_sums(x, axis) if x.size else x.copy())
     if records(input):
         record(_LOGCUMSUMEXP, result, (input,), (keep(input), keep_result(result)), axis)
     return result

@@ -25,7 +25,14 @@ _CHOSEN = Row("median", tied_rule)
 
 
 @operation(method=True)
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> ValuesIndices:
     """Return the elements sorted in the dimension ``dim``, and their indices; nan counts as the largest number.
 
     Args:
@@ -33,6 +40,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
         dim: the dimension to sort; the last by default.
         descending: whether the largest comes first.
         stable: has no effect: equal elements always keep their order.
+        out: where the two results are written.
 
     Raises:
         TypeError: ``input`` is complex.
@@ -72,7 +80,15 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @operation(method=True)
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> ValuesIndices:
     """Return the ``k`` largest (or smallest) elements in the dimension ``dim``, sorted, and their indices.
 
     Args:
@@ -81,6 +97,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         dim: the dimension; the last by default.
         largest: whether to return the largest elements; the smallest if not.
         sorted: has no effect: the result is always sorted.
+        out: where the two results are written.
 
     Raises:
         TypeError: ``input`` is complex.
@@ -98,7 +115,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 @operation(method=True)
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+def kthvalue(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
+) -> ValuesIndices:
     """Return the ``k``-th smallest element in the dimension ``dim``, and its index.
 
     Args:
@@ -106,6 +125,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         k: rank of the element, from 1.
         dim: the dimension; the last by default.
         keepdim: whether the dimensions that are reduced stay, with length 1.
+        out: where the two results are written.
 
     Raises:
         TypeError: ``input`` is complex.

@@ -187,11 +187,15 @@ def cov(
         aweights: the weight of each observation, shape ``(observations,)``.
 
     Raises:
-        ValueError: ``input`` has more than two dimensions.
+        TypeError: ``fweights`` are not integers, or ``aweights`` not floating-point.
+        ValueError: ``input`` has more than two dimensions, or there are not as many weights as observations, or negative
+            ones.
     """
     if input._array.ndim > 2:
         raise ValueError(f"cov() takes at most two dimensions, and you gave shape {input.shape}")
     rows = reshaping.reshape(input, (1, -1)) if input._array.ndim < 2 else input
+    _check_weights("fweights", fweights, rows.shape[1], "biu")
+    _check_weights("aweights", aweights, rows.shape[1], "fV")
     weights = fweights
     if aweights is not None:
         weights = aweights if weights is None else weights * aweights
@@ -209,6 +213,19 @@ def cov(
     product = matrix_products.matmul(scaled, conj(transposing.t(centred)))
     result = operators.div(product, clamp(divisor, min=0))
     return reshaping.reshape(result, ()) if rows.shape[0] == 1 else result
+
+
+def _check_weights(name: str, weights: Tensor | None, count: int, kinds: str) -> None:
+    if weights is None:
+        return
+    if weights.dtype.kind not in kinds:
+        raise TypeError(
+            f"cov(): {name} must be {'floating-point' if 'f' in kinds else 'integers'}, not {weights.dtype}"
+        )
+    if weights.shape != (count,):
+        raise ValueError(f"cov(): {name} must have shape ({count},), one for each observation, not {weights.shape}")
+    if (weights._array < 0).any():
+        raise ValueError(f"cov(): {name} must not be negative")
 
 
 @operation(method=True)

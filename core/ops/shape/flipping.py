@@ -89,10 +89,13 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         if len(steps) != 1:
             raise ValueError(f"roll() needs dims for more than one shift, and you gave {steps}")
         return _ROLL(input.reshape(-1), steps, (0,)).reshape(input.shape)
-    axes = tuple(one_dim(dim, input.ndim) for dim in ((dims,) if isinstance(dims, int) else dims))
+    axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not input.ndim:
+        raise IndexError(f"roll() has no dimension {axes} of a 0-d tensor; leave dims out")
+    axes = tuple(one_dim(dim, input.ndim) for dim in axes)
     if len(axes) != len(steps):
         raise ValueError(f"roll() needs as many shifts as dims, and you gave {steps} and {dims}")
-    return _ROLL(input, steps, axes) if input.ndim else _ROLL(input, (), ())
+    return _ROLL(input, steps, axes)
 
 
 @operation(method=True)

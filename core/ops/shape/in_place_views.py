@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from ...autograd.grad_mode import GradMode, is_grad_enabled
@@ -13,6 +14,7 @@ from ..table.operation import operation
 from ..table.rows import Row
 from ..table.views import view_of
 from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
+from .strided import AS_STRIDED, checked_strides
 from .transposing import SWAP
 
 
@@ -69,6 +71,22 @@ def squeeze_(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of length 1 into this tensor, as ``unsqueeze`` does, and return it. Errors: ``transpose_``'s."""
     return _reshape(input, unsqueezed_shape(input._array, dim))
+
+
+@operation(function=False, method=True)
+def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """Give this tensor another shape and other strides over the same memory, and return it. Errors: ``as_strided``'s.
+
+    Args:
+        input: the tensor to change.
+        size: its new shape.
+        stride: number of elements from one index to the next, for each dimension.
+        storage_offset: the first element, counted from the start of the memory; the present one if ``None``.
+    """
+    region = checked_strides(input, size, stride, storage_offset)
+    return _turn(
+        input, AS_STRIDED.forward(input._array, *region), AS_STRIDED.row, region, (input._array.shape, *region)
+    )
 
 
 def _reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -93,7 +93,7 @@ def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: 
     return out
 
 
-_AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
+AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
 
 
 @operation(method=True)
@@ -110,6 +110,13 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         AutogradError: ``input`` is recorded, and not contiguous or only a part of its memory.
         ValueError: the view would reach beyond the memory, or sizes and strides do not fit.
     """
+    return AS_STRIDED.view(input, *checked_strides(input, size, stride, storage_offset))
+
+
+def checked_strides(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return the size, the stride and the first element of ``as_strided``. Errors and arguments: those of ``as_strided``."""
     root, start = _root(input._array), input.storage_offset() if storage_offset is None else int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, start), default=0) < 0:
         raise ValueError(f"as_strided() needs as many strides as sizes, from 0: {size}, {stride}, {storage_offset}")
@@ -120,4 +127,4 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         raise AutogradError(
             "as_strided() needs a recorded tensor to be contiguous and to cover all of its memory; clone() it first"
         )
-    return _AS_STRIDED.view(input, tuple(size), tuple(stride), start)
+    return tuple(size), tuple(stride), start

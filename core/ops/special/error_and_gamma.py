@@ -234,6 +234,7 @@ igamma = binary(
     method=True,
     in_place=True,
     synonyms=("special.gammainc",),
+    numbers="neither",
 )
 igammac = binary(
     "igammac",
@@ -247,6 +248,7 @@ igammac = binary(
     method=True,
     in_place=True,
     synonyms=("special.gammaincc",),
+    numbers="neither",
 )
 zeta: Binary = binary(
     "zeta",

@@ -340,6 +340,8 @@ def _make(name: str, kind: Any, inverse: bool, summary: str, dims: Dims | None) 
         out: Tensor | None = None,
     ) -> Tensor:
         axes = (dim,) if isinstance(dim, int) else dim
+        if not input.ndim and axes and s is None:
+            raise IndexError(f"a 0-d tensor has no dimensions {tuple(axes)}; give dim=()")
         return kind(input, s, axes, norm, inverse)
 
     transform.__name__ = transform.__qualname__ = f"fft_{name}"

@@ -6,7 +6,7 @@ These closures are the library's hottest code: one Python frame for the call, on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ...types import Array, Counter
 from .call_errors import FAILURES, explained
 from .in_place import write_out
 from .nodes import BroadcastNode, OpNode, Saved, keep, keep_result, record
-from .operands import coerce, real_only
+from .operands import coerce, not_a_tensor, real_only
 from .operation import Declaration, Keeps, published
 from .registry import OPERATIONS, PACKAGE, named
 from .rows import Row, Rule
@@ -44,6 +44,8 @@ class Binary(Protocol):
 
     def __call__(self, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
 
+
+Numbers = Literal["either", "second", "neither"]
 
 _ndarray = np.ndarray
 _CONSTANT: Counter = [0]  # the version counter of operands that cannot change
@@ -114,6 +116,7 @@ def binary(
     saves: tuple[str, str],
     doc: str,
     floats: bool = False,
+    numbers: Numbers = "either",
     module: str | None = None,
     **declaration: Unpack[Declaration],
 ) -> Binary:
@@ -128,6 +131,7 @@ def binary(
             either takes, in this order; those that only the other one needs may be ``None``.
         doc: docstring of the operation.
         floats: whether integers are converted to the default floating-point dtype.
+        numbers: which operand may be a number.
         module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
         declaration: where users find it; see ``Declaration``.
     """
@@ -149,10 +153,14 @@ def binary(
             x = input._array
             if input._requires_grad:
                 needs = 1
+        elif numbers != "either":
+            raise not_a_tensor(name, "input", input)
         if isinstance(other, Tensor):
             y = other._array
             if other._requires_grad:
                 needs += 2
+        elif numbers == "neither":
+            raise not_a_tensor(name, "other", other)
         alike = type(x) is _ndarray and type(y) is _ndarray and x.dtype is y.dtype
         if not alike or (floats and x.dtype.kind in "biu"):
             x, y = coerce(name, x, y, floats)
@@ -210,6 +218,7 @@ def comparison(
     doc: str,
     *,
     ordered: bool = False,
+    numbers: Numbers = "either",
     **declaration: Unpack[Declaration],
 ) -> Binary:
     """Return an operation on two operands, broadcast together, without gradient.
@@ -219,6 +228,7 @@ def comparison(
         forward: function on two arrays, or an array and a number.
         doc: docstring of the operation.
         ordered: whether complex numbers are refused, because they have no order.
+        numbers: which operand may be a number.
         declaration: where users find it; see ``Declaration``.
     """
     if ordered:
@@ -227,8 +237,16 @@ def comparison(
     def operation(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
         if active and (taken := _offer(operation, (input, other), out)) is not NOT_TAKEN:
             return taken
-        x: Any = input._array if isinstance(input, Tensor) else input
-        y: Any = other._array if isinstance(other, Tensor) else other
+        x: Any = input
+        y: Any = other
+        if isinstance(input, Tensor):
+            x = input._array
+        elif numbers != "either":
+            raise not_a_tensor(name, "input", input)
+        if isinstance(other, Tensor):
+            y = other._array
+        elif numbers == "neither":
+            raise not_a_tensor(name, "other", other)
         if type(x) is not _ndarray or type(y) is not _ndarray or x.dtype is not y.dtype:
             x, y = coerce(name, x, y)
         try:

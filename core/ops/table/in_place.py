@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import can_cast
@@ -118,6 +121,8 @@ def fitting(name: str, value: Tensor, dtype: DType) -> Tensor:
 def write_out(name: str, result: Any, out: Any) -> Any:
     """Copy the result, or each of a named tuple of results, into ``out``, and return that.
 
+    If ``out`` has another shape, it gets new memory of the right one, with a warning unless it was empty.
+
     Args:
         name: name of the operation, for the message.
         result: a tensor, or a named tuple of tensors.
@@ -126,7 +131,6 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     Raises:
         AutogradError: the result is recorded, or ``out`` requires grad.
         TypeError: ``out`` is not a tensor, or its dtype is of a lower category.
-        ValueError: the shapes differ.
     """
     if isinstance(result, tuple):
         return type(result)(*(write_out(name, *pair) for pair in zip(result, out)))
@@ -136,6 +140,10 @@ def write_out(name: str, result: Any, out: Any) -> Any:
         raise AutogradError(f"{name}(out=...) cannot be recorded; call it under no_grad(), or leave out= away")
     if is_grad_enabled():
         check_writable(out, False)
+    if out.shape != result.shape:
+        if out.numel():
+            warnings.warn(f"{name}(): out had shape {out.shape} and was resized to {result.shape}", stacklevel=3)
+        out._replace(np.empty(result.shape, out.dtype))
     write(name, out, result)
     return changed(out)
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import get_default_dtype, is_inexact, result_type
+from ...errors import ArgumentTypeError
+from ...tensors import Tensor
 from ...types import DType
 
 _ndarray = np.ndarray
@@ -35,6 +37,28 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
     if floats and not is_inexact(dtype):
         dtype = get_default_dtype()
     return _as(x, dtype), _as(y, dtype)
+
+
+def not_a_tensor(name: str, argument: str, value: Any) -> TypeError:
+    """Return the error of an argument that must be a tensor and is not.
+
+    Args:
+        name: name of the operation.
+        argument: name of the argument.
+        value: what was given.
+    """
+    given = type(value).__name__
+    return ArgumentTypeError(f"{name}(): {argument} must be a tensor, and you gave {given}; convert it by tensor()")
+
+
+def check_tensor(name: str, argument: str, value: Any) -> None:
+    """Raise unless ``value`` is a tensor. Arguments: those of ``not_a_tensor``.
+
+    Raises:
+        TypeError: ``value`` is not a tensor.
+    """
+    if not isinstance(value, Tensor):
+        raise not_a_tensor(name, argument, value)
 
 
 def real_only(function: Callable[..., Any]) -> Callable[..., Any]:

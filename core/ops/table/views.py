@@ -29,13 +29,15 @@ def view_of(parent: Tensor, array: Array, row: Row, arguments: tuple[Any, ...], 
     """
     result = Tensor(array)
     result._counter = parent._counter
-    if is_grad_enabled() and array.dtype.kind in "fcV":
+    if array.dtype.kind not in "fcV":
+        return result
+    if is_grad_enabled():
         if parent._requires_grad:
             result._edge = (OpNode(row, (gradient_edge(parent),), (), params), 0)
             result._requires_grad = True
         result._view = (parent, row, arguments, params)
         register(parent, result)
-    elif parent._requires_grad or parent._view is not None:
+    else:
         result._view = (parent, None, (), ())  # not recorded: check_writable() refuses to write to it while recording
     return result
 

@@ -123,7 +123,7 @@ def pool_window(
         TypeError: an argument is not an integer.
         ValueError: the window is larger than the padded input, or the padding more than half the window.
     """
-    stride = kernel_size if stride is None or stride == [] else stride
+    stride = kernel_size if stride is None or (isinstance(stride, (tuple, list)) and not stride) else stride
     window = window_over(input_size, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode)
     if any(2 * p > k for p, k in zip(window.padding, window.kernel_size)):
         raise ValueError(f"padding {window.padding} must be at most half of kernel_size {window.kernel_size}")

@@ -78,9 +78,11 @@ def _max_pool(
         With ``return_indices``, a tuple of two such tensors.
 
     Raises:
-        ValueError: the shapes do not fit, or the padding is more than half the window.
+        ValueError: the shapes do not fit, there are no channels, or the padding is more than half the window.
     """
     x = batched(input, dims)
+    if not x.shape[1]:
+        raise ValueError(f"the input must have channels, and has shape {input.shape}")
     window = pool_window(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
     top = reduce_window(np.maximum, x._array, window, _lowest(x._array))
     result = Tensor(top)

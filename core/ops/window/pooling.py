@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import int64
 from ...tensors import Tensor
 from ...types import Array, DType
 from ..elementwise.operators import abs as absolute
-from ..elementwise.operators import pow, relu, sign
+from ..elementwise.operators import div, pow, relu, sign
 from ..table.linear_map import LinearMap
 from ..table.operation import operation
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
@@ -41,7 +42,7 @@ def avg_pool1d(
     """Return the mean of each window.
 
     Args:
-        input: shape (N, C, L) or (C, L), floating-point.
+        input: shape (N, C, L) or (C, L), floating-point or int64, whose means are cut towards zero.
         kernel_size: size of the window.
         stride: step from one stop of the window to the next; ``kernel_size`` if ``None``.
         padding: number of zeros on each side, at most half the window.
@@ -53,7 +54,7 @@ def avg_pool1d(
         ``ceil_mode``.
 
     Raises:
-        TypeError: the input is not floating-point.
+        TypeError: the input is of another dtype.
         ValueError: the shapes do not fit, or the padding is more than half the window.
     """
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
@@ -72,7 +73,7 @@ def _avg_pool(
     """Return the mean of each window.
 
     Args:
-        input: shape (N, C, {image}) or (C, {image}), floating-point.
+        input: shape (N, C, {image}) or (C, {image}), floating-point or int64, whose means are cut towards zero.
         kernel_size: size of the window; one number, or one for each dimension.
         stride: step from one stop of the window to the next; one number, or one for each dimension; ``kernel_size`` if
             ``None``.
@@ -86,17 +87,19 @@ def _avg_pool(
         rounded down, or up in ``ceil_mode``.
 
     Raises:
-        TypeError: the input is not floating-point.
+        TypeError: the input is of another dtype.
         ValueError: the shapes do not fit, the padding is more than half the window, or ``divisor_override`` is 0.
     """
-    check_floating(input)
+    if input.dtype != int64:
+        check_floating(input)
     sums, window = _window_sums(dims, input, kernel_size, stride, padding, ceil_mode)
     if divisor_override == 0:
         raise ValueError("divisor_override must not be 0")
-    if divisor_override is None:
+    divisor: Any = divisor_override
+    if divisor is None:
         counted = per_dim("padding", padding, dims) if count_include_pad else (0,) * dims
-        return unbatched(sums / _counts(window, counted, sums.dtype), input)
-    return unbatched(sums / divisor_override, input)
+        divisor = _counts(window, counted, sums.dtype)
+    return unbatched(div(sums, divisor, rounding_mode="trunc" if input.dtype == int64 else None), input)
 
 
 avg_pool2d = in_dims(2, _avg_pool)
@@ -129,7 +132,7 @@ def _counts(window: Window, padding: tuple[int, ...], dtype: DType) -> Any:
         counts = np.minimum(starts + kernel, length + more) - np.maximum(starts, -more)
         result = np.multiply.outer(result, counts).astype(dtype)
     flat = result.reshape(-1)
-    return float(flat[0]) if flat.size and (flat == flat[0]).all() else Tensor(result)
+    return flat[0].item() if flat.size and (flat == flat[0]).all() else Tensor(result)
 
 
 def _lp_pool(

@@ -75,13 +75,14 @@ def _samples(name: str, entry: Any, dtype: torch.dtype, count: int) -> Iterator[
             )
         if entry.inplace_variant is not None:
             inplace = entry.inplace_variant
-            yield _case(name, f"form: in place {number}", entry, inplace, sample, 0, f"Tensor.{inplace.__name__}")
+            public = None if inplace.__name__ == "<lambda>" else f"Tensor.{inplace.__name__}"
+            yield _case(name, f"form: in place {number}", entry, inplace, sample, 0, public)
 
 
 def _case(
     name: str, note: str, entry: Any, function: Any, sample: Any, orders: int = 0, public: str | None = None
 ) -> Any:
-    if public is None and _public(entry.name) is entry.op:
+    if public is None and _public(entry.name) is function:
         public = entry.name
     if public is not None and not orders and isinstance(sample.input, torch.Tensor):
         sample.input = sample.input.detach()  # in-place forms do not change leaves

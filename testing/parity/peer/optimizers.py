@@ -46,6 +46,8 @@ def _case(name: str, note: str, cls: Any, options: dict[str, Any], dtype: torch.
     message["options"] = pickled((f"torch.{name}", options))
     message["gradients"] = [packed_all(grads) for grads in steps]
     message["closure"] = name == "optim.LBFGS"
+    if message["closure"]:
+        steps = steps[:3]  # it has arrived then: what follows is rounding
     optimizer = cls(parameters, **options)
     after = []
     for grads in steps:
@@ -63,9 +65,11 @@ def _case(name: str, note: str, cls: Any, options: dict[str, Any], dtype: torch.
 
 
 def _loss(parameters: list[torch.Tensor]) -> torch.Tensor:
-    # Any smooth function with a minimum; replay has the same.
-    for parameter in parameters:
+    # Any smooth convex function (rounding grows without bounds on the way down another one); replay has the same.
+    loss = torch.zeros((), dtype=torch.float64)
+    for number, parameter in enumerate(parameters):
         parameter.grad = None
-    loss = sum((((p.abs() - 1) ** 2).sum() for p in parameters), torch.zeros((), dtype=torch.float64))
+        size = (parameter - 0.5).abs()
+        loss = loss + (size**4 + (number + 1) * size**2).sum()
     loss.backward()
     return loss
