@@ -77,6 +77,9 @@ CHECKS = [
     OpCheck("imag", _from_parts(tg.imag), complexes, dtypes=("float32",)),
     OpCheck("conj", _from_parts(lambda z: tg.imag(tg.conj(z))), complexes, dtypes=("float32",)),
     OpCheck("conj_physical", _from_parts(lambda z: tg.imag(tg.conj_physical(z))), complexes, dtypes=("float32",)),
+    OpCheck(
+        "conj_physical_", _from_parts(lambda z: tg.imag((z * 1.0).conj_physical_())), complexes, dtypes=("float32",)
+    ),
     OpCheck("angle", _from_parts(tg.angle), complexes, dtypes=("float32",)),
     OpCheck("abs:complex", _from_parts(tg.abs), complexes, dtypes=("float32",)),
     OpCheck("sgn:complex", _from_parts(lambda z: tg.view_as_real(tg.sgn(z))), complexes, dtypes=("float32",)),

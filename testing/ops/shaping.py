@@ -106,4 +106,5 @@ CHECKS = [
     OpCheck("unfold", lambda a: Tensor.unfold(a, -1, 3, 1), of((5,), (2, 4), (0, 3))),
     OpCheck("unfold:steps", lambda a: a.unfold(0, 2, 3), of((7,), (5, 2), (2, 1))),
     OpCheck("as_strided", lambda a: tg.as_strided(a.contiguous(), (2, 2), (1, 2), 1), of((6,), (2, 3))),
+    OpCheck("as_strided_", lambda a: (a.contiguous() * 1.0).as_strided_((2, 2), (1, 2), 1), of((6,), (2, 3))),
 ]

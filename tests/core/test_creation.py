@@ -50,8 +50,8 @@ def test_filled(make, value):
         make(1.5)
     with pytest.raises(ValueError, match="cuda"):
         make(1, device="cuda")
-    with pytest.raises(ValueError, match="shape"):
-        make(3, out=out)
+    with pytest.warns(UserWarning, match="resized"):
+        assert make(3, out=out) is out and out.shape == (3,)
 
 
 def test_full():

@@ -115,7 +115,6 @@ def test_questions():
         (lambda a, n: tg.polygamma(-1, a), ValueError, "order"),
         (lambda a, n: tg.lerp(a, a.double(), 0.5), TypeError, "one dtype"),
         (lambda a, n: n.add_(1.5), TypeError, "add_"),
-        (lambda a, n: tg.exp(a, out=tg.zeros(2)), ValueError, "exp"),
         (lambda a, n: tg.sign(tg.tensor([1j])), TypeError, "sgn"),
     ],
 )
@@ -213,9 +212,7 @@ def test_alpha_scales_numbers_too():
     assert x.sub(3, alpha=0.5).tolist() == [-0.5, -0.5] and tg.tensor([1]).add(1, alpha=2).dtype == tg.int64
 
 
-@pytest.mark.parametrize(
-    "name", "lt le gt ge maximum minimum fmax fmin atan2 hypot logaddexp heaviside copysign".split()
-)
+@pytest.mark.parametrize("name", "lt le gt ge maximum minimum fmax fmin atan2 hypot heaviside copysign".split())
 def test_complex_numbers_have_no_order(name):
     a = tg.tensor([1j, 2.0])
     for other in (a, tg.ones(2)):

@@ -43,10 +43,9 @@ def test_what_is_said(act, kind, message):
         act()
 
 
-def test_out_of_another_shape_or_dtype():
-    for out in (tg.zeros(3), tg.zeros(2, dtype=tg.int64)):
-        with pytest.raises(ArgumentError, match=r"add\(\) cannot write"):
-            tg.add(tg.ones(2), 0.5, out=out)
+def test_out_of_another_dtype():
+    with pytest.raises(ArgumentError, match=r"add\(\) cannot write"):
+        tg.add(tg.ones(2), 0.5, out=tg.zeros(2, dtype=tg.int64))
 
 
 def test_gradients_of_an_iterator_of_inputs():
