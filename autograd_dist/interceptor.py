@@ -18,6 +18,7 @@ class AutogradInterceptor(Interceptor):
     """Interceptor that records the send and receive nodes of one agent."""
 
     number = NUMBER
+    plain = True
 
     def __init__(self, contexts: Contexts) -> None:
         self.contexts = contexts

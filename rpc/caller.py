@@ -25,7 +25,6 @@ from .wire.frames import encode
 from .wire.header import Flag
 from .wire.payload import Labels
 
-SIMPLE = Flag.PLAIN | Flag.EMPTY
 ROUTES = 3  # a connection may close just before we use it; a call that did not go out may go out on the next one
 
 
@@ -189,7 +188,7 @@ class Caller:
             message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
         self._codec.delivered(call)
-        if message.flags & SIMPLE and not message.flags & Flag.ERROR and not message.extras:
+        if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
             self._complete(call, message)
         else:
             # Unpickling may make calls: the agent is the current one meanwhile.

@@ -11,6 +11,9 @@ from .wire.header import Flag
 from .wire.payload import Labels, make_tensors, pack, unpack
 
 
+SIMPLE = Flag.PLAIN | Flag.EMPTY
+
+
 class Codec:
     """Packs and opens the messages of one agent.
 
@@ -39,6 +42,7 @@ class Codec:
         self._opening = self._overridden("opening")
         self._delivered = self._overridden("delivered")
         self._not_delivered = self._overridden("not_delivered")
+        self._plain = {each.number for each in self.interceptors if each.plain}
 
     def _overridden(self, hook: str) -> list[Callable[[Any], Any]]:
         base = getattr(Interceptor, hook)
@@ -57,6 +61,10 @@ class Codec:
             SerializationError: it cannot be sent, or is too large.
         """
         pack(message, body, self.reference_types, same_main, labels, self.limit)
+
+    def is_plain(self, message: Incoming) -> bool:
+        """Return whether opening a message runs no user code, so that a reader's thread may do it."""
+        return bool(message.flags & SIMPLE) and message.extras.keys() <= self._plain
 
     def open(self, message: Incoming) -> Any:
         """Return the body of a message that arrived, unpickled.

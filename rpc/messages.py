@@ -189,9 +189,14 @@ class Interceptor:
     """Sees every request and reply that leaves or arrives; the ordered list of them is the agent's.
 
     What ``sending`` writes into ``message.extras[number]`` the interceptor of the same number reads on the other side.
+
+    Attributes:
+        number: its own, other than those of the others.
+        plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
     """
 
     number: int = 0
+    plain: bool = False
 
     def sending(self, message: Outgoing) -> None:
         """In the sending thread, after pickling; an exception here stops the message."""
