@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.errors import AutogradError, RpcError
-from ..core.extend import Node, Tensor, gradient_edge
+from ..core.extend import Node, Tensor, gradient_edge, leaf_with
 from ..core.futures import Future
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass, Feeds
@@ -90,17 +90,21 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
 
     Returns:
         For each leaf that a backward of the context reached, its gradient: of the leaf's shape and dtype. The leaves' ``.grad``
-        is not touched.
+        is not touched. Gradients of rows of a table that was looked up with ``sparse=True``, and those of sparse leaves, are
+        sparse.
 
     Raises:
         RpcError: there is no such context.
     """
     gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
-    return {leaf: _as_tensor(gradient) for leaf, gradient in gradients.items()}
+    return dict(_by_user_s_leaf(leaf, gradient) for leaf, gradient in gradients.items())
 
 
-def _as_tensor(gradient: Any) -> Tensor:
-    return gradient if isinstance(gradient, Tensor) else Tensor(gradient)  # a sparse gradient is a tensor already
+def _by_user_s_leaf(leaf: Tensor, gradient: Any) -> tuple[Tensor, Tensor]:
+    # A sparse gradient is a tensor already. The elements of a sparse leaf are a leaf that users do not see.
+    gradient = gradient if isinstance(gradient, Tensor) else Tensor(gradient)
+    sparse: Any = leaf_with(leaf)
+    return (leaf, gradient) if sparse is leaf else (sparse, sparse.with_values(gradient))
 
 
 def backward_async(

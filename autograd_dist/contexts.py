@@ -30,6 +30,7 @@ from .lifetimes import (
     WorkerLost,
     split_id,
 )
+from .local_pass import Kind
 from .numbers import Method, Topic
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
@@ -111,7 +112,7 @@ class Contexts:
         Raises:
             RpcError: there is none.
         """
-        context = self._get(context_id) if isinstance(context_id, int) else None
+        context = self.get(context_id) if isinstance(context_id, int) else None
         if context is None:
             raise RpcError(
                 f"there is no autograd context {context_id!r} on worker {self.agent.name!r} (it is over, or was never here); "
@@ -130,11 +131,11 @@ class Contexts:
 
     def join(self, context_id: int, sender: int) -> Context | None:
         """Return the context of a message that arrived, made if it is new here; ``None`` if it has ended."""
-        context = self._get(context_id)
+        context = self.get(context_id)
         if context is not None:
             return context
         self._handle(Arrived(context_id, sender))
-        return self._get(context_id)
+        return self.get(context_id)
 
     def reach(self, context: Context, to: int) -> bool:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
@@ -151,7 +152,8 @@ class Contexts:
         """End a context of this worker, here and on every worker that it reached."""
         self._handle(Left(context_id))
 
-    def _get(self, context_id: int) -> Context | None:
+    def get(self, context_id: int) -> Context | None:
+        """Return the live context of that id; ``None`` if there is none here."""
         with self._lock:
             return self.lifetimes.get(context_id)
 
@@ -202,5 +204,8 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     """Take entries of a pass."""
     context_id, pass_id, keep_graph, smart, entries = call.open()
     call.what = "a backward"
+    if all(kind == Kind.QUERY for kind, *_ in entries) and contexts.get(context_id) is None:
+        call.reply(([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))  # it has yet to come here
+        return
     context = contexts.find(context_id)
     context.join_pass(contexts.agent, pass_id, keep_graph, smart).received(call, entries)

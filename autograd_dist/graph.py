@@ -16,6 +16,16 @@ from ..core.errors import AutogradError
 from ..core.extend import Array, Edge, Node, Tensor
 
 
+def make_message_id(sender: int, number: int) -> int:
+    """Return the id of a worker's message number ``number``, unique among the messages of a context."""
+    return sender << 48 | number
+
+
+def sender_of(message_id: int) -> int:
+    """Return the rank of the worker that sent a message."""
+    return message_id >> 48
+
+
 class SendNode(Node):
     """The tensors of one message, on the side that sent them; gradients pass through to where each came from.
 

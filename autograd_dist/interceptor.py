@@ -7,7 +7,7 @@ import struct
 from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
 from ..rpc.extend import Incoming, Interceptor, Kind, Outgoing
 from .contexts import Context, Contexts, current_context
-from .graph import ReceiveNode, SendNode
+from .graph import ReceiveNode, SendNode, make_message_id
 from .numbers import Method
 
 NUMBER = 2
@@ -36,8 +36,7 @@ class AutogradInterceptor(Interceptor):
         tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
         if not tensors:
             return 0
-        # The sender's rank makes it unique among the messages that one worker receives in the context.
-        message_id = self.contexts.agent.rank << 48 | next(self.contexts.message_ids)
+        message_id = make_message_id(self.contexts.agent.rank, next(self.contexts.message_ids))
         context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, message.to))
         return message_id
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..core.errors import AutogradError
 from ..core.extend import Array, GraphTask, Node
-from .graph import ContextGraph, ReceiveNode, SendNode, current_gatherer
+from .graph import ContextGraph, ReceiveNode, SendNode, current_gatherer, sender_of
 
 
 class Kind:
@@ -120,9 +120,17 @@ class LocalPass:
         kind, message_id, gradients = entry
         if kind == Kind.QUERY:
             self._answer(message_id)
-        elif (node := self._graph.send(message_id)) is not None:
-            self.task.feed(node, gradients if kind == Kind.FED else None)
-        elif kind == Kind.FED:
+            return
+        node = self._graph.send(message_id)
+        if kind == Kind.UNUSED and sender_of(message_id) != self._rank:
+            self.tell(sender_of(message_id), entry)  # the answer to a query of ours, of a worker that knows no context
+        elif kind == Kind.UNUSED:
+            # One that this pass does not expect was sent after it came here, by a forward that goes on meanwhile.
+            if node is not None and self.task.reaches(node):
+                self.task.feed(node, None)
+        elif node is not None:
+            self.task.feed(node, gradients)
+        else:
             raise AutogradError(
                 f"gradients came for message {message_id}, which worker {self._rank} did not send in this context; use one "
                 f"context for a forward and its backward"
@@ -132,7 +140,7 @@ class LocalPass:
         """Say that a message takes no part, if so; also one that has not arrived. Otherwise its gradients are to come."""
         node = self._graph.receive(message_id)
         if node is None or not self.task.reaches(node):
-            self._tell_unused(message_id, message_id >> 48)
+            self._tell_unused(message_id, sender_of(message_id))
 
     def _tell_unused(self, message_id: int, sender: int) -> None:
         with self._lock:

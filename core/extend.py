@@ -10,6 +10,7 @@ from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import Edge, Node
+from .autograd.sparse_leaves import leaf_with
 from .devices import check_device
 from .interception import plain
 from .ops.reduce.losses import check_reduction, reduced
@@ -51,6 +52,7 @@ __all__ = [
     "is_grad_enabled",
     "keep",
     "keep_result",
+    "leaf_with",
     "operation",
     "overlap_add",
     "plain",

@@ -10,7 +10,6 @@ from .messages import Incoming, Interceptor, Outgoing
 from .wire.header import Flag
 from .wire.payload import Labels, make_tensors, pack, unpack
 
-
 SIMPLE = Flag.PLAIN | Flag.EMPTY
 
 

@@ -15,10 +15,9 @@ __all__ = ["SparseTensor", "addmm", "mm", "sum"]
 
 
 def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices, one of them sparse: dense, and differentiable in both.
+    """Return the product of two matrices, one of them sparse: dense; of two sparse ones: sparse. Differentiable in both.
 
     Raises:
-        TypeError: both are sparse.
         ValueError: neither is sparse, or the shapes do not fit.
     """
     if not (mat1.is_sparse or mat2.is_sparse):
@@ -27,7 +26,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
-    """Return ``beta * mat + alpha * (mat1 @ mat2)``, where one of the factors is sparse.
+    """Return ``beta * mat + alpha * (mat1 @ mat2)``, where a factor is sparse.
 
     Args:
         mat: a dense matrix (n, k).
@@ -37,7 +36,6 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: 
         alpha: the factor of the product.
 
     Raises:
-        TypeError: both factors are sparse.
         ValueError: neither is sparse, or the shapes do not fit.
     """
     return mat * beta + mm(mat1, mat2) * alpha

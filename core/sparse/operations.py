@@ -10,6 +10,8 @@ from ..errors import AutogradError
 from ..ops.shape.joining import cat
 from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
+from . import joining
+from .products import check_alike, matrix_product, product_by_place
 from .tensor import FORMS, SparseTensor
 
 Number = (bool, int, float, complex, np.generic)
@@ -51,26 +53,25 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 def _joined(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
-        raise ValueError(
-            f"add() needs sparse tensors alike, and you gave shapes {a.shape} and {b.shape}, of which the first "
-            f"{a.sparse_dim()} and {b.sparse_dim()} dimensions are sparse"
-        )
+    check_alike("add", a, b)
     elements = cat([a._elements, b._elements])
     return SparseTensor(np.concatenate([a._places, b._places], 1), elements, a.shape)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> SparseTensor:
-    """Return the product of a sparse tensor and a number or a dense tensor of its shape: sparse.
+    """Return the product of a sparse tensor and a number, or a dense or sparse tensor of its shape: sparse.
 
     Args:
         input, other: a sparse tensor and the other factor, in any order.
         out: must be ``None``: sparse tensors have no ``out=``.
 
     Raises:
-        TypeError: both are sparse, or the shapes differ.
+        TypeError: the shapes differ.
+        ValueError: both are sparse, and their shapes or sparse dimensions differ.
     """
     _no_out("mul", out)
+    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
+        return product_by_place(input, other)
     sparse, factor = (input, other) if isinstance(input, SparseTensor) else (other, input)
     return sparse.with_values(sparse._elements * _at_places("mul", sparse, factor))
 
@@ -124,14 +125,13 @@ def t(input: SparseTensor) -> SparseTensor:
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """Return the product of a sparse matrix (n, m) and a dense one (m, k) or vector (m,): dense.
+    """Return the product of a sparse matrix (n, m) and a dense one (m, k) or vector (m,): dense; of two sparse ones: sparse.
 
     Args:
-        input, other: the factors, one of them sparse; a dense first factor has shape (k, n) or (n,).
+        input, other: the factors, at least one of them sparse; a dense first factor has shape (k, n) or (n,).
         out: must be ``None``: sparse tensors have no ``out=``.
 
     Raises:
-        TypeError: both are sparse.
         ValueError: the shapes do not fit, or the matrix has dense dimensions.
     """
     _no_out("matmul", out)
@@ -140,7 +140,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
             matmul(t(other), input.mT if input.ndim == 2 else input).mT if input.ndim == 2 else matmul(t(other), input)
         )
     if isinstance(other, SparseTensor):
-        raise TypeError("matmul() of two sparse matrices is not supported; call to_dense() on one of them")
+        return matrix_product(input, other)
     if input.ndim != 2 or input.sparse_dim() != 2 or other.ndim not in (1, 2) or len(other) != input.shape[1]:
         raise ValueError(
             f"a sparse matrix of shape {input.shape} ({input.sparse_dim()} sparse dimensions) cannot be multiplied with "
@@ -257,4 +257,5 @@ def _no_out(name: str, out: Any) -> None:
 
 
 FORMS.update({form.__name__: form for form in (add, sub, mul, div, neg, t, matmul, sum, to, add_, sub_, mul_, div_)})
+FORMS.update(cat=joining.cat, stack=joining.stack)
 FORMS.update(mm=matmul, mv=matmul, clone=SparseTensor.clone)

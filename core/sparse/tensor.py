@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..autograd.sparse_leaves import note_leaf
 from ..errors import AutogradError
 from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
@@ -205,6 +206,8 @@ class SparseTensor(Tensor):
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         self._elements.requires_grad_(requires_grad)
+        if requires_grad and self._elements._edge is None:
+            note_leaf(self._elements, self)
         return self
 
     @property  # type: ignore[misc]

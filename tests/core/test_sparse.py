@@ -111,6 +111,32 @@ def test_operations(compute, expected):
     np.testing.assert_array_equal(compute(example(), tg.ones(2, 3)).to_dense().numpy(), expected)
 
 
+JOINED = {
+    "cat": lambda a, b: tg.cat([a, b, a]),
+    "cat 1": lambda a, b: tg.cat([b, a], -1),
+    "stack": lambda a, b: tg.stack([a, b]),
+    "stack 1": lambda a, b: tg.stack([b, a, b], 1),
+    "stack last": lambda a, b: tg.stack([a, b], -1),
+    "mul": lambda a, b: a * b,
+    "matmul": lambda a, b: a @ b.t(),
+}
+
+
+@pytest.mark.parametrize("join", JOINED.values(), ids=JOINED)
+def test_operations_on_two_sparse_tensors(join):
+    pair = [random((4, 3), 2, seed).requires_grad_() for seed in (1, 2)]
+    dense = [each.detach().to_dense().requires_grad_() for each in pair]
+    found, expected = join(*pair), join(*dense)
+    assert found.is_sparse and found.shape == expected.shape
+    np.testing.assert_allclose(found.to_dense().detach().numpy(), expected.detach().numpy(), atol=1e-12)
+    weights = tg.tensor(np.random.default_rng(3).standard_normal(expected.shape))
+    (found.to_dense() * weights).sum().backward()
+    (expected * weights).sum().backward()
+    for sparse, whole in zip(pair, dense):
+        places = tuple(sparse._indices().numpy())
+        np.testing.assert_allclose(sparse.grad._values().numpy(), whole.grad.numpy()[places], atol=1e-12)
+
+
 def test_operations_in_place():
     sparse, same, dense = example(), example(), tg.ones(2, 3)
     held = sparse
@@ -366,6 +392,37 @@ def test_gradients_flow_through_sparse_tensors_that_are_sent(workers, contexts_e
         assert autograd_dist.get_gradients(context)[values].tolist() == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("through", [double, F.relu], ids=["argument and result", "local"])
+def test_a_sparse_leaf_has_a_sparse_gradient_in_a_context(workers, contexts_end, through):
+    leaf = example(requires_grad=True)
+    with autograd_dist.context() as context:
+        there = rpc.rpc_sync("b", double, (leaf,)) if through is double else leaf * 2
+        assert there.is_sparse and there.requires_grad
+        autograd_dist.backward(context, [there.to_dense().sum()])
+        ((found, gradient),) = autograd_dist.get_gradients(context).items()
+    assert found is leaf and gradient.is_sparse and gradient.shape == leaf.shape and leaf.grad is None
+    assert gradient._values().tolist() == [2, 2, 2, 2]
+    assert gradient._indices().tolist() == leaf._indices().tolist()
+
+
+def test_the_values_of_a_sparse_tensor_stay_a_leaf_of_their_own(workers, contexts_end):
+    values = tg.ones(2, requires_grad=True)
+    sparse = tg.sparse_coo_tensor([[0, 2]], values, (3,))
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [sparse.to_dense().sum()])
+        assert list(autograd_dist.get_gradients(context)) == [values]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_sparse_and_dense_gradients_add_up_in_a_context(workers, contexts_end, table, order):
+    with autograd_dist.context() as context:
+        losses = [rpc.rpc_sync("b", rows_there, (table, tg.tensor([1, 1]))).sum(), (table * 1.0).sum()][::order]
+        for loss in losses:
+            autograd_dist.backward(context, [loss])
+        gradient = autograd_dist.get_gradients(context)[table]
+    assert gradient.to_dense().tolist() == [[1, 1], [3, 3], [1, 1], [1, 1]]
+
+
 # -- what it cannot do
 
 
@@ -373,7 +430,15 @@ def test_gradients_flow_through_sparse_tensors_that_are_sent(workers, contexts_e
     "act, error, message",
     [
         (lambda s, d: tg.exp(s), TypeError, r"exp\(\) has no form for sparse tensors; call to_dense\(\) first"),
-        (lambda s, d: tg.cat([d, s]), TypeError, r"cat\(\) has no form for sparse"),
+        (lambda s, d: tg.cat([d, s]), TypeError, r"cat\(\) joins sparse tensors with sparse ones only"),
+        (
+            lambda s, d: tg.cat([s, s.t()]),
+            ValueError,
+            r"cat\(\) along dim 0 cannot join sparse shapes \(2, 3\), \(3, 2\)",
+        ),
+        (lambda s, d: tg.stack([s, s.t()]), ValueError, r"stack\(\) needs sparse tensors of one shape"),
+        (lambda s, d: tg.stack([s, s], 3), IndexError, "0 to 2 here, and you gave 3"),
+        (lambda s, d: tg.cat([d.to_sparse(1)] * 2, 1), IndexError, "0 to 0 here, and you gave 1"),
         (lambda s, d: s[0], TypeError, "has no form for sparse"),
         (lambda s, d: s.numpy(), TypeError, r"has no array of all its elements; call to_dense\(\)"),
         (lambda s, d: np.asarray(s), TypeError, "has no array"),
@@ -381,9 +446,9 @@ def test_gradients_flow_through_sparse_tensors_that_are_sent(workers, contexts_e
         (lambda s, d: s.share_memory_(), TypeError, "has no array"),
         (lambda s, d: s + 1, TypeError, "would leave no zeros"),
         (lambda s, d: 1 / s, TypeError, "divides it by a number"),
-        (lambda s, d: s * s, TypeError, "takes a number or a dense tensor of its shape"),
+        (lambda s, d: s * s.t(), ValueError, r"mul\(\) needs sparse tensors alike"),
         (lambda s, d: s * d[0], TypeError, r"and you gave Tensor of shape \(3,\)"),
-        (lambda s, d: s @ s, TypeError, "two sparse matrices"),
+        (lambda s, d: s @ s, ValueError, r"shapes \(2, 3\) and \(2, 3\) .* cannot be multiplied"),
         (lambda s, d: s @ d, ValueError, r"\(2, 3\).*cannot be multiplied with a tensor of shape \(2, 3\)"),
         (lambda s, d: s + tg.sparse_coo_tensor((3, 2)), ValueError, r"alike.*\(2, 3\) and \(3, 2\)"),
         (lambda s, d: s + d.to_sparse(1), ValueError, "the first 2 and 1 dimensions"),

@@ -54,8 +54,9 @@ def sparse_coo_tensor(
     check_device(device)
     if values is None:
         shape = to_shape((indices,))
-        elements = Tensor(np.zeros(0, dtype or get_default_dtype()), requires_grad)
-        return SparseTensor(np.zeros((len(shape), 0), np.int64), elements, shape, coalesced=True)
+        elements = Tensor(np.zeros(0, dtype or get_default_dtype()))
+        empty = SparseTensor(np.zeros((len(shape), 0), np.int64), elements, shape, coalesced=True)
+        return empty.requires_grad_() if requires_grad else empty
     indices = _index_array(indices)
     elements = as_tensor(values, dtype)
     if elements.ndim < 1 or len(elements) != indices.shape[1]:
