@@ -10,6 +10,10 @@ from .tensor import SparseTensor
 def check_alike(name: str, a: SparseTensor, b: SparseTensor) -> None:
     """Check that two sparse tensors have one shape, and the same dimensions sparse.
 
+    Args:
+        name: the operation, for the error.
+        a, b: the tensors.
+
     Raises:
         ValueError: they do not.
     """
