@@ -3,6 +3,6 @@
 from .api import backward_from
 from .contexts import Contexts, serve_passes
 from .interceptor import AutogradInterceptor
-from .optimizer import StepQueue
+from .step_queue import StepQueue
 
 __all__ = ["AutogradInterceptor", "Contexts", "StepQueue", "backward_from", "serve_passes"]

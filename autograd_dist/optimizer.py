@@ -2,98 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.extend import Tensor
+from ..core.errors import RpcError
 from ..core.futures import Future, collect_all
-from ..rpc import functions
-from ..rpc.extend import Agent, current_agent
+from ..rpc.extend import current_agent
 from ..rref import RRef, remote
 from .contexts import contexts_of
-
-
-class StepQueue:
-    """Queue that runs the optimizer steps of one agent one at a time. It is not a lock: a step that waits holds no thread."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
-        self._running = False
-        self._lock = threading.Lock()
-        self._agent = agent
-
-    def submit(self, step: Callable[[], None]) -> Future[None]:
-        """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future."""
-        done: Future[None] = Future()
-        self._steps.append((step, done))
-        while not done.done() and (job := self._next_step()) is not None:
-            self._run(*job)
-        if self._steps and not self._running:
-            # Others came meanwhile, and more may come for ever: return first, so that the caller of this step gets its answer.
-            self._agent.threads.run_later(self._run_rest)
-        return done
-
-    def _run_rest(self) -> None:
-        while (job := self._next_step()) is not None:
-            self._run(*job)
-
-    def _next_step(self) -> tuple[Callable[[], None], Future[None]] | None:
-        with self._lock:
-            if self._running or not self._steps:
-                return None
-            self._running = True
-            return self._steps.popleft()
-
-    def _run(self, step: Callable[[], None], done: Future[None]) -> None:
-        error: BaseException | None = None
-        try:
-            step()
-        except BaseException as problem:
-            error = problem
-        finally:
-            self._running = False
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
-
-
-class LocalOptimizer:
-    """Optimizer of the parameters of one worker.
-
-    Args:
-        optimizer_class: see ``DistributedOptimizer``.
-        parameters: references to tensors of this worker.
-        args: positional arguments for ``optimizer_class``.
-        kwargs: keyword arguments for ``optimizer_class``.
-        hogwild: see ``DistributedOptimizer``.
-    """
-
-    def __init__(
-        self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
-    ) -> None:
-        self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
-        self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
-        self.hogwild = hogwild
-
-    @functions.async_execution
-    def step(self, context_id: int) -> Future[None]:
-        """Do one step with the gradients of a context; no other step of this worker runs meanwhile."""
-        return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
-
-    def _step(self, context_id: int) -> None:
-        gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
-        mine = {parameter: gradients[parameter] for parameter in self.parameters if parameter in gradients}
-        self.optimizer.step_with(mine, replace=not self.hogwild)
-
-
-def _parameter(reference: RRef) -> Tensor:
-    value = reference.local_value()
-    if not isinstance(value, Tensor):
-        raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
-    return value
+from .local_optimizer import LocalOptimizer
 
 
 class DistributedOptimizer:
@@ -146,21 +63,134 @@ class DistributedOptimizer:
             remote(rank, LocalOptimizer, (optimizer_class, references, args, kwargs, hogwild))
             for rank, references in by_owner.items()
         ]
-        for optimizer in self.remote_optimizers:
-            optimizer._get_type()  # waits for the constructor, and raises what it raised
+        # Waits for the constructors, and raises what they raised.
+        self._gather(lambda optimizer: optimizer._get_type(blocking=False), "making the optimizer")  # type: ignore[no-any-return]
 
     def step(self, context_id: int) -> None:
         """Update every parameter that has a gradient in the context, on all workers at the same time.
+
+        A worker whose optimizer raises keeps its parameters as they were; the others step.
 
         Args:
             context_id: the id that ``autograd_dist.context()`` gave, after ``backward``.
 
         Raises:
-            RpcError: there is no such context on a worker.
+            RpcError: there is no such context on a worker; or several workers failed, which it lists.
             WorkerLostError: a worker that owns parameters is lost.
+            Exception: the error of an optimizer's step on a worker.
         """
         contexts_of(current_agent()).check_not_over(context_id)
-        steps = collect_all([optimizer.rpc_async().step(context_id) for optimizer in self.remote_optimizers]).wait()
-        errors = [error for step in steps if (error := step.exception()) is not None]
+        self._gather(lambda optimizer: optimizer.rpc_async().step(context_id), "the step")
+
+    # -- learning rates and state
+
+    def schedule(self, scheduler_class: Callable[..., Any], *args: Any, **kwargs: Any) -> DistributedScheduler:
+        """Return a scheduler of the learning rates on all workers.
+
+        Args:
+            scheduler_class: ``optim.lr_scheduler.StepLR``, ... One is made for each worker's optimizer.
+            args: positional arguments for ``scheduler_class``, after the optimizer.
+            kwargs: keyword arguments for ``scheduler_class``.
+
+        Raises:
+            Exception: the error of the scheduler's constructor on a worker.
+        """
+        make = self._gather(
+            lambda each: each.rpc_async().schedule(scheduler_class, args, kwargs), "making the scheduler"
+        )
+        return DistributedScheduler(self, list(make.values()))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ``state_dict`` of each worker's optimizer, by the worker's name."""
+        names = self._names()
+        return self._call(names, "state_dict", dict.fromkeys(names, ()))
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Load what ``state_dict`` returned.
+
+        Args:
+            state_dict: for each worker that owns parameters, its optimizer's state.
+
+        Raises:
+            ValueError: it has other workers than this optimizer, or a state does not fit.
+        """
+        names = self._names()
+        self._call(names, "load_state_dict", _by_worker(state_dict, names))
+
+    def _names(self) -> dict[str, int | None]:
+        return {optimizer.owner_name(): None for optimizer in self.remote_optimizers}
+
+    def _call(self, targets: Mapping[str, int | None], method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        def ask(optimizer: RRef) -> Future[Any]:
+            name = optimizer.owner_name()
+            return optimizer.rpc_async().call(targets[name], method, args[name])  # type: ignore[no-any-return]
+
+        return self._gather(ask, method)
+
+    def _gather(self, ask: Callable[[RRef], Future[Any]], what: str) -> dict[str, Any]:
+        """Ask every worker at the same time, and return the answers by the workers' names.
+
+        Raises:
+            Exception: the error, if one worker failed, or all that failed with the same.
+            RpcError: several workers failed; it lists their errors.
+        """
+        futures = {optimizer.owner_name(): ask(optimizer) for optimizer in self.remote_optimizers}
+        collect_all(futures.values()).wait()
+        errors = {name: error for name, future in futures.items() if (error := future.exception()) is not None}
+        if len({(type(error), str(error)) for error in errors.values()}) > 1:
+            listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())
+            raise RpcError(f"{what} failed on {len(errors)} workers: {listed}") from next(iter(errors.values()))
         if errors:
-            raise errors[0]
+            raise next(iter(errors.values()))
+        return {name: future.value() for name, future in futures.items()}
+
+
+class DistributedScheduler:
+    """Schedulers of the learning rates of a ``DistributedOptimizer``, one on each worker that owns parameters.
+
+    Args:
+        optimizer: the optimizer.
+        numbers: the number of the scheduler on each of its workers.
+    """
+
+    def __init__(self, optimizer: DistributedOptimizer, numbers: Sequence[int]) -> None:
+        self._optimizer = optimizer
+        self._numbers = {
+            reference.owner_name(): number for reference, number in zip(optimizer.remote_optimizers, numbers)
+        }
+
+    def step(self, *args: Any) -> None:
+        """Do a step of every scheduler; no optimizer's step runs meanwhile.
+
+        Args:
+            args: what the schedulers' ``step`` takes: the metric for ``ReduceLROnPlateau``.
+        """
+        self._call("step", args)
+
+    def get_last_lr(self) -> dict[str, list[float]]:
+        """Return the present learning rates of each worker's groups, by the worker's name."""
+        return self._call("get_last_lr", ())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ``state_dict`` of each worker's scheduler, by the worker's name."""
+        return self._call("state_dict", ())
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Load what ``state_dict`` returned.
+
+        Args:
+            state_dict: for each worker that owns parameters, its scheduler's state.
+
+        Raises:
+            ValueError: it has other workers than this scheduler.
+        """
+        self._optimizer._call(self._numbers, "load_state_dict", _by_worker(state_dict, self._numbers))
+
+    def _call(self, method: str, args: Any) -> dict[str, Any]:
+        return self._optimizer._call(self._numbers, method, dict.fromkeys(self._numbers, args))
+
+
+def _by_worker(state_dict: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    if sorted(state_dict) != sorted(numbers):
+        raise ValueError(f"state_dict has the workers {sorted(state_dict)}; it must have {sorted(numbers)}")
+    return {name: (state,) for name, state in state_dict.items()}

@@ -5,9 +5,11 @@ import threading
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad import autograd_dist, rpc
+from telegrad import autograd_dist, optim, rpc
+from telegrad.autograd_dist.step_queue import StepQueue
 from telegrad.core.errors import RpcError
 from telegrad.optim import SGD, Adam
+from telegrad.testing import in_process_cluster
 
 
 class Layer:
@@ -131,7 +133,7 @@ Layer.parameter_sum = lambda self: self.weight.sum()
 
 def test_no_submitter_waits_for_those_after_it(workers):
     """A step that arrives while another runs is run by that thread, but not at the cost of its own answer."""
-    queue = workers[0].part(autograd_dist.optimizer.StepQueue)
+    queue = workers[0].part(StepQueue)
     ran, inside, go = [], threading.Event(), threading.Event()
 
     def first():
@@ -156,7 +158,150 @@ def test_no_submitter_waits_for_those_after_it(workers):
 
 
 def test_a_step_that_raises_does_not_stop_the_others(workers):
-    queue = workers[0].part(autograd_dist.optimizer.StepQueue)
+    queue = workers[0].part(StepQueue)
     with pytest.raises(ZeroDivisionError):
         queue.submit(lambda: 1 / 0).wait()
     assert queue.submit(lambda: None).wait(5) is None
+
+
+# -- optimizers' own steps
+
+
+class SignDescent(optim.Optimizer):
+    """An optimizer as users write them for PyTorch: only ``step`` is defined."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    @tg.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.add_(parameter.grad.sign(), alpha=-group["lr"])
+
+
+class NoOptimizerAtAll:
+    def __init__(self, params, lr):
+        self.params, self.lr = params, lr
+
+    def step(self):
+        for parameter in self.params:
+            parameter.data = parameter.data - self.lr * parameter.grad
+
+
+ALL = [
+    kind
+    for name, kind in vars(optim).items()
+    if isinstance(kind, type)
+    and issubclass(kind, optim.Optimizer)
+    and kind not in (optim.Optimizer, optim.LBFGS, optim.SparseAdam)
+]
+
+
+@pytest.mark.parametrize("kind", [*ALL, SignDescent, NoOptimizerAtAll], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("hogwild", [False, True])
+def test_every_optimizer_s_own_step_is_called(kind, hogwild):
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        layer, own = rpc.remote("b", Layer, (1, 4, 5)), Layer(1, 4, 5)
+        parameter = layer.rpc_sync().parameter_rref()
+        optimizer = autograd_dist.DistributedOptimizer(kind, [parameter], lr=0.01, hogwild=hogwild)
+        reference = kind([own.weight], lr=0.01)
+        for _ in range(3):
+            with autograd_dist.context() as context:
+                autograd_dist.backward(context, [layer.rpc_sync().forward(tg.tensor(X)).sum()])
+                optimizer.step(context)
+            own.weight.grad = None
+            own.forward(tg.tensor(X)).sum().backward()
+            reference.step()
+        np.testing.assert_allclose(layer.rpc_sync().value(), own.value(), rtol=0, atol=1e-12)
+        del layer, parameter, optimizer
+
+
+def test_a_step_needs_a_closure_and_says_so(layers):
+    optimizer = autograd_dist.DistributedOptimizer(optim.LBFGS, parameters(layers)[:1], lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+        with pytest.raises(ValueError, match="needs a closure"):
+            optimizer.step(context)
+
+
+@pytest.mark.parametrize("hogwild", [False, True])
+def test_a_backward_under_way_sees_the_values_of_its_forward(workers, hogwild):
+    weight = tg.tensor([2.0, 3.0], requires_grad=True)
+    optimizer = autograd_dist.DistributedOptimizer(SGD, [tg.RRef(weight)], lr=1.0, hogwild=hogwild)
+    loss, former = (weight * weight).sum(), weight.data
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [weight.sum()])
+        optimizer.step(context)
+    assert weight.tolist() == [1.0, 2.0] and (former.tolist() == [1.0, 2.0]) == hogwild
+    if not hogwild:
+        loss.backward()
+        assert weight.grad.tolist() == [4.0, 6.0]
+
+
+def test_grad_is_as_before_after_a_step(workers):
+    weight, other = tg.tensor([2.0], requires_grad=True), tg.tensor([5.0], requires_grad=True)
+    (weight * other).sum().backward()
+    optimizer = autograd_dist.DistributedOptimizer(SGD, [tg.RRef(weight), tg.RRef(other)], lr=1.0)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [weight.sum()])
+        optimizer.step(context)
+    assert weight.tolist() == [1.0] and other.tolist() == [5.0]
+    assert weight.grad.tolist() == [5.0] and other.grad.tolist() == [2.0]
+
+
+class FailsHalfway(SGD):
+    def step(self, closure=None):
+        super().step(closure)
+        raise ArithmeticError(rpc.get_worker_info().name)
+
+
+def test_failures_of_all_workers_are_told_together_and_leave_parameters(layers):
+    optimizer = autograd_dist.DistributedOptimizer(FailsHalfway, parameters(layers), lr=0.1)
+    before = [layer.rpc_sync().value() for layer in layers]
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+        with pytest.raises(RpcError, match=r"step failed on 2 workers: on 'b' ArithmeticError: b; on 'c' Arithm"):
+            optimizer.step(context)
+    for layer, value in zip(layers, before):
+        np.testing.assert_array_equal(layer.rpc_sync().value(), value)
+
+
+def test_a_tensor_as_learning_rate(workers):
+    weight = tg.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = autograd_dist.DistributedOptimizer(SGD, [tg.RRef(weight)], lr=tg.tensor(0.5))
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [weight.sum()])
+        optimizer.step(context)
+    assert weight.tolist() == [0.5, 1.5]
+
+
+def test_schedulers_and_state(layers):
+    optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=1.0, momentum=0.9)
+    scheduler = optimizer.schedule(optim.lr_scheduler.StepLR, step_size=2, gamma=0.1)
+    for _ in range(3):
+        with autograd_dist.context() as context:
+            autograd_dist.backward(context, [forward(layers) * 1e-3])
+            optimizer.step(context)
+        scheduler.step()
+    assert scheduler.get_last_lr() == {"b": [pytest.approx(0.1)], "c": [pytest.approx(0.1)]}
+    state, rates = optimizer.state_dict(), scheduler.state_dict()
+    assert sorted(state) == ["b", "c"] and rates["b"]["last_epoch"] == 3
+    again = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=1.0, momentum=0.9)
+    more = again.schedule(optim.lr_scheduler.StepLR, step_size=2, gamma=0.1)
+    again.load_state_dict(state)
+    more.load_state_dict(rates)
+    assert again.state_dict()["b"]["param_groups"][0]["lr"] == pytest.approx(0.1)
+    found = again.state_dict()["c"]["state"][0]["momentum_buffer"].numpy()
+    np.testing.assert_array_equal(found, state["c"]["state"][0]["momentum_buffer"].numpy())
+    with pytest.raises(ValueError, match=r"has the workers \['b'\]; it must have \['b', 'c'\]"):
+        again.load_state_dict({"b": state["b"]})
+
+
+def test_a_scheduler_that_takes_a_metric(layers):
+    optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=1.0)
+    scheduler = optimizer.schedule(optim.lr_scheduler.ReduceLROnPlateau, patience=0, factor=0.5)
+    for metric in (1.0, 1.0, 1.0):
+        scheduler.step(metric)
+    assert scheduler.get_last_lr()["b"] == [0.25]

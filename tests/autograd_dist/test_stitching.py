@@ -1,4 +1,4 @@
-"""What travels in calls stays connected: every way to call, and every kind of argument and result, as in one process."""
+"""Graphs through calls: every way to call, and every kind of argument and result, as in one process."""
 
 import numpy as np
 import pytest
@@ -221,7 +221,7 @@ def test_results_that_are_not_used_on_the_way_are_no_error(workers):
 
 
 def test_losses_of_one_context_one_after_another(workers):
-    """What the first backward leaves out is kept for the second."""
+    """The second backward uses nodes that the first left out."""
     x = weights(1, 4)
     with autograd_dist.context() as context:
         first, second = (rpc.rpc_sync(worker, tg.mul, (x, 2.0)).sum() for worker in "bc")

@@ -1,0 +1,93 @@
+"""``LocalOptimizer``: the part of a distributed optimizer on one worker that owns parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.extend import Array, Tensor
+from ..core.futures import Future
+from ..rpc import functions
+from ..rpc.extend import current_agent
+from ..rref import RRef
+from .contexts import contexts_of
+from .step_queue import StepQueue
+
+
+class LocalOptimizer:
+    """Optimizer of the parameters of one worker, and its schedulers.
+
+    Args:
+        optimizer_class: see ``DistributedOptimizer``.
+        parameters: references to tensors of this worker.
+        args: positional arguments for ``optimizer_class``.
+        kwargs: keyword arguments for ``optimizer_class``.
+        hogwild: see ``DistributedOptimizer``.
+    """
+
+    def __init__(
+        self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
+    ) -> None:
+        self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
+        self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
+        self.hogwild = hogwild
+        self.schedulers: list[Any] = []
+
+    @functions.async_execution
+    def step(self, context_id: int) -> Future[None]:
+        """Do one step with the gradients of a context; no other step of this worker runs meanwhile."""
+        return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
+
+    def _step(self, context_id: int) -> None:
+        gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
+        moved = [parameter for parameter in self.parameters if parameter in gradients]
+        # The optimizer's own step, which a user may have written, reads .grad and writes in place.
+        with _with_gradients(self.parameters, gradients):
+            if self.hogwild:
+                self.optimizer.step()
+                return
+            former = [(parameter, parameter.data) for parameter in moved]
+            try:
+                for parameter, data in former:
+                    parameter.data = data.clone()
+                self.optimizer.step()
+            except BaseException:
+                for parameter, data in former:
+                    parameter.data = data
+                raise
+
+    # -- schedulers and state
+
+    def schedule(self, scheduler_class: Callable[..., Any], args: Any, kwargs: Any) -> int:
+        """Make a scheduler of this optimizer, and return its number."""
+        self.schedulers.append(scheduler_class(self.optimizer, *args, **kwargs))
+        return len(self.schedulers) - 1
+
+    @functions.async_execution
+    def call(self, scheduler: int | None, method: str, args: Any) -> Future[Any]:
+        """Call a method of a scheduler (``None``: of the optimizer) between steps; the future holds its result."""
+        target = self.optimizer if scheduler is None else self.schedulers[scheduler]
+        result: list[Any] = []
+        done = current_agent().part(StepQueue).submit(lambda: result.append(getattr(target, method)(*args)))
+        return done.then(lambda done: done.value() or result[0])
+
+
+@contextmanager
+def _with_gradients(parameters: Sequence[Tensor], gradients: dict[Tensor, Array]) -> Iterator[None]:
+    former = [parameter.grad for parameter in parameters]
+    try:
+        for parameter in parameters:
+            gradient = gradients.get(parameter)
+            parameter.grad = gradient if gradient is None or isinstance(gradient, Tensor) else Tensor(gradient)
+        yield
+    finally:
+        for parameter, gradient in zip(parameters, former):
+            parameter.grad = gradient
+
+
+def _parameter(reference: RRef) -> Tensor:
+    value = reference.local_value()
+    if not isinstance(value, Tensor):
+        raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
+    return value
