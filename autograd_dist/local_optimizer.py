@@ -78,12 +78,15 @@ def _with_gradients(parameters: Sequence[Tensor], gradients: dict[Tensor, Array]
     former = [parameter.grad for parameter in parameters]
     try:
         for parameter in parameters:
-            gradient = gradients.get(parameter)
-            parameter.grad = gradient if gradient is None or isinstance(gradient, Tensor) else Tensor(gradient)
+            parameter.grad = _as_tensor(gradients.get(parameter))
         yield
     finally:
-        for parameter, gradient in zip(parameters, former):
-            parameter.grad = gradient
+        for parameter, grad in zip(parameters, former):
+            parameter.grad = grad
+
+
+def _as_tensor(gradient: Any) -> Tensor | None:
+    return gradient if gradient is None or isinstance(gradient, Tensor) else Tensor(gradient)
 
 
 def _parameter(reference: RRef) -> Tensor:

@@ -64,7 +64,7 @@ class DistributedOptimizer:
             for rank, references in by_owner.items()
         ]
         # Waits for the constructors, and raises what they raised.
-        self._gather(lambda optimizer: optimizer._get_type(blocking=False), "making the optimizer")  # type: ignore[no-any-return]
+        self._gather(lambda optimizer: optimizer._get_type(blocking=False), "making the optimizer")
 
     def step(self, context_id: int) -> None:
         """Update every parameter that has a gradient in the context, on all workers at the same time.
@@ -123,7 +123,7 @@ class DistributedOptimizer:
     def _call(self, targets: Mapping[str, int | None], method: str, args: Mapping[str, Any]) -> dict[str, Any]:
         def ask(optimizer: RRef) -> Future[Any]:
             name = optimizer.owner_name()
-            return optimizer.rpc_async().call(targets[name], method, args[name])  # type: ignore[no-any-return]
+            return optimizer.rpc_async().call(targets[name], method, args[name])
 
         return self._gather(ask, method)
 
