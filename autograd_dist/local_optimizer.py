@@ -60,13 +60,25 @@ class LocalOptimizer:
     # -- schedulers and state
 
     def schedule(self, scheduler_class: Callable[..., Any], args: Any, kwargs: Any) -> int:
-        """Make a scheduler of this optimizer, and return its number."""
+        """Make a scheduler of this optimizer, and return its number.
+
+        Args:
+            scheduler_class: see ``DistributedOptimizer.schedule``.
+            args: see there.
+            kwargs: see there.
+        """
         self.schedulers.append(scheduler_class(self.optimizer, *args, **kwargs))
         return len(self.schedulers) - 1
 
     @functions.async_execution
     def call(self, scheduler: int | None, method: str, args: Any) -> Future[Any]:
-        """Call a method of a scheduler (``None``: of the optimizer) between steps; the future holds its result."""
+        """Call a method between steps; the future holds its result.
+
+        Args:
+            scheduler: the number of the scheduler whose method it is; ``None`` for the optimizer.
+            method: its name.
+            args: its arguments.
+        """
         target = self.optimizer if scheduler is None else self.schedulers[scheduler]
         result: list[Any] = []
         done = current_agent().part(StepQueue).submit(lambda: result.append(getattr(target, method)(*args)))
