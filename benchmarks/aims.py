@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-OURS, TCP, GRPC = "telegrad", "telegrad, TCP", "telegrad, gRPC"
+OURS, TCP, TLS, GRPC = "telegrad", "telegrad, TCP", "telegrad, TLS", "telegrad, gRPC"
 TORCH, TORCH_TCP, COPIES = "torch", "torch, TCP", "two memcpys"
 
 
@@ -45,6 +45,8 @@ def _all() -> Iterator[Aim]:
     for case, aim, moonshot in (("no-op", 0.9, 0.7), ("1 KiB echo", 0.9, 0.6), ("64 MiB echo", 0.9, 0.6)):
         yield Aim(case, GRPC, TORCH_TCP, aim, moonshot)
     yield Aim("burst of 10,000 no-ops", GRPC, TORCH_TCP, 5, more=True)
+    yield Aim("no-op", TLS, TCP, 1.2)
+    yield Aim("64 MiB echo", TLS, TCP, 2.5)
     for workers, aim in ((2, 0.25), (32, 0.08)):
         yield Aim(f"memory of one of {workers} workers", OURS, TORCH, aim)
     yield Aim("start, 32 workers", OURS, TORCH, 0.3, 0.15)

@@ -51,6 +51,7 @@ CONTENDERS = (
     Entry("telegrad, in process", "telegrad", "inproc", processes=False),
     Entry("telegrad, Unix", "telegrad", "unix"),
     Entry("telegrad, TCP", "telegrad", "tcp", quick=True),
+    Entry("telegrad, TLS", "telegrad", "tls"),
     Entry("telegrad, gRPC", "telegrad", "grpc", quick=True),
     Entry("torch", "torch", environment="torch", quick=True, footprint=True),
     Entry("torch, TCP", "torch", "tcp", environment="torch", quick=True),

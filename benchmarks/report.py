@@ -22,8 +22,9 @@ def report(results: Results, aims: Sequence[Aim], title: str, console: Console) 
     """Print everything; the first contender is the one that the others are compared with."""
     console.width = max(console.width, WIDTH)
     ours, *others = [source.name for source in results.contenders if not source.missing] or [""]
+    console.print(f"[bold]{title}[/]; in brackets: ours / theirs, the median of the rounds' ratios", highlight=False)
     for start in range(0, len(others) or bool(ours), COLUMNS):
-        console.print(figures_table(results, [ours, *others[start : start + COLUMNS]], title))
+        console.print(figures_table(results, [ours, *others[start : start + COLUMNS]]))
     rows = {row.name: row for row in results.rows}
     if measured := [aim for aim in aims if aim.row in rows and ratio_of(results, rows, aim) is not None]:
         console.print(aims_table(results, rows, measured))
@@ -33,9 +34,9 @@ def report(results: Results, aims: Sequence[Aim], title: str, console: Console) 
         console.print(f"[yellow]{escape(', '.join(names))}:[/] {escape(reason)}", highlight=False, soft_wrap=True)
 
 
-def figures_table(results: Results, contenders: list[str], title: str) -> Table:
+def figures_table(results: Results, contenders: list[str]) -> Table:
     """Return a table with a row for each figure: every contender's, and in brackets the first one's divided by it."""
-    table = Table(title=title, caption="in brackets: ours / theirs, the median of the rounds' ratios")
+    table = Table()
     table.add_column("")
     for name in contenders:
         table.add_column(name, justify="right", no_wrap=True)

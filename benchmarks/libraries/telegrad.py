@@ -1,8 +1,15 @@
-"""Telegrad on its own choice of lanes, or on the one that the transport names; ``inproc`` has all workers in one process."""
+"""Telegrad on its own choice of lanes, or on the one that the transport names; ``inproc`` has all workers in one process.
+
+``tls`` is TCP with mutual TLS, for which ``openssl`` makes one certificate for all workers.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import grpc
 import numpy as np
@@ -12,10 +19,15 @@ from telegrad.testing import in_process_cluster
 from .base import Api, Place
 from .torch_model import TorchModel, worker_name
 
+CERTIFICATE_TIMEOUT_S = 30.0
+LANES = {"default": None, "tls": ["tcp"]}
+
 
 def make(transport: str) -> TorchModel:
     """Return the library on that lane."""
-    return InOneProcess() if transport == "inproc" else OnLanes(None if transport == "default" else [transport])
+    if transport == "inproc":
+        return InOneProcess()
+    return OnLanes(LANES.get(transport, [transport]), encrypted=transport == "tls")
 
 
 class Telegrad(TorchModel):
@@ -29,11 +41,14 @@ class Telegrad(TorchModel):
 class OnLanes(Telegrad):
     """Workers in processes of their own."""
 
-    def __init__(self, lanes: list[str] | None) -> None:
+    def __init__(self, lanes: list[str] | None, encrypted: bool) -> None:
         super().__init__()
         self.options = tg.rpc.GrpcRpcBackendOptions(lanes=lanes)
+        self._encrypted = encrypted
 
     def join(self, rank: int, world: int, place: Place) -> None:
+        if self._encrypted:
+            self.options.tls = certificate(place.folder, make=rank == 0)
         self.options.init_method = f"tcp://127.0.0.1:{place.port}"
         tg.rpc.init_rpc(worker_name(rank), rank=rank, world_size=world, rpc_backend_options=self.options)
 
@@ -48,3 +63,19 @@ class InOneProcess(Telegrad):
 
     def leave(self) -> None:
         self._stack.close()
+
+
+def certificate(folder: Path, make: bool) -> tg.rpc.TlsFiles:
+    """Return a certificate, its key, and itself as the authority; one worker makes it, the others wait until it is there."""
+    new, ready, name = folder / "new", folder / "tls", "benchmark"
+    if make:
+        new.mkdir()
+        files = ["-keyout", str(new / "key"), "-out", str(new / "certificate")]
+        kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+        named = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+        subprocess.run(["openssl", "req", "-x509", *kind, *named, *files], check=True, stderr=subprocess.DEVNULL)
+        os.rename(new, ready)
+    deadline = time.monotonic() + CERTIFICATE_TIMEOUT_S
+    while not ready.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return tg.rpc.TlsFiles(ready / "certificate", ready / "key", ready / "certificate", rank0_name=name)
