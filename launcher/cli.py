@@ -64,6 +64,13 @@ def run(
         float,
         typer.Option(metavar="SECONDS", help="Time between asking workers to end (TERM) and killing them (KILL)."),
     ] = 3.0,
+    preload: Annotated[
+        bool,
+        typer.Option(
+            "--preload/--no-preload",
+            help="Fork the workers from one process that has imported Telegrad, NumPy and gRPC; without, each imports them.",
+        ),
+    ] = True,
 ) -> None:
     """Run SCRIPT in several worker processes on this machine.
 
@@ -77,7 +84,7 @@ def run(
     TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs only a name.
     """
     try:
-        spec = JobSpec(script, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace)
+        spec = JobSpec(script, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace, preload)
     except (ValueError, OSError, ImportError) as error:
         _refuse(str(error))
     _run(spec)

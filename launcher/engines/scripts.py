@@ -1,4 +1,4 @@
-"""Engine for ``telegrad run``: each worker is a script in a process of its own.
+"""Engine for ``telegrad run``: each worker is a script in a process of its own, forked from one that has imported Telegrad.
 
 Each worker leads a session, so that a terminal's Ctrl-C reaches the launcher only, which passes it on once. A guardian process
 outlives the launcher and ends the workers if the launcher is killed.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..console import WorkerConsole
@@ -21,6 +21,7 @@ from ..spec import JobSpec
 from ..supervisor import Event, Exited, Failed, Interrupted, Phase
 from . import job_processes
 from .engine import Engine
+from .forked import ForkedProcess, ForkServer
 from .output import WorkerOutput
 
 COULD_NOT_START = 127  # what a shell exits with
@@ -44,7 +45,8 @@ class ScriptEngine(Engine):
         self._console = console
         self._job = os.urandom(8).hex()
         self._environment = self._shared_environment()
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._fork_server: ForkServer | None = None
+        self._processes: dict[int, subprocess.Popen[bytes] | ForkedProcess] = {}
         self._outputs: dict[int, WorkerOutput] = {}
         console.on_closed = lambda: self.post(Interrupted(signal.SIGPIPE))  # end as other programs in a pipeline do
 
@@ -59,6 +61,8 @@ class ScriptEngine(Engine):
             stack.enter_context(_signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
             self._guardian = stack.enter_context(_guardian(self._job, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
+            if self.spec.forks:
+                self._fork_server = stack.enter_context(closing(self._start_fork_server()))
             self.begin()
             self.run()
 
@@ -68,20 +72,8 @@ class ScriptEngine(Engine):
         output = WorkerOutput(rank, self._log_dir / f"{name}.log", self._console, self.selector)
         self._outputs[rank] = output
         try:
-            process = self._processes[rank] = subprocess.Popen(
-                self.spec.command,
-                env={
-                    **self._environment,
-                    **rank_environment(rank, name),
-                    **credentials,
-                    **self.reports.environment(rank),
-                },
-                pass_fds=[self.reports.descriptor],
-                stdin=subprocess.DEVNULL,
-                stdout=output.writing_end,
-                stderr=output.writing_end,
-                start_new_session=True,
-            )
+            variables = {**rank_environment(rank, name), **credentials, **self.reports.environment(rank)}
+            process = self._processes[rank] = self._start_process(variables, output.writing_end)
         except OSError as error:
             output.write(f"could not be started: {error}\n".encode())
             self.post(Exited(rank, COULD_NOT_START))
@@ -90,6 +82,23 @@ class ScriptEngine(Engine):
             os.close(output.writing_end)
         self._tell_guardian(process.pid)
         return process.pid
+
+    def _start_process(self, variables: dict[str, str], output: int) -> subprocess.Popen[bytes] | ForkedProcess:
+        if self._fork_server is not None:
+            return self._fork_server.start(variables, output)
+        return subprocess.Popen(
+            self.spec.command,
+            env={**self._environment, **variables},
+            pass_fds=[self.reports.descriptor],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+    def _start_fork_server(self) -> ForkServer:
+        interpreter, *program = self.spec.command
+        return ForkServer(interpreter, program, self._environment, self.reports.descriptor)
 
     def signal(self, rank: int, signum: int) -> None:
         process = self._processes.get(rank)

@@ -1,0 +1,111 @@
+"""Workers that a fork server starts (``fork_server.py``): the launcher's end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from . import fork_server
+
+ANSWER_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
+CLOSE_SECONDS = 5.0
+UNKNOWN = 255  # exit code of a worker whose fork server has ended: nobody else can know it
+
+
+class ForkServer:
+    """Fork server of one job.
+
+    Args:
+        interpreter: the Python that runs it, and so the workers.
+        program: a script, or "-m" and a module, and the arguments.
+        environment: variables that all workers share.
+        descriptor: file that they inherit.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(
+        self, interpreter: str, program: Sequence[str], environment: Mapping[str, str], descriptor: int
+    ) -> None:
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection.settimeout(ANSWER_SECONDS)
+        with theirs:
+            self._process = subprocess.Popen(
+                [interpreter, fork_server.__file__, str(theirs.fileno()), *program],
+                env=environment,
+                pass_fds=[theirs.fileno(), descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def start(self, variables: Mapping[str, str], output: int) -> "ForkedProcess":
+        """Start a worker.
+
+        Args:
+            variables: added to its environment.
+            output: file for its standard output and error.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        answer = self._ask(variables, [output])
+        if answer < 0:
+            raise OSError(-answer, os.strerror(-answer))
+        return ForkedProcess(self, answer)
+
+    def exit_code(self, pid: int) -> int:
+        """Return the exit code of a worker that has ended, or will soon; minus the number, for a signal."""
+        try:
+            return self._ask(pid, [])
+        except OSError:
+            return UNKNOWN
+
+    def close(self) -> None:
+        """End the fork server; workers go on."""
+        self._connection.close()
+        with self._process as process:
+            try:
+                process.wait(CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def _ask(self, request: Any, files: list[int]) -> int:
+        socket.send_fds(self._connection, [json.dumps(request).encode()], files)
+        answer = self._connection.recv(fork_server.ANSWER.size)
+        if not answer:
+            raise ConnectionResetError("the fork server of the job has ended")
+        return int(fork_server.ANSWER.unpack(answer)[0])
+
+
+class ForkedProcess:
+    """Worker's process: what the engine needs of ``subprocess.Popen``.
+
+    Args:
+        server: the fork server that started it.
+        pid: its process id.
+
+    Attributes:
+        returncode: its exit code, after ``wait``.
+    """
+
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._server = server
+
+    def wait(self) -> int:
+        """Return the exit code of the process, which has ended."""
+        if self.returncode is None:
+            self.returncode = self._server.exit_code(self.pid)
+        return self.returncode
+
+    def kill(self) -> None:
+        """Kill the process."""
+        with suppress(ProcessLookupError):  # reaped, because its fork server has ended
+            os.kill(self.pid, signal.SIGKILL)

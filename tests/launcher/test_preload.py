@@ -1,0 +1,85 @@
+"""Workers forked from a process that has imported Telegrad: programs find and do what they would in one of their own."""
+
+import signal
+
+import psutil
+import pytest
+from helpers.launched import LIMIT, TOLD_WAITING, ended, read_until
+from telegrad.launcher import JobSpec
+
+pytestmark = pytest.mark.processes
+WAYS = ("--preload", "--no-preload")
+
+FACTS = """
+import __main__, json, multiprocessing, os, sys, threading
+names = sorted(set(vars(__main__)) - {"__annotations__", "__conditional_annotations__"})
+assert vars(__main__) is globals()
+print(json.dumps([
+    sys.argv, __name__, __file__, sys.path[0], __spec__ and __spec__.name, type(__loader__).__name__, names,
+    os.getcwd(), os.getsid(0) == os.getpid(), sys.stdout.isatty(), sys.stdin.read(), sorted(set(os.environ) - {"_"}),
+    threading.active_count(), multiprocessing.parent_process() is None, signal.getsignal(signal.SIGTERM),
+]))
+"""
+
+
+@pytest.mark.parametrize("name", ["script.py", "script"])
+def test_a_program_finds_what_it_would_find_in_a_process_of_its_own(job, tmp_path, name):
+    (tmp_path / "script.py").write_text("import signal\n" + FACTS)
+    module = [] if name.endswith(".py") else ["-m"]
+    source = FACTS if name.endswith(".py") else ""
+    forked, own = (ended(job(source, way, *module, name=name, args=["-x", "1"]), 0)[0] for way in WAYS)
+    assert forked == own and '"__main__"' in forked
+
+
+ENDINGS = {
+    "an error": ("def f():\n    raise KeyError('oops')\nf()", 1),
+    "an error in a hook": (
+        "sys.excepthook = lambda *error: print('hook', error[0], sys.last_value)\nraise KeyError",
+        1,
+    ),
+    "no Python": ("if", 1),
+    "sys.exit": ("import atexit\natexit.register(print, 'over')\nsys.exit(7)", 7),
+    "sys.exit with words": ("sys.exit('words')", 1),
+    "a signal": ("os.kill(os.getpid(), signal.SIGTERM)", 128 + signal.SIGTERM),
+    "a thread that goes on": ("import threading\nthreading.Timer(0.1, print, ['over']).start()", 0),
+}
+
+
+@pytest.mark.parametrize("program, code", ENDINGS.values(), ids=ENDINGS)
+def test_a_program_ends_as_it_would_in_a_process_of_its_own(job, program, code):
+    forked, own = (ended(job(program, way), code)[0] for way in WAYS)
+    assert forked == own and "fork_server" not in forked
+
+
+def test_an_interrupted_program_ends_with_the_signal(job):
+    out, _ = ended(job("signal.raise_signal(signal.SIGINT)"), 128 + signal.SIGINT)
+    assert out.endswith("KeyboardInterrupt\n")
+
+
+def test_workers_draw_numbers_of_their_own(job):
+    draw = "import random, numpy, telegrad as tg\nprint(random.random(), numpy.random.rand(), float(tg.rand(1)))"
+    out, _ = ended(job(draw, "-n", "2"), 0)
+    first, second = (line.split(" | ")[1].split() for line in out.splitlines())
+    assert not set(first) & set(second)
+
+
+def test_the_output_of_a_worker_whose_fork_server_was_killed_is_complete(job):
+    process = job(TOLD_WAITING.replace("'waiting'", "'waiting', os.getppid()"), "-n", "2")
+    (line, *_) = read_until(process, 2, "waiting")
+    server = psutil.Process(int(line.split()[-1]))
+    workers = server.children()
+    server.kill()
+    workers[0].kill()
+    _, err = ended(process, 255)
+    assert "exited with code 255" in err and not psutil.wait_procs(workers, LIMIT)[1]
+
+
+@pytest.mark.parametrize(
+    "changes, forks",
+    [({}, True), ({"preload": False}, False), ({"interpreter": "python3"}, False), ({"program": "."}, False)],
+)
+def test_only_source_for_this_interpreter_is_preloaded(tmp_path, monkeypatch, changes, forks):
+    monkeypatch.chdir(tmp_path)
+    for name in ("script.py", "__main__.py"):
+        (tmp_path / name).touch()
+    assert JobSpec(**{"program": "script.py", **changes}).forks is forks
