@@ -7,20 +7,24 @@ here that costs no wake-up of the loop's thread. The loop is woken only for a ti
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import heapq
 import itertools
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
 SMALL_HEAP = 64
 IN_A_ROW = 100  # timers that run before the loop does its other work
+TICK = 0.001  # seconds until what need not be done at once is done, all of it together
 Action = Callable[..., object]
+T = TypeVar("T")
 
 
 class Timer:
@@ -72,7 +76,8 @@ class Timers:
         self._sweep_at = SMALL_HEAP
         self._wake_at = NEVER  # when the loop looks at the heap next
         self._soon: SimpleQueue[Action] = SimpleQueue()
-        self._woken = False  # a wake-up for ``_soon`` is on its way
+        self._ticking = False  # the loop looks at ``_soon`` within a tick, or is woken to
+        self._tick_timer: asyncio.TimerHandle | None = None  # used on the loop's thread only, and so is the next
         self._alarm: asyncio.TimerHandle | None = None  # used on the loop's thread only
         # An empty one: the loop must not keep what the variables of a caller's context refer to.
         self._context = contextvars.Context()
@@ -96,7 +101,7 @@ class Timers:
             if when >= self._wake_at:
                 return timer
             self._wake_at = when
-        self._wake()
+        self._wake(self._run)
         return timer
 
     def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
@@ -104,19 +109,24 @@ class Timers:
         return self.call_at(self.now() + seconds, action, *args)
 
     def call_soon(self, action: Callable[[], object]) -> None:
-        """Run ``action`` on the loop's thread. Takes no lock, so that a finalizer may call it."""
-        self._soon.put(action)
-        if not self._woken:
-            self._woken = True
-            self._wake()
+        """Run ``action`` on the loop's thread within a millisecond. Takes no lock, so that a finalizer may call it.
 
-    def run_soon(self) -> None:
-        """Run what waits since ``call_soon``, in this thread."""
+        The loop is woken only if it did not look for such actions a millisecond ago: in a busy time nobody wakes it.
+        """
+        self._soon.put(action)
+        if not self._ticking:
+            self._ticking = True
+            self._wake(self._tick_later)
+
+    def run_soon(self) -> bool:
+        """Run what waits since ``call_soon``, in this thread; return whether there was anything."""
+        found = False
         while True:
             try:
                 action = self._soon.get_nowait()
             except Empty:
-                return
+                return found
+            found = True
             run_logged(action)
 
     # -- the loop
@@ -124,12 +134,13 @@ class Timers:
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run timers on ``loop`` from here on."""
         self._loop = loop
-        self._wake()
+        self._wake(self._run)
+        self._wake(self._tick_later)
 
     def close(self) -> None:
         """Run no more timers."""
         self._heap = []
-        self._wake()  # the loop lets go of its alarm
+        self._wake(self._run)  # the loop lets go of its alarm
         self.abandon()
 
     def abandon(self) -> None:
@@ -137,11 +148,11 @@ class Timers:
         self._loop = None
         self._wake_at = -NEVER
 
-    def _wake(self) -> None:
+    def _wake(self, action: Callable[[], object]) -> None:
         if (loop := self._loop) is None:
             return
         try:
-            loop.call_soon_threadsafe(self._run, context=self._context)
+            loop.call_soon_threadsafe(action, context=self._context)
         except RuntimeError:
             pass  # the loop is closed, and the agent with it
 
@@ -150,9 +161,22 @@ class Timers:
             self._run_due()
         self._set_alarm()
 
+    def _tick_later(self) -> None:
+        if self._tick_timer is None and self._loop is not None:
+            self._tick_timer = self._loop.call_later(TICK, self._tick, context=self._context)
+
+    def _tick(self) -> None:
+        self._tick_timer = None
+        if self._loop is None:
+            return
+        if not self.run_soon():
+            self._ticking = False
+            if self._soon.empty():  # else somebody came just before, and did not wake the loop
+                return
+            self._ticking = True
+        self._tick_later()
+
     def _run_due(self) -> None:
-        self._woken = False
-        self.run_soon()
         now = self.now()
         for _ in range(IN_A_ROW):
             if (timer := self._pop(now)) is None:
@@ -190,6 +214,40 @@ class Timers:
             if entry[2].pending:
                 heapq.heappush(self._heap, entry)
         self._sweep_at = max(SMALL_HEAP, 2 * len(self._heap))
+
+
+class Batch(Generic[T]):
+    """Items that are handled together, on the loop's thread, within a millisecond.
+
+    Args:
+        timers: the agent's timers.
+        handle: takes the items; quick, and no user code.
+    """
+
+    __slots__ = ("_handle", "_items", "_timers", "_waiting")
+
+    def __init__(self, timers: Timers, handle: Callable[[list[T]], object]) -> None:
+        self._timers = timers
+        self._handle = handle
+        self._items: deque[T] = deque()
+        self._waiting = False
+
+    def add(self, item: T) -> None:
+        """Add an item. Takes no lock, so that a finalizer may call it."""
+        self._items.append(item)
+        if not self._waiting:
+            self._waiting = True
+            self._timers.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Handle the items that wait, in this thread."""
+        self._waiting = False  # first: what is added from here on is handled below or has a flush of its own
+        items = []
+        with contextlib.suppress(IndexError):  # another thread may flush too
+            while True:
+                items.append(self._items.popleft())
+        if items:
+            self._handle(items)
 
 
 class Alarm:

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from telegrad.rpc.lanes.ioloop import LoopThread
-from telegrad.rpc.timers import Alarm, Timers
+from telegrad.rpc.timers import TICK, Alarm, Batch, Timers
 
 
 class ManualLoop:
@@ -162,7 +162,8 @@ def test_an_action_that_raises_does_not_stop_the_others(timers, loop, caplog):
     timers.call_soon(lambda: 1 / 0)
     timers.call_soon(lambda: ran.append("soon"))
     loop.advance(2)
-    assert ran == ["soon", "next"]
+    loop.advance(TICK)
+    assert ran == ["next", "soon"]
     assert caplog.text.count("an action of an agent failed") == 2
 
 
@@ -181,7 +182,53 @@ def test_timers_wait_for_their_loop(loop):
     timers.call_soon(lambda: ran.append("soon"))
     timers.start(loop)
     loop.advance(1)
-    assert ran == ["soon", "timer"]
+    loop.advance(TICK)
+    assert ran == ["timer", "soon"]
+
+
+def test_what_is_asked_for_soon_wakes_the_loop_once_in_a_busy_time(timers, loop):
+    ran = []
+    loop.advance(1)
+    before = loop.wake_ups
+    for number in range(100):
+        timers.call_soon(lambda number=number: ran.append(number))
+        loop.advance(TICK / 10)
+    assert loop.wake_ups == before + 1
+    loop.advance(TICK)
+    assert ran == list(range(100))
+    loop.advance(TICK)
+    assert not loop._later  # nothing to do: the loop sleeps
+    timers.call_soon(lambda: ran.append("again"))
+    loop.advance()
+    loop.advance(TICK)
+    assert loop.wake_ups == before + 2 and ran[-1] == "again"
+
+
+def test_a_batch_is_handled_together(timers, loop):
+    handled = []
+    batch = Batch(timers, handled.append)
+    batch.add(1)
+    batch.add(2)
+    loop.advance()
+    loop.advance(TICK)
+    batch.add(3)
+    batch.flush()
+    batch.flush()
+    loop.advance(TICK)
+    assert handled == [[1, 2], [3]]
+
+
+def test_a_batch_loses_nothing_that_threads_add(real):
+    handled = []
+    batch = Batch(real, handled.extend)
+    threads = [threading.Thread(target=lambda: [batch.add(None) for _ in range(5000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done = threading.Event()
+    real.call_later(0.02, done.set)
+    assert done.wait(10) and len(handled) == 20_000
 
 
 @pytest.mark.parametrize("how", ["close", "abandon"])
