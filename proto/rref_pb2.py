@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19telegrad/proto/rref.proto\x12\rtelegrad.rref\"?\n\x08GlobalId\x12\x0e\n\x06worker\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\"\xa8\x01\n\x10OwnershipMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12(\n\x07rref_id\x18\x02 \x01(\x0b\x32\x17.telegrad.rref.GlobalId\x12(\n\x07\x66ork_id\x18\x03 \x01(\x0b\x32\x17.telegrad.rref.GlobalId\x12\x10\n\x08transfer\x18\x04 \x01(\x04\x12\x10\n\x08received\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19telegrad/proto/rref.proto\x12\rtelegrad.rref\"?\n\x08GlobalId\x12\x0e\n\x06worker\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\"F\n\x11OwnershipMessages\x12\x31\n\x08messages\x18\x01 \x03(\x0b\x32\x1f.telegrad.rref.OwnershipMessage\"\xa8\x01\n\x10OwnershipMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12(\n\x07rref_id\x18\x02 \x01(\x0b\x32\x17.telegrad.rref.GlobalId\x12(\n\x07\x66ork_id\x18\x03 \x01(\x0b\x32\x17.telegrad.rref.GlobalId\x12\x10\n\x08transfer\x18\x04 \x01(\x04\x12\x10\n\x08received\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,6 +23,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GLOBALID']._serialized_start=44
   _globals['_GLOBALID']._serialized_end=107
-  _globals['_OWNERSHIPMESSAGE']._serialized_start=110
-  _globals['_OWNERSHIPMESSAGE']._serialized_end=278
+  _globals['_OWNERSHIPMESSAGES']._serialized_start=109
+  _globals['_OWNERSHIPMESSAGES']._serialized_end=179
+  _globals['_OWNERSHIPMESSAGE']._serialized_start=182
+  _globals['_OWNERSHIPMESSAGE']._serialized_end=350
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Optional, Union as _Union
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -13,6 +14,12 @@ class GlobalId(_message.Message):
     incarnation: int
     number: int
     def __init__(self, worker: _Optional[int] = ..., incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+
+class OwnershipMessages(_message.Message):
+    __slots__ = ("messages",)
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[OwnershipMessage]
+    def __init__(self, messages: _Optional[_Iterable[_Union[OwnershipMessage, _Mapping]]] = ...) -> None: ...
 
 class OwnershipMessage(_message.Message):
     __slots__ = ("kind", "rref_id", "fork_id", "transfer", "received", "reason")

@@ -29,7 +29,8 @@ else:
 
         if name not in _HIGHER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HIGHER[name], __name__), name)
+        value = globals()[name] = getattr(import_module(_HIGHER[name], __name__), name)
+        return value
 
 
 __all__ = [

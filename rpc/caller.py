@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
@@ -19,7 +20,7 @@ from .peers import Peer, Peers
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
-from .wire.control import encode_ids
+from .wire.control import decode_ids, encode_ids
 from .wire.failures import rebuild_failure
 from .wire.frames import encode
 from .wire.header import Flag
@@ -62,6 +63,7 @@ class Caller:
         self._timers = timers
         self._threads = threads
         self.table = CallTable(timers, self._expired)
+        control.on(Topic.DONE, self._on_done)
 
     # -- calls begin
 
@@ -194,6 +196,16 @@ class Caller:
             # Unpickling may make calls: the agent is the current one meanwhile.
             self._threads.run_later(lambda: self._threads.new_context().run(self._complete, call, message))
 
+    def _on_done(self, peer: Peer, payload: bytes) -> None:
+        """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
+        for call_id in decode_ids(payload):
+            if (call := self.table.take(call_id)) is None:
+                continue
+            callbacks = call.future.finish()
+            self._codec.delivered(call)
+            if callbacks:
+                self._threads.run_later(partial(run_callbacks, callbacks))
+
     def _complete(self, call: PendingCall, message: Incoming) -> None:
         value: Any = None
         error: BaseException | None = None
@@ -225,6 +237,11 @@ class Caller:
         if not (peer.gone or self._state.closed or call.flags & Flag.KEEP):
             self._control.post(peer, Topic.CANCEL, encode_ids([call.call_id]))
 
+    def give_up(self, call: PendingCall, error: Exception) -> None:
+        """Fail a call that is still under way."""
+        if self.table.take(call.call_id):
+            self.fail(call, error)
+
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""
         for call in self.table.take_if(condition):
@@ -246,9 +263,14 @@ class Caller:
         self.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
 
     def redialed(self, peer: Peer, connection: Connection) -> None:
-        """Fail the calls on former connections to a peer: ``connection`` is open now."""
+        """Fail the calls on former connections to a peer: ``connection`` is open now.
+
+        Those that others rely on stay: their answer is a control message, and their sender asks whether they arrived.
+        """
         self.fail_where(
-            lambda call: call.to == peer.info.id and call.connection not in (None, connection),
+            lambda call: (
+                call.to == peer.info.id and call.connection not in (None, connection) and not call.flags & Flag.KEEP
+            ),
             lambda call: RpcError(
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
             ),

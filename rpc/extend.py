@@ -6,6 +6,7 @@ from .calling import (
     call_function,
     is_async_execution,
     label_parts,
+    name_of,
     open_request,
     request_body,
     resolve_timeout,
@@ -26,6 +27,7 @@ from .pool import Executor
 from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
 from .shutdown import Shutdown
+from .timers import Batch
 from .wire.failures import RemoteTraceback, traceback_text
 from .wire.header import Flag, Kind
 
@@ -34,6 +36,7 @@ __all__ = [
     "UNSET_RPC_TIMEOUT",
     "Agent",
     "BackendType",
+    "Batch",
     "Connection",
     "Executor",
     "Flag",
@@ -65,6 +68,7 @@ __all__ = [
     "open_agents",
     "open_request",
     "make_lanes",
+    "name_of",
     "plan_rendezvous",
     "register_lane",
     "record_expulsion",

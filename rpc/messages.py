@@ -29,6 +29,7 @@ class Topic:
     MEMBERSHIP = 1
     QUIESCENCE = 2
     CANCEL = 3
+    DONE = 4
 
 
 class Outgoing(FrameHandle):
@@ -212,7 +213,7 @@ class Interceptor:
         """In the thread and context that will use the body, after its tensors are made and before it is unpickled."""
 
     def delivered(self, message: Outgoing) -> None:
-        """The answer to this request arrived, so it did."""
+        """The answer to this request arrived, so it did. Its future completes before this or after."""
 
     def not_delivered(self, message: Outgoing) -> None:
         """``sending`` was called, but the message did not go out, or nobody knows whether it arrived."""

@@ -88,7 +88,7 @@ class Receiver:
             message.flow.used(message.size)
         elif call is None:
             self._caller.complete(message)
-        elif peer.gone:
+        elif peer.gone and not call.must_run:
             call.flow.used(call.size)
         else:
             self._server.accept(call, connection)

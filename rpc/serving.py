@@ -20,8 +20,8 @@ from .messages import Incoming, Outgoing, Topic
 from .peers import Peer, Peers
 from .state import AgentState
 from .threads import AgentThreads
-from .timers import Timer, Timers
-from .wire.control import decode_ids
+from .timers import Batch, Timer, Timers
+from .wire.control import decode_ids, encode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
 from .wire.header import Flag, Kind
@@ -31,6 +31,7 @@ logger = logging.getLogger("telegrad.rpc")
 CallKey = tuple[int, int]  # rank of the caller, id of the call there
 REMEMBERED = 4096  # cancels that may have overtaken their calls
 Handler = Callable[["ServerCall"], None]
+Refused = Callable[["ServerCall", BaseException], None]
 
 
 class Server:
@@ -63,17 +64,28 @@ class Server:
         self.timers = timers
         self.threads = threads
         self.handlers: dict[int, Handler] = {}
+        self.refused: dict[int, Refused] = {}
         self.serving: set[ServerCall] = set()
         self.accepted = 0
         self._waiting: dict[
             CallKey, ServerCall
         ] = {}  # not started: the thread that takes a request out starts or drops it
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
+        self.control = control
+        self.done = Batch(timers, self._send_done)
         control.on(Topic.CANCEL, self._on_cancel)
 
-    def serve(self, method: int, handler: Handler) -> None:
-        """Answer requests of ``method`` with ``handler(call)``."""
+    def serve(self, method: int, handler: Handler, refused: Refused | None = None) -> None:
+        """Answer requests of ``method`` with ``handler(call)``.
+
+        Args:
+            method: number of the method.
+            handler: answers, in a thread for user functions.
+            refused: ``refused(call, error)`` hears of a request that arrived and fails before ``handler`` gets it.
+        """
         self.handlers[method] = handler
+        if refused is not None:
+            self.refused[method] = refused
 
     def accept(self, call: ServerCall, connection: Connection) -> None:
         """Take a request that arrived. Runs in a reader's thread."""
@@ -94,6 +106,8 @@ class Server:
             self.threads.functions.submit(call.run)
         except RpcError as error:
             if self.take(call):
+                if refused := self.refused.get(call.method):
+                    refused(call, error)
                 call.fail(error)
 
     # -- requests that wait
@@ -154,6 +168,13 @@ class Server:
         reply.dequeued()
         self.codec.not_delivered(reply)
 
+    def _send_done(self, answers: list[tuple[Peer, int]]) -> None:
+        by_peer: dict[Peer, list[int]] = {}
+        for peer, call_id in answers:
+            by_peer.setdefault(peer, []).append(call_id)
+        for peer, ids in by_peer.items():
+            self.control.post(peer, Topic.DONE, encode_ids(ids))
+
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
@@ -187,7 +208,7 @@ class ServerCall(Incoming):
         """Note who serves it; called once, before all else."""
         self._server = server
         self.connection = connection
-        self.deadline = server.timers.now() + self.timeout if self.timeout and not self.flags & Flag.KEEP else 0.0
+        self.deadline = server.timers.now() + self.timeout if self.timeout else 0.0
         self.key: CallKey = (self.sender, self.call_id)
         self.what = ""
         self._peer = server.peers.at(self.sender)
@@ -203,9 +224,7 @@ class ServerCall(Incoming):
     @property
     def abandoned(self) -> bool:
         """Return whether nothing runs for it any more and nobody waits for its answer."""
-        if not self._parked:
-            return False
-        return self._late() or bool(self._peer.gone)
+        return self._parked and (self._expired() or bool(self._peer.gone))
 
     def run(self) -> None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
@@ -221,6 +240,9 @@ class ServerCall(Incoming):
         server.threads.new_context().run(self._serve)
 
     def _late(self) -> bool:
+        return not self.must_run and self._expired()
+
+    def _expired(self) -> bool:
         return self.deadline > 0 and self._server.timers.now() > self.deadline
 
     def _serve(self) -> None:
@@ -254,7 +276,7 @@ class ServerCall(Incoming):
 
     def _reply_later(self, future: Any) -> None:
         check_future(future).add_done_callback(self._reply_from)
-        self._parked = True
+        self.park()
 
     def _reply_from(self, future: Future[Any]) -> None:
         error = future.exception()
@@ -275,6 +297,16 @@ class ServerCall(Incoming):
         reply = self._reply()
         self._server.codec.pack(reply, value, self._peer.same_main, label_result)
         self._send(reply)
+
+    def done_soon(self) -> None:
+        """Answer with ``None``, within a millisecond, as a control message together with others: nobody waits for it."""
+        self._answered = True
+        self._server.done.add((self._peer, self.call_id))
+        self._server.served(self)
+
+    def park(self) -> None:
+        """Note that the handler has returned, and something else answers later."""
+        self._parked = True
 
     def fail(self, error: BaseException) -> None:
         """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""

@@ -2,18 +2,19 @@
 
 Events go into the machine under a lock; its instructions are carried out outside of it. The machine's tables are the only ones:
 a fork and an owned reference each have one record, which also holds what the driver needs. A finalizer may do nothing but put
-an action into the agent's queue; the agent's I/O loop then drops the fork.
+the fork into ``dropped``; the agent's I/O loop then drops it, with all others of the same millisecond.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, complete_once, run_callbacks
-from ..rpc.extend import Agent, Peer
+from ..core.futures import Future, run_callbacks
+from ..rpc.extend import Agent, Batch, Peer
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
@@ -34,6 +35,9 @@ class RRefContext:
         agent: the agent.
         backward: differentiates from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
             layer, distributed autograd.
+
+    Attributes:
+        dropped: takes forks whose ``RRef`` is gone.
     """
 
     def __init__(self, agent: Agent, backward: Backward) -> None:
@@ -41,6 +45,7 @@ class RRefContext:
         self.backward = backward
         self.me = WorkerKey(agent.rank, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
+        self.dropped: Batch[Fork] = Batch(agent.timers, self._drop)
         self._lock = threading.Lock()
         agent.control.on(Topic.OWNERSHIP, self._on_message)
         agent.losses.on_lost.append(self._on_lost)
@@ -73,19 +78,13 @@ class RRefContext:
         """Note that the message of a transfer was not sent, or that it is not known whether it arrived."""
         self._handle(p.NotDelivered(transfer))
 
-    def creation_answered(self, fork: Fork, error: BaseException | None) -> None:
-        """Note that the request of ``remote`` ended: with an error, every use of the reference raises it."""
-        if error is None:
-            complete_once(fork.settled)
-            return
+    def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
+        """Note that the creating call of a fork has ended: with an error, every use of the reference raises it."""
         self._settle(fork, error)
-        value = self.created_value(fork.rref_id)
-        if value is not None:  # this worker is the owner, and the value will never be made
-            complete_once(value, error=error)
+        fork.call = None  # last: a fork without a call has its error, if there is one
 
-    def drop(self, fork: Fork) -> None:
-        """Drop a fork: its ``RRef`` is gone. Repeating this does nothing."""
-        self._handle(p.Dropped(fork))
+    def _drop(self, forks: list[Fork]) -> None:
+        self._handle(*map(p.Dropped, forks))
 
     # -- references that arrive
 
@@ -122,27 +121,57 @@ class RRefContext:
 
     # -- the machine
 
-    def _handle(self, event: p.Event) -> None:
+    def _handle(self, *events: p.Event) -> None:
+        instructions: list[p.Instruction] = []
+        problem: Exception | None = None
         with self._lock:
-            instructions = self.ownership.handle(event)
-        for instruction in instructions:
-            self._carry_out(instruction)
+            for event in events:
+                try:
+                    instructions += self.ownership.handle(event)
+                except Exception as error:  # the other events count all the same
+                    problem = error
+        if instructions:
+            self._carry_out(instructions)
+        if problem is not None:
+            try:
+                raise problem
+            finally:
+                del problem  # the error's traceback refers to this frame
 
-    def _carry_out(self, instruction: p.Instruction) -> None:
+    def _carry_out(self, instructions: Iterable[p.Instruction]) -> None:
+        """Carry instructions out; what is for one worker travels together, and what is freed is freed together."""
+        messages: dict[WorkerKey, list[p.Message]] = {}
+        freed: list[Any] = []
+        for instruction in instructions:
+            match instruction:
+                case p.Send(to, message):
+                    messages.setdefault(to, []).append(message)
+                case p.Free():
+                    freed.append(instruction.value)
+                    instruction.value = None
+                case _:
+                    self._tell(instruction)
+        for to, its in messages.items():
+            self.agent.control.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_messages(its))
+        if freed:
+            self.agent.threads.run_later(partial(self._clear, freed))
+
+    def _tell(self, instruction: p.Confirmed | p.Failed | p.NeverCreated | p.NeverMade) -> None:
         match instruction:
-            case p.Send(to, message):
-                self.agent.control.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_message(message))
             case p.Confirmed(fork):
-                if not fork.created_here:  # that one is settled by the answer to its call
+                if not fork.created_here:  # that one is settled by the end of its creating call
                     self._settle(fork)
             case p.Failed(fork, reason, lost):
-                self._settle(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
-            case p.Free():
-                self._free(instruction)
-            case p.NeverCreated(rref_id, future):
+                self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
+            case p.NeverCreated(rref_id, future) | p.NeverMade(rref_id, future):
                 if future is not None:
                     error = RpcError(f"RRef {rref_id} was never created: the call of remote() did not arrive")
                     self._complete(future, error)
+
+    def _fail(self, fork: Fork, error: Exception) -> None:
+        if fork.call is not None:
+            self.agent.caller.give_up(fork.call, error)
+        self._settle(fork, error)
 
     def _settle(self, fork: Fork, error: BaseException | None = None) -> None:
         if error is not None and fork.error is None:
@@ -154,14 +183,14 @@ class RRefContext:
         if callbacks := future.try_finish(None, error):
             self.agent.threads.run_later(lambda: run_callbacks(callbacks))
 
-    def _free(self, instruction: p.Free) -> None:
-        doomed, instruction.value = [instruction.value], None
-        self.agent.threads.run_later(lambda: self.agent.new_context().run(doomed.clear))  # its destructor is user code
+    def _clear(self, freed: list[Any]) -> None:
+        self.agent.new_context().run(freed.clear)  # destructors are user code
 
     # -- events of the agent
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
-        self._handle(p.Received(_key(peer), p.decode_message(payload)))
+        sender = _key(peer)
+        self._handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
         self._handle(p.WorkerLost(_key(peer)))

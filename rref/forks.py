@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 from ..core.errors import IllegalEventError
 from ..core.futures import Future, copy_error
@@ -58,7 +59,7 @@ TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[Action, ...]]] = {
 class Fork:
     """Record of a fork at its holder. An ``RRef`` points to it, and never the other way round.
 
-    The ownership machine changes everything but ``error`` and ``settled``, which its driver does.
+    The ownership machine changes everything but ``call``, ``error`` and ``settled``, which its driver does.
 
     Args:
         rref_id: the reference.
@@ -68,6 +69,7 @@ class Fork:
     """
 
     __slots__ = (
+        "call",
         "children",
         "created_here",
         "dropped",
@@ -89,6 +91,7 @@ class Fork:
         self.parent_holder: WorkerKey | None = None  # keeps its own fork until the owner has answered about this one
         self.children = 0  # forks given to others, about which the owner has not answered
         self.dropped = False  # the RRef is gone
+        self.call: Any = None  # the creating call, as long as it is under way
         self.error: BaseException | None = None  # each use of the reference raises it
         self.settled: Future[None] = Future()  # the owner has answered, in one way or the other
 

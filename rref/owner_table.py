@@ -9,7 +9,7 @@ from typing import Any
 from ..core.futures import Future
 from ..rpc.extend import IntervalSet
 from .ids import ForkId, RRefId, WorkerKey
-from .protocol import Free, Instruction, NeverCreated
+from .protocol import Free, Instruction, NeverCreated, NeverMade
 from .transfers import Transfer
 
 
@@ -150,6 +150,12 @@ class OwnerTable:
         owned = self._owned.pop(rref_id, None)
         self._emit(NeverCreated(rref_id, None if owned is None else owned.value))
         return [] if owned is None else [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
+
+    def never_made(self, rref_id: RRefId) -> None:
+        """Note that this worker's creating call to itself will not come; the forks keep the reference."""
+        if (owned := self._owned.get(rref_id)) is not None:
+            owned.value = owned.value or Future()
+            self._emit(NeverMade(rref_id, owned.value))
 
     def worker_lost(self, key: WorkerKey) -> Iterator[RRefId]:
         """Forget the forks of ``key``; yields the references that it was to create and now never will."""

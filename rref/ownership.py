@@ -183,7 +183,9 @@ class Ownership:
             self._unregister(entry.rref_id, entry.fork_id)
         elif entry.kind is Kind.UNREGISTERED:
             self._child_answered(entry.fork_id)
-        elif entry.owner != self.me:
+        elif entry.owner == self.me:
+            self.owned.never_made(entry.rref_id)
+        else:
             reason = f"RRef {entry.rref_id} was not created: the call never reached {self._name_of(entry.owner)}"
             self._change(self.forks[entry.fork_id], ForkEvent.REJECT, reason)
 

@@ -5,6 +5,7 @@ Control messages have a ``kind`` for the wire; the machine itself matches on the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -87,9 +88,16 @@ _MESSAGES: dict[int, type[Any]] = {
 }
 
 
-def encode_message(message: Message) -> bytes:
-    """Return a control message as bytes."""
-    out = pb.OwnershipMessage(kind=message.kind)
+def encode_messages(messages: Iterable[Message]) -> bytes:
+    """Return control messages as bytes."""
+    out = pb.OwnershipMessages()
+    for message in messages:
+        _write(message, out.messages.add())
+    return out.SerializeToString()
+
+
+def _write(message: Message, out: pb.OwnershipMessage) -> None:
+    out.kind = message.kind
     for name in message.__slots__:
         value = getattr(message, name)
         if isinstance(value, GlobalId):
@@ -97,12 +105,14 @@ def encode_message(message: Message) -> bytes:
             target.worker, target.incarnation, target.number = value
         elif value is not None:
             setattr(out, name, value)
-    return out.SerializeToString()
 
 
-def decode_message(data: bytes) -> Message:
-    """Return the message that ``encode_message`` encoded."""
-    given = pb.OwnershipMessage.FromString(data)
+def decode_messages(data: bytes) -> list[Message]:
+    """Return the messages that ``encode_messages`` encoded."""
+    return [_read(given) for given in pb.OwnershipMessages.FromString(data).messages]
+
+
+def _read(given: pb.OwnershipMessage) -> Message:
     kind = _MESSAGES[given.kind]
     message: Message = kind(**{name: _field(given, name) for name in kind.__slots__})
     return message
@@ -212,4 +222,12 @@ class NeverCreated:
     value: Future[Any] | None = field(default=None, compare=False)
 
 
-Instruction: TypeAlias = Send | Confirmed | Failed | Free | NeverCreated
+@dataclass(slots=True)
+class NeverMade:
+    """A creating call to this worker itself did not arrive: the reference exists, its value will not. Fail the value."""
+
+    rref_id: RRefId
+    value: Future[Any] = field(compare=False)
+
+
+Instruction: TypeAlias = Send | Confirmed | Failed | Free | NeverCreated | NeverMade

@@ -6,14 +6,12 @@ A message's references are adopted before anything in it is unpickled.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from ..core.futures import Future, complete_once, copy_outcome
+from ..core.futures import Future, complete_once
 from ..rpc.extend import (
-    Agent,
     Flag,
     Incoming,
     Interceptor,
@@ -22,6 +20,7 @@ from ..rpc.extend import (
     ServerCall,
     check_future,
     is_async_execution,
+    name_of,
     open_request,
     traceback_text,
 )
@@ -49,7 +48,8 @@ class ReferenceInterceptor(Interceptor):
             transfer = Transfer(self.context.key(message.to))
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.references]
         self.context.send(transfer)
-        if transfer.creates:
+        if transfer.created is not None:
+            transfer.created.call = message
             message.flags |= Flag.KEEP  # also when it is late: others may know of the reference by then
         message.notes[NUMBER] = transfer
         message.extras[NUMBER] = encode_transfer(transfer)
@@ -66,37 +66,79 @@ class ReferenceInterceptor(Interceptor):
 
     def delivered(self, message: Outgoing) -> None:
         """Note that the receiver has adopted the references."""
-        transfer = message.notes.pop(NUMBER, None)
-        if transfer is not None:
-            self.context.delivered(transfer)
+        transfer: Transfer | None = message.notes.pop(NUMBER, None)
+        if transfer is None:
+            return
+        self.context.delivered(transfer)
+        if (fork := transfer.created) is not None:
+            answer = fork.call.future
+            if answer.done():
+                self.context.creation_ended(fork, answer.exception())
+            else:
+                answer.add_done_callback(lambda done: self.context.creation_ended(fork, done.exception()))
 
     def not_delivered(self, message: Outgoing) -> None:
         """Take the references back, unless they arrived after all."""
-        transfer = message.notes.pop(NUMBER, None)
-        if transfer is not None:
-            self.context.not_delivered(transfer)
+        transfer: Transfer | None = message.notes.pop(NUMBER, None)
+        if transfer is None:
+            return
+        self.context.not_delivered(transfer)
+        fork = transfer.created
+        if fork is not None and fork.call.future.done():  # else another interceptor refused it
+            self.context.creation_ended(fork, fork.call.future.exception())
 
 
 def serve_references(context: RRefContext) -> None:
     """Let the agent of ``context`` answer creating calls and fetches."""
-    context.agent.server.serve(Method.CREATE, partial(_serve_create, context))
+    context.agent.server.serve(Method.CREATE, partial(_serve_create, context), partial(_refuse_create, context))
     context.agent.server.serve(Method.FETCH, partial(_serve_fetch, context))
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
-    """Reply that the reference exists, then make its value. The outcome belongs to the value, not to the call."""
-    rref_id = created_by(call.extras[NUMBER])
-    request = _Opened(call)
-    call.reply(None)
-    value = context.created_value(rref_id)
-    if value is None:
-        return  # it was freed meanwhile
+    """Make the value of a new reference, then answer. The outcome belongs to the value, not to the call."""
+    value = _value(context, call)
     try:
-        function, args, kwargs = request.result()
+        function, args, kwargs = open_request(call.open())
+        call.what = name_of(function)
         result = function(*args, **kwargs)
-        _complete(context.agent, value, result, is_async_execution(function))
+        del args, kwargs
+        if is_async_execution(function):
+            check_future(result)
+            _complete_later(context, call, value, result, keep=False)
+        elif inspect.iscoroutine(result):
+            outcome = context.agent.threads.run_coroutine(result, copy_context())
+            _complete_later(context, call, value, outcome, keep=True)
+        else:
+            complete_once(value, result)
+            call.done_soon()
     except BaseException as error:
         complete_once(value, error=_storable(error, context.agent.name))
+        call.done_soon()
+
+
+def _refuse_create(context: RRefContext, call: ServerCall, error: BaseException) -> None:
+    """Fail the value of a new reference whose function finds no thread, so that nobody waits for it."""
+    complete_once(_value(context, call), error=error)
+
+
+def _value(context: RRefContext, call: ServerCall) -> Future[Any]:
+    # If it is freed already, the function runs all the same.
+    return context.created_value(created_by(call.extras[NUMBER])) or Future()
+
+
+def _complete_later(
+    context: RRefContext, call: ServerCall, value: Future[Any], outcome: Future[Any], keep: bool
+) -> None:
+    def complete(done: Future[Any]) -> None:
+        error = done.exception()
+        if error is None:
+            complete_once(value, done.value())
+        else:
+            complete_once(value, error=_storable(error, context.agent.name) if keep else error)
+        call.done_soon()
+
+    call.park()
+    outcome.add_done_callback(complete)
 
 
 def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
@@ -104,43 +146,6 @@ def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
     rref_id = GlobalId(*call.open())
     call.what = f"to_here() of RRef {rref_id}"
     call.reply_with(context.value(rref_id, context.key(call.sender)), is_future=True)
-
-
-class _Opened:
-    """The opened body of a call, or the error of opening it: the creation is answered before either is used."""
-
-    def __init__(self, call: ServerCall) -> None:
-        self._request: Any = None
-        self._error: Exception | None = None
-        try:
-            self._request = open_request(call.open())
-        except Exception as error:
-            self._error = error
-
-    def result(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """Return the function and its arguments."""
-        if self._error is not None:
-            raise self._error
-        request, self._request = self._request, None
-        return request
-
-
-def _complete(agent: Agent, value: Future[Any], result: Any, is_future: bool) -> None:
-    if is_future:
-        check_future(result).add_done_callback(lambda future: copy_outcome(future, value))
-    elif inspect.iscoroutine(result):
-        outcome = agent.threads.run_coroutine(result, copy_context())
-        outcome.add_done_callback(lambda future: _store_outcome(future, value, agent.name))
-    else:
-        complete_once(value, result)
-
-
-def _store_outcome(outcome: Future[Any], value: Future[Any], worker: str) -> None:
-    error = outcome.exception()
-    if error is None:
-        complete_once(value, outcome.value())
-    else:
-        complete_once(value, error=_storable(error, worker))
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
+    Agent,
     WorkerInfo,
     call_function,
     current_agent,
@@ -51,7 +51,7 @@ class RRef:
         trainer 6
     """
 
-    __slots__ = ("__weakref__", "_call_soon", "_context", "_drop", "_fork", "_released")
+    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_released")
 
     def __init__(self, value: Any, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
@@ -67,15 +67,14 @@ class RRef:
     def _attach(self, context: RRefContext, fork: Fork) -> None:
         self._context = context
         self._fork = fork
-        self._call_soon = context.agent.timers.call_soon
-        self._drop = partial(context.drop, fork)  # made here: a finalizer may do nothing that can fail
+        self._drop = context.dropped.add
         self._released = False
 
     def __del__(self) -> None:
-        # A finalizer runs at any moment, in any thread, under any lock: it only leaves an action for the I/O loop.
+        # A finalizer runs at any moment, in any thread, under any lock: it only leaves the fork for the I/O loop.
         try:
             if not self._released:
-                self._call_soon(self._drop)
+                self._drop(self._fork)
         except AttributeError:
             pass  # the constructor raised
 
@@ -137,10 +136,14 @@ class RRef:
 
     def _own_value(self) -> Future[Any]:
         # An error is copied: the owner keeps the original, and raising that would add the frames of each user to its traceback.
-        value = self._context.value(self._fork.rref_id, self._context.me)
-        if value.done() and value.exception() is None:
+        fork = self._fork
+        creating = fork.call is not None  # asked first: a fork without a call has its error, if there is one
+        value = self._context.value(fork.rref_id, self._context.me)
+        if value.done() and value.exception() is None and fork.error is None:
             return value
         result: Future[Any] = Future()
+        if creating or fork.error is not None:  # if the call fails, there may never be a value
+            fork.settled.add_done_callback(lambda _: _pass_on_error(fork, result))
         value.add_done_callback(lambda done: _copy_outcome(done, result))
         return result
 
@@ -149,13 +152,13 @@ class RRef:
         agent, fork = self._context.agent, self._fork
         seconds = resolve_timeout(agent, timeout)
         if self.is_owner():
-            return agent.caller.with_deadline(self._own_value(), seconds, f"{self}.to_here()")
-        what = f"to_here() of {self} at worker {self.owner_name()!r}"
+            return agent.caller.with_deadline(self._own_value(), seconds, _Fetching(fork, agent))
+        what = _Fetching(fork, agent)
         if not fork.created_here and not fork.settled.done():
             return agent.caller.with_deadline(fork.settled, seconds, what, lambda left: self._request_value(left, what))
         return self._request_value(seconds, what)
 
-    def _request_value(self, seconds: float, what: str) -> Future[Any]:
+    def _request_value(self, seconds: float, what: object) -> Future[Any]:
         self._fork.check()
         agent = self._context.agent
         peer = agent.peers.at(self._fork.owner.rank)
@@ -196,7 +199,7 @@ class RRef:
         """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
 
         Args:
-            timeout: seconds for the creating call, as in ``rpc.remote``.
+            timeout: seconds within which the method must have returned, as in ``rpc.remote``.
         """
         owner = self._fork.owner.rank
         return Proxy(self, lambda method, args, kwargs: create(self._context, owner, method, args, kwargs, timeout))
@@ -227,7 +230,7 @@ class RRef:
         """Release the reference now, not when it is collected; using it afterwards raises. Repeating this does nothing."""
         if not self._released:
             self._released = True
-            self._call_soon(self._drop)
+            self._drop(self._fork)
 
     def __enter__(self) -> RRef:
         return self
@@ -263,8 +266,30 @@ class RRef:
         )
 
     def __repr__(self) -> str:
-        kind = "OwnerRRef" if self.is_owner() else "UserRRef"
-        return f"{kind}({self._fork.rref_id} on {self.owner_name()!r})"
+        return _text(self._fork, self._context.agent)
+
+
+class _Fetching:
+    """Name of a wait for a value, in errors. It holds no reference, and its text is made when it is asked for."""
+
+    __slots__ = ("_agent", "_fork")
+
+    def __init__(self, fork: Fork, agent: Agent) -> None:
+        self._fork = fork
+        self._agent = agent
+
+    def __str__(self) -> str:
+        return f"to_here() of {_text(self._fork, self._agent)}"
+
+
+def _text(fork: Fork, agent: Agent) -> str:
+    kind = "OwnerRRef" if fork.owner.rank == agent.rank else "UserRRef"
+    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
+
+
+def _pass_on_error(fork: Fork, target: Future[Any]) -> None:
+    if fork.error is not None:
+        complete_once(target, error=copy_error(fork.error))
 
 
 def _copy_outcome(source: Future[Any], target: Future[Any]) -> None:
@@ -293,8 +318,8 @@ def remote(
         func: as in ``rpc_async``.
         args: positional arguments.
         kwargs: keyword arguments.
-        timeout: seconds within which the owner must have accepted the call; the default is the agent's ``rpc_timeout``, 0 is
-            no limit. After it, uses of the reference raise ``RpcTimeoutError``.
+        timeout: seconds within which the value must have been made; the default is the agent's ``rpc_timeout``, 0 is no
+            limit. After it, uses of the reference raise ``RpcTimeoutError``, while ``func`` may still run.
 
     Returns:
         A reference to the result, which may not exist yet.
@@ -334,10 +359,13 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     transfer = Transfer(context.key(peer.info.id), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
-    answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer})
-    fork = transfer.created
-    if fork is None:  # the worker was lost after it was found
+    try:
+        answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer})
+    except BaseException:
+        if transfer.created is not None:  # another interceptor refused the message, or Ctrl-C came while it was sent
+            context.dropped.add(transfer.created)
+        raise
+    if transfer.created is None:  # the worker was lost after it was found
         answer.wait()
         raise RpcError(f"{what} was not sent")
-    answer.add_done_callback(lambda future: context.creation_answered(fork, future.exception()))
-    return RRef._of(context, fork)
+    return RRef._of(context, transfer.created)

@@ -85,7 +85,7 @@ def test_a_repeated_transfer_leaves_the_fork_alone(agents):
     assert context.ownership.forks[fork.fork_id] is fork and fork.settled is settled
     receive(agents[1], C, p.Accept(fork.fork_id))
     assert settled.wait(10) is None and fork.state is State.CONFIRMED
-    context.drop(fork)
+    context.dropped.add(fork)
     assert not left(agents[1])
 
 
@@ -176,15 +176,16 @@ def test_a_failure_counts_in_whatever_order_instructions_are_carried_out(agents,
     relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.Failed))]
     assert [type(each).__name__ for each in relevant] == ["Confirmed", "Failed"]
     for each in relevant if first == "Confirmed" else reversed(relevant):
-        context._carry_out(each)
+        context._carry_out([each])
     fork.settled.wait(10)
     with pytest.raises(WorkerLostError, match="the owner of this RRef, worker 'c', was lost"):
         fork.check()
 
 
-def test_drops_need_no_thread(agents):
+def test_drops_need_no_thread(agents, until):
     with rpc.remote("b", list):
         pass
+    until(lambda: not any([left(agents[0]), left(agents[1])]))  # looking does what the loop would do
     reference = tg.RRef("value")
     assert references(agents[0]).ownership.counts()["owner_forks"] == 1
     del reference
@@ -226,7 +227,9 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
     def lose_creations(message, connection):
         if message.method == Method.CREATE:
             return
-        a.caller.fail_where(lambda call: "remote" in call.what, lambda call: RpcError(f"{call.what} never arrived"))
+        a.caller.fail_where(
+            lambda call: "remote" in str(call.what), lambda call: RpcError(f"{call.what} never arrived")
+        )
         until(lambda: reference._fork.error)
         accept(message, connection)
 

@@ -152,6 +152,8 @@ class World:
         elif isinstance(instruction, p.NeverCreated):
             assert instruction.rref_id not in self.owned | self.never
             self.never.add(instruction.rref_id)
+        elif isinstance(instruction, p.NeverMade):
+            assert instruction.rref_id.created_on == key
         elif isinstance(instruction, p.Confirmed):
             fact = self.facts[instruction.fork.fork_id]
             assert fact.holder == key and not fact.failed and not fact.confirmed

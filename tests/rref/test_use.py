@@ -275,6 +275,27 @@ def test_a_time_out_of_remote(cluster, until):
             until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
 
 
+@pytest.mark.parametrize("owner", ["a", "b"])
+@pytest.mark.parametrize("make", [lambda *args: rpc.remote(*args, timeout=0.05), None])
+def test_the_time_out_of_remote_covers_the_function(workers, until, owner, make):
+    Shelf.kept["gate"] = gate = threading.Event()
+    if make is None:
+        holder = rpc.remote(owner, Waiter)
+        late = holder.remote(timeout=0.05).wait_at("gate")
+    else:
+        late = make(owner, wait_at, ("gate",))
+    with pytest.raises(RpcTimeoutError, match=r"remote\(.*wait_at\) on worker .* got no answer within 0.05 s"):
+        late._get_future().wait()
+    with pytest.raises(RpcTimeoutError, match=r"remote\(.*wait_at\)"):
+        late.to_here()
+    gate.set()
+
+
+class Waiter:
+    def wait_at(self, name):
+        wait_at(name)
+
+
 def wait_at(name):
     assert Shelf.kept[name].wait(20)
 

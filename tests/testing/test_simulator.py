@@ -132,9 +132,11 @@ def never_resends(monkeypatch):
 def forgets_deletes(monkeypatch):
     carry_out = RRefContext._carry_out
 
-    def without_deletes(self, instruction):
-        if not (isinstance(instruction, p.Send) and isinstance(instruction.message, p.Delete)):
-            carry_out(self, instruction)
+    def is_delete(instruction):
+        return isinstance(instruction, p.Send) and isinstance(instruction.message, p.Delete)
+
+    def without_deletes(self, instructions):
+        carry_out(self, [each for each in instructions if not is_delete(each)])
 
     monkeypatch.setattr(RRefContext, "_carry_out", without_deletes)
 

@@ -1,0 +1,79 @@
+"""Guards of the cost of ``remote``, ``to_here`` and a drop: messages, hand-overs, Python calls; never seconds."""
+
+import pytest
+from telegrad import rpc
+from telegrad.rpc.lanes.inproc import InProcessConnection
+from telegrad.rpc.pool import ThreadPool
+from telegrad.rpc.wire.header import Kind
+from telegrad.testing import count, in_process_cluster
+
+STEPS = 50
+MOST_PYTHON_CALLS = 190  # in the thread that calls, which in process also receives for the other side
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Two agents, one of them current, that do what can wait when they are told to: ``tick``."""
+    monkeypatch.setattr("telegrad.rpc.timers.TICK", 3600.0)
+    with in_process_cluster("a", "b") as agents, agents[0].use():
+        yield agents
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Frames sent by all agents, by kind, and tasks handed to threads."""
+    counted = []
+    send, submit = InProcessConnection.send, ThreadPool.submit
+
+    def counting_send(self, parts, *others):
+        counted.append(parts[0][0])
+        return send(self, parts, *others)
+
+    def counting_submit(self, task):
+        counted.append("task")
+        return submit(self, task)
+
+    monkeypatch.setattr(InProcessConnection, "send", counting_send)
+    monkeypatch.setattr(ThreadPool, "submit", counting_submit)
+    return counted
+
+
+def step():
+    assert rpc.remote("b", int, ("7",)).to_here() == 7
+
+
+def tick(workers):
+    for agent in workers:
+        agent.timers.run_soon()
+
+
+def test_a_value_takes_three_messages_and_nothing_else_is_on_its_path(workers, sent):
+    step()
+    sent.clear()
+    for _ in range(STEPS):
+        step()
+    assert sent.count(Kind.REQUEST) == 2 * STEPS and sent.count(Kind.REPLY) == STEPS
+    assert sent.count("task") == 2 * STEPS
+    assert len(sent) == 5 * STEPS  # no control message among them
+
+
+def test_confirmations_and_deletes_of_many_references_are_one_message_each(workers, sent, until):
+    for _ in range(STEPS):
+        step()
+    sent.clear()
+    owner = workers[1]
+    until(lambda: not owner.server.serving)
+    owner.timers.run_soon()
+    assert sent.count(Kind.CONTROL) == 1  # that the functions have run
+    workers[0].timers.run_soon()
+    assert sent.count(Kind.CONTROL) == 2 == sent.count(Kind.ACKNOWLEDGE)  # that the references are gone
+    assert sent.count("task") == 1  # which lets go of the values
+    for agent in workers:
+        assert not any(agent.debug_info()["references"].values())
+
+
+def test_python_calls_of_a_step(workers):
+    counted = count(step)
+    tick(workers)
+    tick(workers)
+    assert counted.python_calls.total() <= MOST_PYTHON_CALLS, counted.python_calls
