@@ -56,7 +56,7 @@ def make_agent(
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message
-    references = RRefContext(agent, backward_from)
+    references = RRefContext(agent, backward_from, options is not None and options.ignore_rref_leaks)
     agent.add_part(references)
     agent.codec.reference_types = (RRef,)
     serve_references(references)

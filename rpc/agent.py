@@ -69,6 +69,7 @@ class Agent:
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_sections: by name, functions whose results ``debug_info`` includes.
         on_close: called when the agent is closed.
+        on_leave: called when a graceful shutdown has found that nothing is under way, before the agent is closed.
         on_expelled: called with the reason, when the job counts this worker as lost.
     """
 
@@ -93,6 +94,7 @@ class Agent:
         self.rpc_timeout = options.rpc_timeout
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_close: list[Callable[[], None]] = []
+        self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []
         self._io_loop = io_loop
         self._shares_loop = False

@@ -137,6 +137,7 @@ class Incoming:
         requires_grad: their flags.
         tensors: filled when the body is opened.
         references: filled by the interceptor that understands them.
+        waits_for: futures that must have completed before the handler of a request starts; an interceptor adds them.
         problem: why the body cannot be opened here; empty if it can.
         flow: the ``Flow`` of its connection, which hears when the message was used.
         size: bytes of its frame.
@@ -159,6 +160,7 @@ class Incoming:
         "size",
         "tensors",
         "timeout",
+        "waits_for",
     )
 
     flow: Any
@@ -178,6 +180,7 @@ class Incoming:
         self.tensors: list[Tensor] = NOTHING
         self.references: list[Any] = NOTHING
         self.buffers: list[Any] = NOTHING
+        self.waits_for: Sequence[Future[Any]] = NOTHING
         self.extras: dict[int, bytes] = {}
 
     def drop_content(self) -> None:

@@ -56,6 +56,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         host: name or address at which others reach this worker; ``None`` takes ``TELEGRAD_HOST``, else, at rank 0, the host of
             the rendezvous, and elsewhere the address from which this machine reaches it.
         listen_host: address of this machine to listen at, where that is another one, as behind NAT: ``"0.0.0.0"`` for all.
+        ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
     """
 
     num_worker_threads: int = 16
@@ -72,6 +73,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
     insecure: bool = field(default=False, kw_only=True)
     host: str | None = field(default=None, kw_only=True)
     listen_host: str | None = field(default=None, kw_only=True)
+    ignore_rref_leaks: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ from contextvars import copy_context
 from typing import Any
 
 from ..core.errors import RpcError, SerializationError
-from ..core.futures import Future
+from ..core.futures import Future, collect_all
 from .codec import Codec
 from .control_channel import ControlChannel
 from .flow import Flow
@@ -98,7 +98,10 @@ class Server:
         if call.key in self._cancelled:  # it came before
             self.drop(call)
             return
-        self.resume(call)
+        if call.waits_for:
+            collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
+        else:
+            self.resume(call)
 
     def resume(self, call: ServerCall) -> None:
         """Let a request start as soon as a thread is free."""

@@ -27,6 +27,7 @@ class Shutdown:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
+        self.begun = False
         self.finished: Future[None] = Future()
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
@@ -37,6 +38,7 @@ class Shutdown:
 
     def begin(self) -> None:
         """Note that user code here is done."""
+        self.begun = True
         self._handle(q.ShutdownCalled(self._counts))
 
     def inquire(self) -> None:
@@ -126,6 +128,8 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
             f"rpc.shutdown() when it has no more to do, or give it longer"
         )
     _completes(agent.control.drain(), DRAIN_SECONDS)
+    for action in agent.on_leave:
+        action()
 
 
 def _wait(shutdown: Shutdown, timeout: float) -> bool:

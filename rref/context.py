@@ -7,6 +7,7 @@ the fork into ``dropped``; the agent's I/O loop then drops it, with all others o
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -14,15 +15,17 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, run_callbacks
-from ..rpc.extend import Agent, Batch, Peer
+from ..rpc.extend import Agent, Batch, Peer, Shutdown
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
+from .leaks import LeakReport
 from .numbers import Topic
 from .owner_table import Owned
 from .ownership import Ownership
 from .transfers import Transfer
 
+logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
 # Of the extra in which a message's references travel, and of the note about it at the sender.
 NUMBER = 1
@@ -35,20 +38,24 @@ class RRefContext:
         agent: the agent.
         backward: differentiates from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
             layer, distributed autograd.
+        ignore_leaks: do not report references that others hold at shutdown.
 
     Attributes:
         dropped: takes forks whose ``RRef`` is gone.
     """
 
-    def __init__(self, agent: Agent, backward: Backward) -> None:
+    def __init__(self, agent: Agent, backward: Backward, ignore_leaks: bool = False) -> None:
         self.agent = agent
         self.backward = backward
         self.me = WorkerKey(agent.rank, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
         self.dropped: Batch[Fork] = Batch(agent.timers, self._drop)
         self._lock = threading.Lock()
+        self._ignore_leaks = ignore_leaks
+        self._leaks = LeakReport()
         agent.control.on(Topic.OWNERSHIP, self._on_message)
         agent.losses.on_lost.append(self._on_lost)
+        agent.on_leave.append(self._report_leaks)
         agent.connections.on_broken.append(self._on_broken)
         agent.on_close.append(self._on_close)
         agent.debug_sections["references"] = self._counts
@@ -193,6 +200,8 @@ class RRefContext:
         self._handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
+        if self.agent.part(Shutdown).begun:  # it left before us
+            self._note_leaks(peer)
         self._handle(p.WorkerLost(_key(peer)))
 
     def _on_broken(self, peer: Peer) -> None:
@@ -207,6 +216,18 @@ class RRefContext:
         for each in owned:
             if each.value is not None:
                 self._complete(each.value, error)
+
+    def _note_leaks(self, peer: Peer) -> None:
+        with self._lock:
+            owned = self.ownership.owned.held_by(_key(peer))
+        self._leaks.add(peer.info.name, owned)
+
+    def _report_leaks(self) -> None:
+        for peer in self.agent.peers:
+            if not peer.gone and peer.info.id != self.me.rank:
+                self._note_leaks(peer)
+        if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
+            logger.warning("%s", text)
 
     def _counts(self) -> dict[str, int]:
         self.agent.timers.run_soon()

@@ -95,6 +95,10 @@ class OwnerTable:
         owned = self._owned.get(rref_id)
         return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
 
+    def held_by(self, holder: WorkerKey) -> list[Owned]:
+        """Return the records of the references that a worker holds forks of, once for each fork."""
+        return [owned for owned in self._owned.values() for key, _ in owned.forks.values() if key == holder]
+
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
         """Create the reference; returns the early forks, which can be accepted now.
 

@@ -62,6 +62,11 @@ class ReferenceInterceptor(Interceptor):
         transfer = decode_transfer(extra, self.context.key(message.sender))
         self.context.receive(transfer)
         message.references = [RRef._of(self.context, fork) for fork in transfer.forks]
+        # Before a function starts, the owners of its references know of them. Those of this worker itself may be early: they
+        # wait for their creating calls, which may wait for the room that this message takes, so only their uses wait.
+        message.waits_for = [
+            fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
+        ]
         return transfer.adopted
 
     def delivered(self, message: Outgoing) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import typing
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from ..core.errors import AgentClosedError, RpcError
-from ..core.futures import Future, complete_once, copy_error
+from ..core.futures import Future
 from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
-    Agent,
     WorkerInfo,
     call_function,
     current_agent,
@@ -23,9 +24,17 @@ from .forks import Fork, State
 from .numbers import Method
 from .proxy import Proxy
 from .transfers import Transfer
+from .values import fetch, own_value, text_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)  # a plain RRef is one to anything
+else:
+    T = typing.TypeVar("T")
 
 
-class RRef:
+class RRef(Generic[T]):
     """Reference to ``value``, which this worker owns (``torch.distributed.rpc.RRef``).
 
     Send it to other workers in arguments and results, at any depth inside other objects. The owner keeps the value until the
@@ -51,22 +60,25 @@ class RRef:
         trainer 6
     """
 
-    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_released")
+    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_made_by", "_profiling", "_released", "_type")
 
-    def __init__(self, value: Any, type_hint: Any = None) -> None:
+    def __init__(self, value: T, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
         context.agent.state.check_open()
         self._attach(context, context.own(value))
 
     @classmethod
-    def _of(cls, context: RRefContext, fork: Fork) -> RRef:
+    def _of(cls, context: RRefContext, fork: Fork, made_by: Any = None) -> RRef[Any]:
         reference = cls.__new__(cls)
-        reference._attach(context, fork)
+        reference._attach(context, fork, made_by)
         return reference
 
-    def _attach(self, context: RRefContext, fork: Fork) -> None:
+    def _attach(self, context: RRefContext, fork: Fork, made_by: Any = None) -> None:
         self._context = context
         self._fork = fork
+        self._made_by = made_by  # the class that was called to make the value, if it was one
+        self._type: type | None = None  # of the value, once it is known
+        self._profiling: Future[Any] | None = None
         self._drop = context.dropped.add
         self._released = False
 
@@ -98,7 +110,7 @@ class RRef:
 
     # -- the value
 
-    def to_here(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
+    def to_here(self, timeout: float = UNSET_RPC_TIMEOUT) -> T:
         """Return a copy of the value, fetched from its owner; at the owner, the value itself. Blocks until it exists.
 
         Args:
@@ -112,18 +124,23 @@ class RRef:
         """
         value = self._fetch(timeout)
         try:
-            return value.wait()
+            return cast(T, value.wait())
         except RpcError:
             self._fork.check()  # the creating call never arrived, and this fetch was faster than that report
             raise
         finally:
             del value  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
-    def local_value(self) -> Any:
-        """Return the value itself, at its owner. Blocks until it exists.
+    def _fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Any]:
+        self._check()
+        return fetch(self._context, self._fork, resolve_timeout(self._context.agent, timeout))
+
+    def local_value(self) -> T:
+        """Return the value itself, at its owner. Blocks until it exists, up to the agent's ``rpc_timeout``.
 
         Raises:
             RpcError: this worker is not the owner, or the reference was released.
+            RpcTimeoutError: the value was not made in time.
             Exception: the error of the function that should make the value.
         """
         self._check()
@@ -132,50 +149,51 @@ class RRef:
                 f"local_value() works at the owner, {self.owner_name()!r}; this is {self._context.agent.name!r}. "
                 f"Fetch a copy with to_here(), or run a function there with rref.rpc_sync()"
             )
-        return self._own_value().wait()
-
-    def _own_value(self) -> Future[Any]:
-        # An error is copied: the owner keeps the original, and raising that would add the frames of each user to its traceback.
-        fork = self._fork
-        creating = fork.call is not None  # asked first: a fork without a call has its error, if there is one
-        value = self._context.value(fork.rref_id, self._context.me)
-        if value.done() and value.exception() is None and fork.error is None:
-            return value
-        result: Future[Any] = Future()
-        if creating or fork.error is not None:  # if the call fails, there may never be a value
-            fork.settled.add_done_callback(lambda _: _pass_on_error(fork, result))
-        value.add_done_callback(lambda done: _copy_outcome(done, result))
-        return result
-
-    def _fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Any]:
-        self._check()
-        agent, fork = self._context.agent, self._fork
-        seconds = resolve_timeout(agent, timeout)
-        if self.is_owner():
-            return agent.caller.with_deadline(self._own_value(), seconds, _Fetching(fork, agent))
-        what = _Fetching(fork, agent)
-        if not fork.created_here and not fork.settled.done():
-            return agent.caller.with_deadline(fork.settled, seconds, what, lambda left: self._request_value(left, what))
-        return self._request_value(seconds, what)
-
-    def _request_value(self, seconds: float, what: object) -> Future[Any]:
-        self._fork.check()
-        agent = self._context.agent
-        peer = agent.peers.at(self._fork.owner.rank)
-        return agent.caller.request(peer, Method.FETCH, tuple(self._fork.rref_id), seconds, what, lambda body: [])
+        return cast(T, self._fetch().wait())
 
     def _get_future(self) -> Future[Any]:
         """Return the future of the value at its owner; on other workers, the future of its creation."""
         self._check()
         if self.is_owner():
-            return self._own_value()
+            return own_value(self._context, self._fork)
         return self._fork.settled.then(lambda _: self._fork.check())
 
+    def _get_profiling_future(self) -> Future[Any]:
+        """Return the future that completes when the creation of the value has been profiled: when it has ended."""
+        return self._profiling or self._get_future()
+
+    def _set_profiling_future(self, future: Future[Any]) -> None:
+        self._profiling = future
+
     def _get_type(self, timeout: float = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
-        """Return the type of the value, or a future of it if not ``blocking``."""
+        """Return the type of the value, or a future of it if not ``blocking``. The owner is asked once.
+
+        Args:
+            timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is no limit.
+            blocking: wait for it.
+        """
         self._check()
-        future = self._call(_type_of, (self,), {}, timeout)
-        return future.wait() if blocking else future
+        future = self._ask_type(timeout)
+        try:
+            return self._keep_type(future) if blocking else future.then(self._keep_type)
+        finally:
+            del future  # as in to_here()
+
+    def _ask_type(self, timeout: float) -> Future[type]:
+        if self.is_owner():
+            return self._fetch(timeout).then(_type_of_value)
+        if self._type is None:
+            return self._call(_type_at_owner, (self,), {}, timeout)
+        known: Future[type] = Future()
+        known.set_result(self._type)
+        return known
+
+    def _keep_type(self, answer: Future[type]) -> type:
+        try:
+            self._type = kind = answer.wait()
+            return kind
+        finally:
+            del answer
 
     # -- running methods of the value where it lives
 
@@ -198,11 +216,25 @@ class RRef:
     def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
 
+        The first such call asks the owner for the value's type, if that is not known, so that it can raise ``AttributeError``
+        for a method that the value does not have; in an event loop, which must not wait, a use of the result raises it.
+
         Args:
             timeout: seconds within which the method must have returned, as in ``rpc.remote``.
         """
-        owner = self._fork.owner.rank
-        return Proxy(self, lambda method, args, kwargs: create(self._context, owner, method, args, kwargs, timeout))
+        return Proxy(self, lambda method, args, kwargs: self._remote(method, args, kwargs, timeout))
+
+    def _remote(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float) -> RRef[Any]:
+        self._check()
+        if not hasattr(self._type or self._made_by, method.name) and not _in_event_loop():
+            self._check_attribute(method.name, timeout)
+        return create(self._context, self._fork.owner.rank, method, args, kwargs, timeout)
+
+    def _check_attribute(self, name: str, timeout: float) -> None:
+        kind = self._get_type(timeout)
+        # Instances have attributes that their type has not.
+        if not hasattr(kind, name) and not self._call(_has, (self, name), {}, timeout).wait():
+            raise AttributeError(f"the value of {self}, a {kind.__qualname__}, has no attribute {name!r}")
 
     def _call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float
@@ -232,7 +264,7 @@ class RRef:
             self._released = True
             self._drop(self._fork)
 
-    def __enter__(self) -> RRef:
+    def __enter__(self) -> RRef[T]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -266,39 +298,30 @@ class RRef:
         )
 
     def __repr__(self) -> str:
-        return _text(self._fork, self._context.agent)
+        return text_of(self._fork, self._context.agent)
 
 
-class _Fetching:
-    """Name of a wait for a value, in errors. It holds no reference, and its text is made when it is asked for."""
-
-    __slots__ = ("_agent", "_fork")
-
-    def __init__(self, fork: Fork, agent: Agent) -> None:
-        self._fork = fork
-        self._agent = agent
-
-    def __str__(self) -> str:
-        return f"to_here() of {_text(self._fork, self._agent)}"
+def _type_of_value(value: Future[Any]) -> type:
+    try:
+        return type(value.value())
+    finally:
+        del value
 
 
-def _text(fork: Fork, agent: Agent) -> str:
-    kind = "OwnerRRef" if fork.owner.rank == agent.rank else "UserRRef"
-    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
-
-
-def _pass_on_error(fork: Fork, target: Future[Any]) -> None:
-    if fork.error is not None:
-        complete_once(target, error=copy_error(fork.error))
-
-
-def _copy_outcome(source: Future[Any], target: Future[Any]) -> None:
-    error = source.exception()
-    complete_once(target, source.value() if error is None else None, error and copy_error(error))
-
-
-def _type_of(reference: RRef) -> type:
+def _type_at_owner(reference: RRef[Any]) -> type:
     return type(reference.local_value())
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _has(reference: RRef[Any], name: str) -> bool:
+    return hasattr(reference.local_value(), name)
 
 
 def remote(
@@ -307,7 +330,7 @@ def remote(
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
-) -> RRef:
+) -> RRef[Any]:
     """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
 
     The worker ``to`` owns the result, and keeps it until every reference to it is gone. If ``func`` raises, the uses of the
@@ -341,7 +364,7 @@ def remote(
     return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
 
 
-def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef:
+def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef[Any]:
     """Run ``remote`` through the agent of ``context``.
 
     Args:
@@ -368,4 +391,4 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     if transfer.created is None:  # the worker was lost after it was found
         answer.wait()
         raise RpcError(f"{what} was not sent")
-    return RRef._of(context, transfer.created)
+    return RRef._of(context, transfer.created, function if isinstance(function, type) else None)

@@ -1,5 +1,6 @@
 """References as users know them: made, sent anywhere, fetched, called through, given up; and nothing left in the end."""
 
+import asyncio
 import copy
 import gc
 import pickle
@@ -336,3 +337,89 @@ def test_futures_as_values(workers):
 @rpc.functions.async_execution
 def promise():
     return Shelf.kept["future"]
+
+
+# -- types and small methods
+
+
+def test_the_type_is_asked_for_once(workers, monkeypatch):
+    reference = rpc.remote("b", make_counter)
+    received = rpc.rpc_sync("c", same, (reference,))
+    assert reference._get_type(blocking=False).wait() is Counter
+    sent = workers[0].caller.table.sent
+    assert reference._get_type() is Counter is reference._get_type(timeout=5, blocking=False).wait()
+    assert workers[0].caller.table.sent == sent
+    assert received._get_type() is Counter  # another reference asks for itself
+    assert tg.RRef(3)._get_type() is int
+
+
+def test_a_type_that_could_not_be_had_is_asked_for_again(workers):
+    Shelf.kept["gate"] = gate = threading.Event()
+    slow = rpc.remote("b", wait_and_make, ("gate",))
+    with pytest.raises(RpcTimeoutError):
+        slow._get_type(timeout=0.05)
+    gate.set()
+    assert slow._get_type() is Counter
+
+
+def make_counter():
+    return Counter()
+
+
+@pytest.mark.parametrize("maker", [Counter, make_counter])
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_a_proxy_names_a_missing_method_at_once(workers, owner, maker):
+    reference = rpc.remote(owner, maker)
+    with pytest.raises(AttributeError, match=r"value of .*RRef.*, a Counter, has no attribute 'nonsense'"):
+        reference.remote().nonsense()
+    with pytest.raises(AttributeError, match="nonsense"):
+        reference.rpc_sync().nonsense()
+    with pytest.raises(AttributeError, match="nonsense"):
+        reference.rpc_async().nonsense().wait()
+
+
+def test_a_proxy_finds_what_only_the_instance_has(workers):
+    reference = rpc.remote("b", with_own_method)
+    assert reference.remote().twice(4).to_here() == 8
+
+
+def with_own_method():
+    counter = Counter()
+    counter.twice = lambda number: 2 * number
+    return counter
+
+
+def test_a_proxy_does_not_ask_where_a_class_made_the_value(workers):
+    reference = rpc.remote("b", Counter)
+    sent = workers[0].caller.table.sent
+    made = reference.remote().add(2)
+    assert workers[0].caller.table.sent == sent + 1
+    assert made.to_here() == 2
+
+
+def test_a_proxy_in_a_coroutine_does_not_wait(workers):
+    reference = rpc.remote("b", make_counter)
+    missing = asyncio.run(call_missing(reference))
+    with pytest.raises(AttributeError, match="nonsense"):
+        missing.to_here()
+
+
+async def call_missing(reference):
+    return reference.remote().nonsense()
+
+
+def test_annotations(workers):
+    def total(numbers: rpc.RRef[list[int]]) -> int:
+        return sum(numbers.to_here())
+
+    assert total.__annotations__["numbers"].__args__ == (list[int],)
+    assert total(rpc.remote("b", list, ((1, 2),))) == 3
+    assert tg.RRef[int](3).local_value() == 3
+
+
+def test_the_future_of_profiling(workers):
+    reference = rpc.remote("b", Counter)
+    assert reference._get_profiling_future().wait() is None
+    mine = Future()
+    reference._set_profiling_future(mine)
+    assert reference._get_profiling_future() is mine

@@ -1,0 +1,87 @@
+"""Futures of the values of references: waited for at their owner, fetched from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.errors import RpcError
+from ..core.futures import Future, complete_once, copy_error
+from ..rpc.extend import Agent
+from .context import RRefContext
+from .forks import Fork
+from .numbers import Method
+
+
+def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
+    """Return a future of the value: at its owner the value itself, elsewhere a copy.
+
+    Args:
+        context: the references of this agent.
+        fork: fork of the reference.
+        seconds: the time-out; 0 for none.
+
+    Raises:
+        RpcError: the reference has no value.
+    """
+    caller, what = context.agent.caller, Fetching(fork, context.agent)
+    if fork.owner == context.me:
+        return caller.with_deadline(own_value(context, fork), seconds, what)
+    if not fork.created_here and not fork.settled.done():
+        return caller.with_deadline(fork.settled, seconds, what, lambda left: _request(context, fork, left, what))
+    return _request(context, fork, seconds, what)
+
+
+def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> Future[Any]:
+    fork.check()
+    agent = context.agent
+    peer = agent.peers.at(fork.owner.rank)
+    return agent.caller.request(peer, Method.FETCH, tuple(fork.rref_id), seconds, what, lambda body: [])
+
+
+def own_value(context: RRefContext, fork: Fork) -> Future[Any]:
+    """Return the future of a value of this worker; it fails if the creating call that was to make it does.
+
+    An error is copied: the owner keeps the original, and raising that would add the frames of each user to its traceback.
+    """
+    creating = fork.call is not None  # asked first: a fork without a call has its error, if there is one
+    try:
+        value = context.value(fork.rref_id, context.me)
+    except RpcError:
+        fork.check()  # which says why there is none
+        raise
+    if value.done() and value.exception() is None and fork.error is None:
+        return value
+    result: Future[Any] = Future()
+    if creating or fork.error is not None:
+        fork.settled.add_done_callback(lambda _: _pass_on_error(fork, result))
+    value.add_done_callback(lambda done: _copy_outcome(done, result))
+    return result
+
+
+class Fetching:
+    """Name of a wait for a value, in errors. It holds no reference, and its text is made when it is asked for."""
+
+    __slots__ = ("_agent", "_fork")
+
+    def __init__(self, fork: Fork, agent: Agent) -> None:
+        self._fork = fork
+        self._agent = agent
+
+    def __str__(self) -> str:
+        return f"to_here() of {text_of(self._fork, self._agent)}"
+
+
+def text_of(fork: Fork, agent: Agent) -> str:
+    """Return the text that names a reference to people."""
+    kind = "OwnerRRef" if fork.owner.rank == agent.rank else "UserRRef"
+    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
+
+
+def _pass_on_error(fork: Fork, target: Future[Any]) -> None:
+    if fork.error is not None:
+        complete_once(target, error=copy_error(fork.error))
+
+
+def _copy_outcome(source: Future[Any], target: Future[Any]) -> None:
+    error = source.exception()
+    complete_once(target, source.value() if error is None else None, error and copy_error(error))

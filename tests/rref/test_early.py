@@ -1,0 +1,153 @@
+"""References that are used before their creating call has arrived at the owner: every use waits for it."""
+
+import threading
+
+import pytest
+from helpers.remote import Counter, Shelf, here, local
+from telegrad import rpc
+from telegrad.core.errors import RpcError, RpcTimeoutError
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.wire.header import HEAD, Kind
+from telegrad.rref import protocol as p
+from telegrad.rref.context import RRefContext
+from telegrad.rref.numbers import Method
+from telegrad.testing import in_process_cluster
+
+
+class Held:
+    """Holds the first creating call that arrives at an agent, until it is let go."""
+
+    def __init__(self, agent, monkeypatch):
+        self.arrived, self.frames = threading.Event(), []
+        self._receive = agent.connections.on_frame
+        monkeypatch.setattr(agent.connections, "on_frame", self._see)
+
+    def _see(self, connection, frame, owned):
+        kind, _, method, *_ = HEAD.unpack_from(frame)
+        if kind == Kind.REQUEST and method == Method.CREATE and not self.arrived.is_set():
+            self.frames.append((connection, bytearray(frame), True))
+            self.arrived.set()
+        else:
+            self._receive(connection, frame, owned)
+
+    def let_go(self):
+        assert self.arrived.wait(10)
+        self._receive(*self.frames.pop())
+
+
+@pytest.fixture
+def workers():
+    with in_process_cluster("a", "b", "c", options=GrpcRpcBackendOptions(rpc_timeout=30)) as agents, agents[0].use():
+        yield agents
+
+
+@pytest.fixture
+def held(workers, monkeypatch):
+    return Held(workers[2], monkeypatch)
+
+
+def fetched(reference):
+    return reference.to_here().get()
+
+
+def local_get(reference):
+    return reference.local_value().get()
+
+
+def through_proxy(reference):
+    return reference.rpc_sync().get()
+
+
+def through_references(reference):
+    return reference.remote().me().rpc_async().get().wait()
+
+
+def type_is_counter(reference):
+    return 7 if reference._get_type() is Counter else 0
+
+
+def at_owner(function):
+    return lambda reference: rpc.rpc_sync("c", function, (reference,))
+
+
+USES = [
+    fetched,
+    through_proxy,
+    through_references,
+    type_is_counter,
+    at_owner(fetched),
+    at_owner(local_get),
+    at_owner(through_proxy),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("user", ["a", "b", "c"])
+def test_every_use_waits_for_the_creating_call(workers, held, until, user, use):
+    owner = workers[2].part(RRefContext).ownership.owned
+    reference = rpc.remote("c", Counter, (7,))
+    asked = rpc.rpc_async(user, use, (reference,))
+    until(lambda: len(owner))  # it has asked
+    assert not asked.done()
+    held.let_go()
+    assert asked.wait() == 7
+
+
+@pytest.mark.parametrize("use", [here, local])
+def test_a_use_waits_until_its_deadline(workers, held, use):
+    workers[2].rpc_timeout = 0.05
+    reference = rpc.remote("c", Counter, (7,))
+    with pytest.raises(RpcTimeoutError, match=r"to_here\(\) of OwnerRRef.* got no answer within 0.05 s"):
+        rpc.rpc_sync("c", use, (reference,))
+    held.let_go()
+
+
+def test_a_use_fails_when_the_creating_call_is_known_not_to_come(workers, held, until):
+    reference = rpc.remote("c", Counter, (7,))
+    asked = rpc.rpc_async("c", local_get, (reference,))
+    until(lambda: len(workers[2].part(RRefContext).ownership.owned))
+    context = workers[0].part(RRefContext)
+    context._handle(p.ConnectionBroke(context.key(2)))  # the creator asks, and the owner refuses it from then on
+    with pytest.raises(RpcError, match="was never created"):
+        asked.wait()
+    with pytest.raises(RpcError, match=r"was not created: the call never reached worker 'c'"):
+        reference.to_here()
+    held.let_go()  # and has no effect
+    assert not len(workers[2].part(RRefContext).ownership.owned)
+
+
+def test_references_among_arguments_are_confirmed_before_the_function_starts(workers, monkeypatch, until):
+    """The owner's answer to the callee is held back: the function does not start meanwhile."""
+    owner, held, carry_out = workers[2].part(RRefContext), [], RRefContext._carry_out
+
+    def hold_accepts(self, instructions):
+        accepts = [each for each in instructions if isinstance(each, p.Send) and isinstance(each.message, p.Accept)]
+        if self is owner and accepts:
+            held.extend(accepts)
+            instructions = [each for each in instructions if each not in accepts]
+        carry_out(self, instructions)
+
+    monkeypatch.setattr(RRefContext, "_carry_out", hold_accepts)
+    reference = rpc.remote("c", Counter, (7,))
+    started = Shelf.kept["started"] = threading.Event()
+    called = rpc.rpc_async("b", note_confirmed, (reference, "started"))
+    created = rpc.remote("b", note_confirmed, (reference, "started"))
+    until(lambda: len(held) == 2)
+    assert not started.is_set() and workers[1].server.serving
+    carry_out(owner, held)
+    assert called.wait() and created.to_here()
+
+
+def note_confirmed(reference, name):
+    Shelf.kept[name].set()
+    return reference.confirmed_by_owner()
+
+
+def test_a_call_whose_reference_is_not_confirmed_fails_in_time_and_does_not_start(workers, monkeypatch):
+    owner, carry_out = workers[2].part(RRefContext), RRefContext._carry_out
+    monkeypatch.setattr(RRefContext, "_carry_out", lambda self, told: self is owner or carry_out(self, told))
+    reference = rpc.remote("c", Counter, (7,))
+    started = Shelf.kept["started"] = threading.Event()
+    with pytest.raises(RpcTimeoutError, match="note_confirmed"):
+        rpc.rpc_sync("b", note_confirmed, (reference, "started"), timeout=0.1)
+    assert not started.is_set()
