@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .core.serialization import save as save
     from .nn.functional.spectrogram import istft as istft
     from .nn.functional.spectrogram import stft as stft
+    from .rref import RemoteModule as RemoteModule
     from .rref import RRef as RRef
 
 _ALIASES = {
@@ -92,6 +93,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
+        "RemoteModule": ".rref",
     }
 
     def __getattr__(name: str) -> object:

@@ -97,7 +97,7 @@ def add_from_afar(counter: tg.RRef, number: int) -> int:
     return result
 
 
-def make_counters(number: int) -> dict[str, tg.RRef[Counter]]:
+def make_counters(number: int) -> dict[str, tg.RRef]:
     """Return references to new counters. It runs on bob, which keeps the counters."""
     return {f"counter{index}": tg.RRef(Counter(index)) for index in range(number)}
 

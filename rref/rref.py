@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from ..core.errors import AgentClosedError, RpcError
+from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future
 from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
@@ -293,7 +293,7 @@ class RRef(Generic[T]):
             agent.state.check_open()
 
     def __reduce__(self) -> Any:
-        raise TypeError(
+        raise SerializationError(
             "an RRef can be sent in rpc arguments and results only; it cannot be pickled or copied otherwise"
         )
 

@@ -33,6 +33,11 @@ def test_a_module_is_ours(path):
     assert found is module
 
 
+@pytest.mark.parametrize("path", ["distributed.nn", "distributed.nn.api.remote_module"])
+def test_modules_on_other_workers_have_both_paths(path):
+    assert importlib.import_module(f"telegrad.compat.torch.{path}").RemoteModule is tg.RemoteModule
+
+
 def test_names_at_the_top_are_ours():
     assert torch.add is tg.add and torch.Tensor is tg.Tensor and torch.float64 is tg.float64
     assert {"add", "nn", "distributed", "compile"} <= set(dir(torch))

@@ -93,7 +93,7 @@ def test_the_same_reference_twice_in_a_message_is_one(workers):
 def test_only_in_messages(workers):
     reference = rpc.remote("b", str)
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="in rpc arguments and results only"):
+        with pytest.raises(RuntimeError, match="in rpc arguments and results only"):
             attempt(reference)
 
 

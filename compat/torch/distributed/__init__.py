@@ -1,9 +1,9 @@
-"""``torch.distributed``: calls, gradients through them, and optimizers. It has no process groups."""
+"""``torch.distributed``: calls, gradients through them, modules on other workers, optimizers. It has no process groups."""
 
 import importlib
 from typing import Any
 
-MODULES = ("autograd", "optim", "rpc")
+MODULES = ("autograd", "nn", "optim", "rpc")
 
 
 def is_available() -> bool:

@@ -1,0 +1,1 @@
+"""Package of the module in which ``torch.distributed.nn`` defines ``RemoteModule``."""
