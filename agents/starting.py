@@ -21,7 +21,6 @@ from ..rpc.extend import (
 )
 from .assembly import make_agent
 
-HOST_VARIABLE = "TELEGRAD_HOST"
 NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 
 
@@ -79,7 +78,7 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         raise
     agent.on_expelled.append(partial(record_expulsion, name))  # the process is this worker's: it fails with it
     try:
-        host = options.host or os.environ.get(HOST_VARIABLE)
+        host = options.host or os.environ.get("TELEGRAD_HOST")
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)

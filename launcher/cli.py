@@ -1,19 +1,19 @@
-"""Command ``telegrad``: reads its arguments, runs a job, prints the summary, exits with the code of the root cause."""
+"""Command ``telegrad`` and its parts."""
 
-import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from .errors import LogDirError
-from .job import launch
-from .spec import JobSpec, numbered, parse_count, parse_roles
-from .summary import summary
+from .job_file import read_job_file
+from .nodes.meeting import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
+from .nodes.token import new_token
+from .run_command import Request, refuse, run_here, run_request
+from .spec import JobSpec, parse_roles
 
-BAD_INPUT = 2
+NODES = "Several machines"
 DEMO = "telegrad.examples.parameter_server"
 
 app = typer.Typer(
@@ -46,17 +46,38 @@ def options(
 def run(
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="Script that every worker runs.")],
     args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
-    count: Annotated[str | None, typer.Option("-n", metavar="N", help="Number of workers; 1 if not given.")] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            is_eager=True,
+            callback=read_job_file,
+            help="TOML file with these options by their long names.",
+        ),
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option("-n", "--nproc-per-node", metavar="N", help="Number of workers on this machine; 1 if not given."),
+    ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the workers: NAME0, NAME1, ...")] = "worker",
     roles: Annotated[
-        str | None, typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1.")
+        str | None,
+        typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1."),
     ] = None,
     module: Annotated[
-        bool, typer.Option("-m", metavar="", help="SCRIPT is the name of a module, as in `python -m`.")
+        bool, typer.Option("-m", "--module", metavar="", help="SCRIPT is the name of a module, as in `python -m`.")
     ] = False,
+    no_python: Annotated[bool, typer.Option("--no-python", metavar="", help="SCRIPT is a program of its own.")] = False,
     python: Annotated[
         str, typer.Option(metavar="PATH", help="Python of the workers; this one if not given.", show_default=False)
     ] = sys.executable,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ROLE:]NAME=VALUE", help="Environment variable of all workers, or of those of a role."),
+    ] = None,
+    pin: Annotated[
+        bool, typer.Option("--pin", metavar="", help="Give each worker cores of its own, if there are enough.")
+    ] = False,
     log_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the logs; telegrad_runs/TIME-SCRIPT if not given.")
     ] = None,
@@ -71,8 +92,56 @@ def run(
             help="Fork the workers from one process that has imported Telegrad, NumPy and gRPC; without, each imports them.",
         ),
     ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Show what would start, and start nothing.")
+    ] = False,
+    nnodes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|MIN:MAX", rich_help_panel=NODES, help="Number of machines; with MIN:MAX those that come in time."
+        ),
+    ] = None,
+    node_rank: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RANK", min=0, rich_help_panel=NODES, help="Number of this machine; the next if not given."
+        ),
+    ] = None,
+    rdzv_endpoint: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", rich_help_panel=NODES, help="Where machine 0 is reached.")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=NODES, help="The job's token; else in TELEGRAD_TOKEN."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            rich_help_panel=NODES,
+            help="Where others reach this machine, if not where it reaches machine 0.",
+        ),
+    ] = None,
+    listen_host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", rich_help_panel=NODES, help="Where to listen instead, behind NAT: 0.0.0.0."),
+    ] = None,
+    rdzv_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", rich_help_panel=NODES, help=f"Time in which all machines must come; {DEFAULT_TIMEOUT:g}."
+        ),
+    ] = None,
+    join_seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            rich_help_panel=NODES,
+            help=f"With MIN:MAX: time to wait for one more than MIN; {DEFAULT_JOIN_SECONDS:g}.",
+        ),
+    ] = None,
 ) -> None:
-    """Run SCRIPT in several worker processes on this machine.
+    """Run SCRIPT in several worker processes, on this machine or on several.
 
     For example `telegrad run -n 4 train.py --epochs 10`: options of `telegrad run` come before SCRIPT, all that follows goes
     to the script.
@@ -82,12 +151,24 @@ def run(
 
     Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and
     TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs only a name.
+
+    For several machines start the same command on each, with --nnodes and --rdzv-endpoint, and a token from
+    `telegrad token`.
     """
-    try:
-        spec = JobSpec(script, tuple(args or ()), _workers(count, name, roles), module, python, log_dir, grace, preload)
-    except (ValueError, OSError, ImportError) as error:
-        _refuse(str(error))
-    _run(spec)
+    nodes: dict[str, Any] = {"rank": node_rank, "token_file": token_file, "own_host": host, "listen_host": listen_host}
+    nodes |= {"timeout": rdzv_timeout, "join_seconds": join_seconds}
+    program = {"module": module, "interpreter": python, "no_python": no_python, "log_dir": log_dir, "grace": grace}
+    request = Request(count, name, roles, nnodes, rdzv_endpoint, nodes)
+    run_request(request, script, tuple(args or ()), {**program, "pin": pin, "preload": preload}, env or [], dry_run)
+
+
+@app.command()
+def token() -> None:
+    """Print a new token for a job on several machines.
+
+    Give it to `telegrad run` on each of them, in TELEGRAD_TOKEN or with --token-file, and to nobody else.
+    """
+    print(new_token())
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -96,7 +177,7 @@ def demo(context: typer.Context) -> None:
 
     Options go to the example: `telegrad demo --out DIR`.
     """
-    _run(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
+    run_here(JobSpec(DEMO, tuple(context.args), parse_roles("ps,trainer=2"), module=True))
 
 
 @app.command(no_args_is_help=True)
@@ -111,54 +192,15 @@ def migrate(
     try:
         from ..compat.migrate import migrate_file
     except ImportError as error:
-        _refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
+        refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
     for script in scripts:
         try:
             lines = migrate_file(script, diff)
         except (OSError, ValueError) as error:
-            _refuse(str(error))
+            refuse(str(error))
         print(*lines, sep="\n", end="\n" if lines else "")
 
 
 def main() -> None:
     """Run the command with the arguments of this process."""
     app(prog_name="telegrad")
-
-
-def _workers(count: str | None, name: str, roles: str | None) -> tuple[str, ...]:
-    size = None if count is None else parse_count(count)
-    if roles is None:
-        return numbered(name, size or 1)
-    workers = parse_roles(roles)
-    if size is not None and size != len(workers):
-        raise ValueError(
-            f"-n {size} and --roles {roles!r} disagree, the roles make {len(workers)} workers: leave -n out"
-        )
-    return workers
-
-
-def _run(spec: JobSpec) -> None:
-    try:
-        result = launch(spec)
-    except LogDirError as error:
-        _refuse(f"{error}. Name another folder with --log-dir DIR")
-    _report(summary(result))
-    _silence_broken_output()
-    raise typer.Exit(result.exit_code)
-
-
-def _refuse(why: str) -> NoReturn:
-    _report(why)
-    raise typer.Exit(BAD_INPUT)
-
-
-def _report(text: str) -> None:
-    print(f"telegrad: {text}", file=sys.stderr)
-
-
-def _silence_broken_output() -> None:
-    """Keep Python from an error at exit when the reader of standard output is gone (``| head``)."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,31 +1,37 @@
 """Environment variables of a job's workers, and the port of their rendezvous."""
 
+import itertools
 import os
 import secrets
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..core import allocator, job_secrets
 from .credentials import CredentialFolders
+from .nodes.assignment import Placement
 
 LOOPBACK = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
 SECRET_VARIABLE = "TELEGRAD_SECRET"
 
 
-def reserve_port() -> socket.socket:
-    """Bind a free port of the loopback without listening on it; the port is reserved until the socket is closed.
+def reserve_port(host: str = LOOPBACK) -> socket.socket:
+    """Bind a free port of this machine without listening on it; the port is reserved until the socket is closed.
 
     Linux gives it meanwhile to no other socket that binds port 0 of an IPv4, IPv4-mapped or dual-stack address, listening or
     connecting. Rank 0 can still listen on it: Linux lets a second socket bind where the first does not listen and both set
     SO_REUSEADDR, which gRPC and ``socket.create_server`` do.
+
+    Args:
+        host: name or address of this machine at which rank 0 is to listen.
     """
-    reserved = socket.socket()
+    family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    reserved = socket.socket(family)
     try:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reserved.bind((LOOPBACK, 0))
+        reserved.bind(address)
     except BaseException:
         reserved.close()
         raise
@@ -37,14 +43,39 @@ def rendezvous_environment(world_size: int, port: int) -> dict[str, str]:
     return {"WORLD_SIZE": str(world_size), "MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port)}
 
 
+def placement_environment(placement: Placement, listen_host: str | None) -> dict[str, str]:
+    """Return the variables that all workers of one node of a job share.
+
+    Args:
+        placement: the node's part of the job.
+        listen_host: address to listen at; None for the one at which others reach the node.
+    """
+    return {
+        "WORLD_SIZE": str(placement.world_size),
+        "LOCAL_WORLD_SIZE": str(len(placement.workers)),
+        "GROUP_RANK": str(placement.node),
+        "GROUP_WORLD_SIZE": str(placement.nodes),
+        "MASTER_ADDR": placement.master_host,
+        "MASTER_PORT": str(placement.master_port),
+        "TELEGRAD_HOST": placement.host,
+        **({"TELEGRAD_LISTEN_HOST": listen_host} if listen_host else {}),
+    }
+
+
 def job_environment(world_size: int, port: int) -> dict[str, str]:
     """Return the variables of a job that no launcher starts: its size, its rendezvous, and a new secret."""
     return {**rendezvous_environment(world_size, port), SECRET_VARIABLE: secrets.token_hex(32)}
 
 
-def rank_environment(rank: int, name: str) -> dict[str, str]:
-    """Return the variables of one worker."""
-    return {"RANK": str(rank), "LOCAL_RANK": str(rank), WORKER_VARIABLE: name}
+def rank_environment(rank: int, name: str, first_rank: int = 0) -> dict[str, str]:
+    """Return the variables of one worker.
+
+    Args:
+        rank: its number on this machine.
+        name: its name.
+        first_rank: rank of this machine's first worker.
+    """
+    return {"RANK": str(first_rank + rank), "LOCAL_RANK": str(rank), WORKER_VARIABLE: name}
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
@@ -58,6 +89,28 @@ def helpful_defaults(world_size: int) -> dict[str, str]:
     if not any(name.startswith("MALLOC_") for name in own_environment()):
         settings.update(allocator.ENVIRONMENT)
     return settings
+
+
+def shared_cores(workers: int) -> list[set[int]]:
+    """Return the cores of each worker of this machine: equal shares; none if there are fewer cores than workers."""
+    cores = sorted(os.sched_getaffinity(0))
+    each, more = divmod(len(cores), workers)
+    if each == 0:
+        return []
+    starts = [number * each + min(number, more) for number in range(workers + 1)]
+    return [set(cores[start:end]) for start, end in itertools.pairwise(starts)]
+
+
+@contextmanager
+def on_cores(cores: Collection[int]) -> Iterator[None]:
+    """Let processes that this thread starts in the block use these cores only; all that it may use itself, if empty."""
+    before = os.sched_getaffinity(0)
+    if cores:
+        os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 _changing_environment = threading.Lock()

@@ -51,3 +51,11 @@ class ProcessExitedException(ProcessException):
         self.args = (msg, error_index, error_pid, exit_code, signal_name)
         self.exit_code = exit_code
         self.signal_name = signal_name
+
+
+class NodeError(RuntimeError):
+    """The launchers of a job on several nodes did not come together."""
+
+
+class TokenError(NodeError, PermissionError):
+    """A launcher has no token, or not the one of the job."""

@@ -12,6 +12,8 @@ from typing import TextIO
 from .console import WorkerConsole
 from .engines.scripts import ScriptEngine
 from .errors import LogDirError
+from .nodes.member import Membership
+from .nodes.outcome import Outcome
 from .spec import JobSpec
 
 RUNS = Path("telegrad_runs")
@@ -57,6 +59,7 @@ class JobResult:
         log_dir: folder of the logs.
         seconds: from the job's start to its end.
         left_running: process ids of what the workers had left running; they have been ended.
+        verdict: of a job on several nodes: number of the node that failed first, and how; None if none did.
     """
 
     exit_code: int
@@ -66,9 +69,10 @@ class JobResult:
     log_dir: Path
     seconds: float
     left_running: tuple[int, ...]
+    verdict: tuple[int, Outcome] | None = None
 
 
-def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
+def launch(spec: JobSpec, stream: TextIO | None = None, node: Membership | None = None) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
     A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the job runs,
@@ -77,15 +81,17 @@ def launch(spec: JobSpec, stream: TextIO | None = None) -> JobResult:
     Args:
         spec: the job.
         stream: where output is shown; None means standard output.
+        node: membership in a job on several nodes, of which ``spec`` is this one's part.
 
     Raises:
         LogDirError: the logs cannot be written.
     """
     began = time.monotonic()
     log_dir = _make_log_dir(spec)
-    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream))
+    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream), node)
     engine.run_to_the_end()
-    workers = tuple(_result(engine, rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
+    first_rank = node.placement.first_rank if node else 0
+    workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
     supervisor = engine.supervisor
     return JobResult(
         exit_code=supervisor.exit_code,
@@ -119,18 +125,18 @@ def _make_new(folder: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
-def _result(engine: ScriptEngine, rank: int, name: str, log_dir: Path, began: float) -> WorkerResult:
+def _result(engine: ScriptEngine, rank: int, first_rank: int, name: str, log_dir: Path, began: float) -> WorkerResult:
     failures = engine.supervisor.failures
     worker = failures.worker(rank)
     end = worker.exit
     return WorkerResult(
         name,
-        rank,
+        first_rank + rank,
         code=end.code if end else None,
         ended_by_launcher=end.by_launcher if end else False,
         after=(end.at if end else time.monotonic()) - began,
         log=log_dir / f"{name}.log",
         traceback=engine.reports.tracebacks.get(rank, "") if worker.raised else "",
-        lost=tuple(engine.spec.workers[other] for other in failures.lost_by(rank)),
+        lost=tuple(failures.launched_name(name, engine.spec.workers) for name in worker.lost),
         ended_early=worker.ended_early,
     )

@@ -5,7 +5,7 @@ first worker that failed, and follows what each failure says of lost workers as 
 A worker that reported nothing is outranked by a death by a signal shortly after its own exit (``SAME_TIME_SECONDS``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 SAME_TIME_SECONDS = 1.0
@@ -135,6 +135,15 @@ class FailureGraph:
     def lost_by(self, rank: int) -> list[int]:
         """Return the ranks of the workers of this job whose loss made this one fail."""
         return [self._ranks[name] for name in self.worker(rank).lost if name in self._ranks]
+
+    def launched_name(self, joined: str, workers: Sequence[str]) -> str:
+        """Return the launcher's name of a worker; of one that it did not start, the one under which it joined.
+
+        Args:
+            joined: the name under which it joined.
+            workers: the launcher's names, in order of rank.
+        """
+        return workers[self._ranks[joined]] if joined in self._ranks else joined
 
     def worker(self, rank: int) -> WorkerRecord:
         """Return the record of a worker."""

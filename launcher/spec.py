@@ -33,7 +33,10 @@ class JobSpec:
         grace: seconds between asking workers to end and killing them.
         preload: fork the workers from one process that has imported Telegrad, NumPy and gRPC, which starts them sooner and in
             less memory. Without it, or with another interpreter, or a program that is no file of Python source, each starts
-            an interpreter of its own, in which a script can still set variables that these libraries read at import.
+            an interpreter of its own, in which a script, or ``variables``, can set what these libraries read at import.
+        no_python: ``program`` is an executable of its own.
+        pin: each worker has cores of its own, if there are enough.
+        variables: environment variables: the role whose workers get one (empty: all), its name, its value.
 
     Raises:
         ValueError: a name, a number or a time is not possible.
@@ -50,11 +53,17 @@ class JobSpec:
     log_dir: Path | None = None
     grace: float = 3.0
     preload: bool = True
+    no_python: bool = False
+    pin: bool = False
+    variables: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _check_workers(self.workers)
-        _check_interpreter(self.interpreter)
         check_seconds("the grace", self.grace)
+        if self.no_python:
+            _check_executable(self.program, self.module)
+            return
+        _check_interpreter(self.interpreter)
         if self.module:
             _check_module(self.program, own_interpreter=self.interpreter == sys.executable)
         else:
@@ -63,18 +72,36 @@ class JobSpec:
     @property
     def command(self) -> list[str]:
         """Command line of a worker's process."""
+        if self.no_python:
+            return [self.program, *self.args]
         return [self.interpreter, *(["-m"] if self.module else []), self.program, *self.args]
+
+    def variables_of(self, worker: str) -> dict[str, str]:
+        """Return the environment variables that the user has set for a worker; those for its role come last."""
+        chosen = sorted((each for each in self.variables if each[0] in ("", role_of(worker))), key=lambda each: each[0])
+        return {name: value for _, name, value in chosen}
 
     @property
     def forks(self) -> bool:
         """Return whether the workers are forked from a process that has imported what they need."""
         source = self.module or (self.program.endswith(".py") and Path(self.program).is_file())
-        return self.preload and source and self.interpreter == sys.executable
+        return (
+            self.preload
+            and bool(source)
+            and not self.no_python
+            and not self.variables
+            and self.interpreter == sys.executable
+        )
 
     @property
     def title(self) -> str:
         """Short name of the program, for folders and messages."""
         return self.program.rpartition(".")[2] if self.module else Path(self.program).stem
+
+
+def role_of(worker: str) -> str:
+    """Return the role of a worker: its name without the number."""
+    return worker.rstrip("0123456789") or worker
 
 
 def numbered(name: str, count: int) -> tuple[str, ...]:
@@ -163,6 +190,27 @@ def _check_workers(workers: tuple[str, ...]) -> None:
             )
         if times > 1:
             raise ValueError(f"{times} workers have the name {name!r}: give each its own")
+
+
+def parse_variable(text: str) -> tuple[str, str, str]:
+    """Return role, name and value of ``NAME=VALUE``, for all workers, or ``ROLE:NAME=VALUE``.
+
+    Raises:
+        ValueError: the text cannot be read.
+    """
+    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]+):)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", text, re.DOTALL)
+    if not found:
+        raise ValueError(f"cannot read --env {text!r}: write NAME=VALUE for all workers, or ROLE:NAME=VALUE")
+    return found[1] or "", found[2], found[3]
+
+
+def _check_executable(program: str, module: bool) -> None:
+    if module:
+        raise ValueError("-m and --no-python exclude each other: a module needs Python")
+    if shutil.which(program) is None:
+        raise FileNotFoundError(
+            f"there is no program {program!r} that you may execute: give its path, or leave --no-python out"
+        )
 
 
 def _check_interpreter(interpreter: str) -> None:

@@ -1,7 +1,7 @@
 """Summary of a job that is over: the root cause first, then what followed from it; and words on how a worker ended."""
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from .job import JobResult, WorkerResult
 from .tracebacks import describe_error, headline
@@ -38,11 +38,17 @@ def describe_exit(code: int) -> str:
 
 
 def _outcome(result: JobResult) -> Iterable[str]:
-    if result.interrupted_by is not None:
+    if result.verdict is not None:
+        node, outcome = result.verdict
+        yield f"root cause: node {node}: {outcome.cause or describe_exit(outcome.exit_code)}"
+        yield from outcome.details
+        yield from _each("the workers of this node:", result.workers)
+    elif result.interrupted_by is not None:
         yield f"interrupted by {signal_name(result.interrupted_by)} after {result.seconds:.1f} s"
         yield from _each("the workers:", result.workers)
     elif result.cause is not None:
-        yield from _root_cause(result.cause)
+        first, *more = root_cause_lines(result.cause)
+        yield from (f"root cause: {first}", *more)
         yield from _each("the others:", [worker for worker in result.workers if worker is not result.cause])
     else:
         early = [worker for worker in result.workers if worker.ended_early]
@@ -51,8 +57,9 @@ def _outcome(result: JobResult) -> Iterable[str]:
         yield from _each("the others:", early)
 
 
-def _root_cause(cause: WorkerResult) -> Iterable[str]:
-    yield f"root cause: {cause.name} (rank {cause.rank}) {_end(cause)}"
+def root_cause_lines(cause: WorkerResult) -> Iterator[str]:
+    """Yield what a user reads of the worker that failed first: who it is and how it ended, its error, its log."""
+    yield f"{cause.name} (rank {cause.rank}) {_end(cause)}"
     if cause.code != 0:
         yield from (f"    {line}" for line in describe_error(cause.log, _code(cause), cause.traceback))
     yield f"    after {cause.after:.1f} s; its log: {cause.log}"

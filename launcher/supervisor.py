@@ -69,6 +69,13 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The job ends because of another node; this one's workers are to end, too."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The clock reached ``Supervisor.wake_at``."""
 
@@ -89,7 +96,7 @@ class Signal:
 
 
 Report = Joined | Left | Failed
-Event = Begin | Report | Exited | Interrupted | TimePassed
+Event = Begin | Report | Exited | Interrupted | Abandoned | TimePassed
 Instruction = Start | Signal
 
 
@@ -121,6 +128,7 @@ class Supervisor:
         self.wake_at: float | None = None  # when to send TimePassed, at the latest
         self.failures = FailureGraph()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
+        self.abandoned = ""  # why the job ends because of another node; set only if no worker had failed before
         self._running: set[int] = set()
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
 
@@ -138,6 +146,8 @@ class Supervisor:
                 return [Start(rank) for rank in range(self.size)]
             case Interrupted(signum):
                 return self._interrupted(signum, now)
+            case Abandoned(reason):
+                return self._abandon(reason, now)
             case TimePassed():
                 return self._time_passed(now)
             case _:
@@ -147,7 +157,7 @@ class Supervisor:
     @property
     def cause(self) -> WorkerExit | None:
         """Failure that ended the job; None if all went well or the user ended it."""
-        return None if self.interrupted_by is not None else self.failures.root_cause()
+        return None if self.interrupted_by is not None or self.abandoned else self.failures.root_cause()
 
     @property
     def exit_code(self) -> int:
@@ -155,7 +165,7 @@ class Supervisor:
         if self.interrupted_by is not None:
             return 128 + self.interrupted_by
         if (cause := self.cause) is None:
-            return 0
+            return 1 if self.abandoned else 0
         return 128 - cause.code if cause.killed else max(cause.code, 1)
 
     def _check(self, event: Event) -> None:
@@ -199,6 +209,13 @@ class Supervisor:
             return self._end(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM, now)
         # The user asks again, or does not want to wait for the end of a job that failed.
         return self._kill(now) if self.phase is Phase.ENDING else []
+
+    def _abandon(self, reason: str, now: float) -> list[Instruction]:
+        if self.phase not in (Phase.RUNNING, Phase.SETTLING):
+            return []
+        if self.phase is Phase.RUNNING:
+            self.abandoned = reason
+        return self._end(signal.SIGTERM, now)
 
     def _time_passed(self, now: float) -> list[Instruction]:
         if self.wake_at is None or now < self.wake_at:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
+    load_pem_public_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -35,6 +36,20 @@ class Issued(NamedTuple):
     key: bytes
 
 
+class Key(NamedTuple):
+    """Private key of a worker, and its public half, as PEM."""
+
+    key: bytes
+    public: bytes
+
+
+def new_key() -> Key:
+    """Return a new private key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return Key(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), public)
+
+
 class Authority:
     """Certificate authority of one job. Its key stays in the memory of the process that made it.
 
@@ -48,7 +63,9 @@ class Authority:
         self._days = days
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(f"authority of {job}")
-        self._certificate = self._sign(self._key, self._name, _AUTHORITY_USAGE, x509.BasicConstraints(True, 0), ())
+        self._certificate = self._sign(
+            self._key.public_key(), self._name, _AUTHORITY_USAGE, x509.BasicConstraints(True, 0), ()
+        )
         self.certificate = self._certificate.public_bytes(Encoding.PEM)
 
     def issue(self, worker: str) -> Issued:
@@ -57,18 +74,30 @@ class Authority:
         Args:
             worker: what tells it from other workers of the job; its name in certificates is ``<worker>.<job>``.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = new_key()
+        return Issued(self.certify(worker, key.public), key.key)
+
+    def certify(self, worker: str, public: bytes) -> bytes:
+        """Return a certificate, as PEM, for a key that somebody else has made.
+
+        Args:
+            worker: as for ``issue``.
+            public: the public key, as PEM.
+
+        Raises:
+            ValueError: it is no public key of an elliptic curve.
+        """
+        key = load_pem_public_key(public)
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise ValueError("a worker's key is one of an elliptic curve")
         own_name = f"{worker}.{self.job}"
-        names = (own_name, self.job)
-        certificate = self._sign(key, _name(own_name), _WORKER_USAGE, x509.BasicConstraints(False, None), names)
-        return Issued(
-            certificate.public_bytes(Encoding.PEM),
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-        )
+        constraints = x509.BasicConstraints(False, None)
+        certificate = self._sign(key, _name(own_name), _WORKER_USAGE, constraints, (own_name, self.job))
+        return certificate.public_bytes(Encoding.PEM)
 
     def _sign(
         self,
-        key: ec.EllipticCurvePrivateKey,
+        key: ec.EllipticCurvePublicKey,
         subject: x509.Name,
         usage: x509.KeyUsage,
         constraints: x509.BasicConstraints,
@@ -79,13 +108,13 @@ class Authority:
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
-            .public_key(key.public_key())
+            .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(days=SKEW_DAYS))
             .not_valid_after(now + datetime.timedelta(days=self._days))
             .add_extension(constraints, critical=True)
             .add_extension(usage, critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         if names:

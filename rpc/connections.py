@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -70,7 +71,7 @@ class Connections(LaneListener):
         self._timers = timers
         self._reconnect_timeout = options.reconnect_timeout
         self._secured = me.tls is not None or options.insecure
-        self._listen_host = options.listen_host
+        self._listen_host = options.listen_host or os.environ.get("TELEGRAD_LISTEN_HOST")
         self._own_lane = InProcessLane(InProcessNetwork())  # to this worker itself
         self._own_address = ""
 

@@ -55,7 +55,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
             read and changed by whoever is on the way; the job's secret still keeps others out.
         host: name or address at which others reach this worker; ``None`` takes ``TELEGRAD_HOST``, else, at rank 0, the host of
             the rendezvous, and elsewhere the address from which this machine reaches it.
-        listen_host: address of this machine to listen at, where that is another one, as behind NAT: ``"0.0.0.0"`` for all.
+        listen_host: address of this machine to listen at, where that is another one, as behind NAT: ``"0.0.0.0"``
+            for all. ``None`` takes ``TELEGRAD_LISTEN_HOST``.
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
     """
 

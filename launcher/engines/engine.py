@@ -26,14 +26,15 @@ class Engine(ABC):
     Args:
         size: how many workers there are.
         grace: seconds between asking workers to end and killing them.
+        credentials: folders for the workers' credentials; None makes some, with a new secret.
     """
 
-    def __init__(self, size: int, grace: float) -> None:
+    def __init__(self, size: int, grace: float, credentials: CredentialFolders | None = None) -> None:
         self.supervisor = Supervisor(size, grace)
         self.resources = ExitStack()
         self.reports = self.resources.enter_context(closing(ReportFile()))
         self.port: int = self.resources.enter_context(closing(reserve_port())).getsockname()[1]
-        self.credentials = self.resources.enter_context(closing(CredentialFolders()))
+        self.credentials = self.resources.enter_context(closing(credentials or CredentialFolders()))
         self.selector = self.resources.enter_context(selectors.DefaultSelector())
         self._pidfds: set[int] = set()
         self._events: deque[Event] = deque()

@@ -4,7 +4,7 @@ A worker is then there within milliseconds, and shares the memory of what was im
 there is any thread, and runs its program as the interpreter would have.
 
 It is run by path (``python fork_server.py SOCKET PROGRAM ARGS``, or ``-m MODULE ARGS``), so it has no relative imports. Through
-the socket come requests, each answered with one number: variables and an output, to start a worker; or the process id of
+the socket come requests, each answered with one number: variables, cores and an output, to start a worker; or the process id of
 one that has ended. Only then is it reaped, so that its launcher never signals another process that got its number.
 """
 
@@ -50,7 +50,7 @@ def _serve(connection: socket.socket) -> bool:
             connection.send(ANSWER.pack(os.waitstatus_to_exitcode(status)))
             continue
         if _fork(connection):
-            _become_worker(connection, request, files[0])
+            _become_worker(connection, files[0], **request)
             return True
         os.close(files[0])
 
@@ -63,8 +63,10 @@ def _fork(connection: socket.socket) -> bool:
         return False
 
 
-def _become_worker(connection: socket.socket, variables: dict[str, str], output: int) -> None:
+def _become_worker(connection: socket.socket, output: int, variables: dict[str, str], cores: list[int]) -> None:
     os.setsid()
+    if cores:
+        os.sched_setaffinity(0, cores)
     with connection:  # the worker answers itself, when it leads its session
         connection.send(ANSWER.pack(os.getpid()))
     for standard in (1, 2):

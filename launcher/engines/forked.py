@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,17 +44,18 @@ class ForkServer:
                 start_new_session=True,
             )
 
-    def start(self, variables: Mapping[str, str], output: int) -> "ForkedProcess":
+    def start(self, variables: Mapping[str, str], output: int, cores: Collection[int]) -> "ForkedProcess":
         """Start a worker.
 
         Args:
             variables: added to its environment.
             output: file for its standard output and error.
+            cores: numbers of those that it may use; empty for all.
 
         Raises:
             OSError: it cannot be started.
         """
-        answer = self._ask(variables, [output])
+        answer = self._ask({"variables": variables, "cores": list(cores)}, [output])
         if answer < 0:
             raise OSError(-answer, os.strerror(-answer))
         return ForkedProcess(self, answer)

@@ -13,17 +13,30 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from ..console import WorkerConsole
-from ..environment import SECRET_VARIABLE, helpful_defaults, own_environment, rank_environment, rendezvous_environment
+from ..environment import (
+    SECRET_VARIABLE,
+    helpful_defaults,
+    on_cores,
+    own_environment,
+    placement_environment,
+    rank_environment,
+    rendezvous_environment,
+    shared_cores,
+)
+from ..nodes.member import Membership
+from ..nodes.token import VARIABLE as TOKEN_VARIABLE
 from ..spec import JobSpec
-from ..supervisor import Event, Exited, Failed, Interrupted, Phase
+from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Phase
 from . import job_processes
 from .engine import Engine
 from .forked import ForkedProcess, ForkServer
 from .output import WorkerOutput
 
+SECRETS = (SECRET_VARIABLE, TOKEN_VARIABLE)  # of other jobs, and for launchers only
 COULD_NOT_START = 127  # what a shell exits with
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -35,10 +48,13 @@ class ScriptEngine(Engine):
         spec: the job.
         log_dir: existing folder that receives ``<worker>.log`` of each worker.
         console: shows the workers' output.
+        node: membership in a job on several nodes; None if this machine runs all of it.
     """
 
-    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole) -> None:
-        super().__init__(len(spec.workers), spec.grace)
+    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole, node: Membership | None = None) -> None:
+        super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
+        self._node = node
+        self._first_rank = node.placement.first_rank if node else 0
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
         self.spec = spec
         self._log_dir = log_dir
@@ -47,6 +63,9 @@ class ScriptEngine(Engine):
         self._environment = self._shared_environment()
         self._fork_server: ForkServer | None = None
         self._processes: dict[int, subprocess.Popen[bytes] | ForkedProcess] = {}
+        self._cores = shared_cores(len(spec.workers)) if spec.pin else []
+        if node:
+            self.selector.register(node.wake, selectors.EVENT_READ, partial(self._abandon, node))
         self._outputs: dict[int, WorkerOutput] = {}
         console.on_closed = lambda: self.post(Interrupted(signal.SIGPIPE))  # end as other programs in a pipeline do
 
@@ -68,12 +87,17 @@ class ScriptEngine(Engine):
 
     def start(self, rank: int) -> int | None:
         name = self.spec.workers[rank]
-        credentials = self.credentials.add(name)
+        credentials = self.credentials.add(name, self._node.files(rank) if self._node else {})
         output = WorkerOutput(rank, self._log_dir / f"{name}.log", self._console, self.selector)
         self._outputs[rank] = output
         try:
-            variables = {**rank_environment(rank, name), **credentials, **self.reports.environment(rank)}
-            process = self._processes[rank] = self._start_process(variables, output.writing_end)
+            variables = {
+                **self.spec.variables_of(name),
+                **rank_environment(rank, name, self._first_rank),
+                **credentials,
+                **self.reports.environment(rank),
+            }
+            process = self._processes[rank] = self._start_process(rank, variables, output.writing_end)
         except OSError as error:
             output.write(f"could not be started: {error}\n".encode())
             self.post(Exited(rank, COULD_NOT_START))
@@ -83,18 +107,22 @@ class ScriptEngine(Engine):
         self._tell_guardian(process.pid)
         return process.pid
 
-    def _start_process(self, variables: dict[str, str], output: int) -> subprocess.Popen[bytes] | ForkedProcess:
+    def _start_process(
+        self, rank: int, variables: dict[str, str], output: int
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        cores = self._cores[rank] if self._cores else ()
         if self._fork_server is not None:
-            return self._fork_server.start(variables, output)
-        return subprocess.Popen(
-            self.spec.command,
-            env={**self._environment, **variables},
-            pass_fds=[self.reports.descriptor],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+            return self._fork_server.start(variables, output, cores)
+        with on_cores(cores):
+            return subprocess.Popen(
+                self.spec.command,
+                env={**self._environment, **variables},
+                pass_fds=[self.reports.descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
 
     def _start_fork_server(self) -> ForkServer:
         interpreter, *program = self.spec.command
@@ -126,14 +154,21 @@ class ScriptEngine(Engine):
         self._console.tick(time.monotonic())
         return self._console.due
 
+    def _abandon(self, node: Membership) -> None:
+        self.selector.unregister(node.wake)
+        self.post(Abandoned(node.ended_because))
+
     def _shared_environment(self) -> dict[str, str]:
         size = len(self.spec.workers)
+        rendezvous = rendezvous_environment(size, self.port)
+        if self._node:
+            rendezvous = placement_environment(self._node.placement, self._node.listen_host)
         return {
             **helpful_defaults(size),
-            **{name: value for name, value in own_environment().items() if name != SECRET_VARIABLE},
+            **{name: value for name, value in own_environment().items() if name not in SECRETS},
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": str(self._console.columns),
-            **rendezvous_environment(size, self.port),
+            **rendezvous,
             **job_processes.mark(self._job),
         }
 

@@ -18,9 +18,10 @@ def job(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     started = []
 
-    def start(source, *options, args=(), name="script.py", **popen):
-        (tmp_path / name).write_text("import os, signal, subprocess, sys\n" + source)
-        command = [*LAUNCHER, "run", *options, name, *args]
+    def start(source, *options, args=(), name="script.py", overwrite=True, script_named=True, **popen):
+        if overwrite:
+            (tmp_path / name).write_text("import os, signal, subprocess, sys\n" + source)
+        command = [*LAUNCHER, "run", *options, *([name] if script_named else []), *args]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes, **popen)
         started.append(process)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from telegrad.launcher import JobResult, JobSpec, cli
+from telegrad.launcher import JobResult, JobSpec, cli, run_command
 from telegrad.launcher.environment import reserve_port
 from telegrad.launcher.spec import numbered, parse_count, parse_roles
 from typer.testing import CliRunner
@@ -26,11 +26,11 @@ def telegrad(monkeypatch):
     """Return a function that runs the command without workers: its exit code, its output, and the specs of the jobs."""
     jobs = []
 
-    def launch(spec):
+    def launch(spec, node):
         jobs.append(spec)
         return JobResult(0, None, None, (), Path("logs"), 0.0, ())
 
-    monkeypatch.setattr(cli, "launch", launch)
+    monkeypatch.setattr(run_command, "launch", launch)
 
     def run(*arguments):
         result = CliRunner().invoke(cli.app, arguments)

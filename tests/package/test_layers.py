@@ -47,6 +47,7 @@ PUBLIC_MODULES = {
     "core.shared_memory",
     "core.sparse",
     "core.worker_reports",
+    "rpc.certificates",
     "rpc.extend",
     "rref.extend",
     "autograd_dist.extend",

@@ -1,0 +1,1 @@
+"""Jobs on several machines: their launchers meet, share ranks and certificates, and end together."""

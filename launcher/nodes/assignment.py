@@ -1,0 +1,179 @@
+"""Nodes of a job: who has joined, when the job can begin, and which ranks each gets. A pure state machine; time is given."""
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..errors import NodeError
+from ..spec import numbered, parse_roles
+
+LONGEST_SKEW_SECONDS = 55 * 60  # certificates are valid from an hour before they are made
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """Facts that a node tells when it joins.
+
+    Attributes:
+        host: where the others reach its workers.
+        slots: how many workers it asks for; 0 if the roles say how many.
+        rank: its ``--node-rank``; None takes the next.
+        nodes: ``--nnodes``: the fewest and the most.
+        roles: ``--roles``; None without.
+        name: beginning of the workers' names.
+        version: of telegrad.
+        clock: seconds since 1970, there.
+    """
+
+    host: str
+    slots: int
+    rank: int | None
+    nodes: tuple[int, int]
+    roles: str | None
+    name: str
+    version: str
+    clock: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Part of a job that one node runs.
+
+    Attributes:
+        node: number of the node.
+        nodes: how many there are.
+        workers: names of its workers, in order of rank.
+        first_rank: rank of the first of them.
+        world_size: number of workers of the whole job.
+        master_host: where rank 0 listens.
+        master_port: its port.
+        host: where others reach the workers of this node.
+    """
+
+    node: int
+    nodes: int
+    workers: tuple[str, ...]
+    first_rank: int
+    world_size: int
+    master_host: str
+    master_port: int
+    host: str
+
+    def as_message(self) -> dict[str, Any]:
+        """Return its attributes, for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_message(message: dict[str, Any]) -> "Placement":
+        """Return what ``as_message`` was made of."""
+        return Placement(**{**message, "workers": tuple(message["workers"])})
+
+
+class Assignment:
+    """Nodes that have joined one job so far.
+
+    Args:
+        host: facts of node 0, with which those of the others must agree.
+        join_seconds: time without a further node after which an elastic job begins with those that came.
+    """
+
+    def __init__(self, host: NodeFacts, join_seconds: float) -> None:
+        self._host = host
+        self._fewest, self._most = host.nodes
+        self._join_seconds = join_seconds
+        self._last = 0.0
+        self.joined: list[NodeFacts] = []
+        self.closed = False
+
+    def join(self, node: NodeFacts, now: float) -> int:
+        """Add a node and return its place in ``joined``.
+
+        Raises:
+            NodeError: it contradicts the others, or comes too late.
+        """
+        if problem := self._problem(node):
+            raise NodeError(problem)
+        self.joined.append(node)
+        self._last = now
+        return len(self.joined) - 1
+
+    def complete(self, now: float) -> bool:
+        """Return whether the job can begin; from then on nobody can join."""
+        count = len(self.joined)
+        waited = count >= self._fewest and now >= self._last + self._join_seconds
+        self.closed = self.closed or count == self._most or waited
+        return self.closed
+
+    def missing(self) -> str:
+        """Return how many nodes came, in words."""
+        ranks = {node.rank for node in self.joined}
+        absent = [str(rank) for rank in range(self._most) if rank not in ranks]
+        named = f"; --node-rank {', '.join(absent[:16])} did not" if None not in ranks and absent else ""
+        return f"{len(self.joined)} of {self._fewest} nodes came{named}"
+
+    def placements(self, master_host: str, master_port: int) -> list[Placement]:
+        """Return the part of each node, in the order of ``joined``.
+
+        Args:
+            master_host: where rank 0 listens.
+            master_port: its port.
+
+        Raises:
+            NodeError: there are fewer workers than nodes.
+        """
+        order = sorted(
+            range(len(self.joined)), key=lambda i: (self.joined[i].rank is None, self.joined[i].rank or 0, i)
+        )
+        shares = self._shares([self.joined[i].slots for i in order])
+        found: dict[int, Placement] = {}
+        first = 0
+        size = sum(map(len, shares))
+        for number, (place, workers) in enumerate(zip(order, shares)):
+            host = self.joined[place].host
+            found[place] = Placement(number, len(order), workers, first, size, master_host, master_port, host)
+            first += len(workers)
+        return [found[place] for place in range(len(order))]
+
+    def _shares(self, slots: list[int]) -> list[tuple[str, ...]]:
+        """Return the names of each node's workers: ranks are blocks, so that neighbours in rank share a machine."""
+        if self._host.roles is None:
+            names, counts = numbered(self._host.name, sum(slots)), slots
+        else:
+            names = parse_roles(self._host.roles)
+            each, more = divmod(len(names), len(slots))
+            counts = [each + (number < more) for number in range(len(slots))]
+            if each == 0:
+                raise NodeError(f"--roles makes {len(names)} workers for {len(slots)} nodes; start fewer nodes")
+        ends = [sum(counts[: number + 1]) for number in range(len(counts))]
+        return [names[end - count : end] for end, count in zip(ends, counts)]
+
+    def _problem(self, node: NodeFacts) -> str:
+        if self.closed:
+            return "the job has begun without this node; start it before --nnodes have come"
+        if node.version != self._host.version:
+            return f"this node has telegrad {node.version}, node 0 has {self._host.version}; install the same on all"
+        if (skew := abs(node.clock - self._host_clock())) > LONGEST_SKEW_SECONDS:
+            return f"the clocks of this node and of node 0 differ by {skew / 60:.0f} minutes; set them (`timedatectl`)"
+        for option, own, other in (
+            ("--nnodes", node.nodes, self._host.nodes),
+            ("--roles", node.roles, self._host.roles),
+            ("--name", node.name, self._host.name),
+        ):
+            if own != other:
+                return (
+                    f"this node was started with {option} {_shown(own)}, node 0 with {_shown(other)}; give all the same"
+                )
+        if node.rank is not None and any(node.rank == other.rank for other in self.joined):
+            return f"another node has --node-rank {node.rank}; give each its own, or leave it out"
+        return ""
+
+    @staticmethod
+    def _host_clock() -> float:
+        return time.time()
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        fewest, most = value
+        return str(fewest) if fewest == most else f"{fewest}:{most}"
+    return "(none)" if value is None else str(value)

@@ -1,0 +1,31 @@
+"""Conclusion of a job on several nodes: each node's end is told to the host, and the first cause comes back."""
+
+from dataclasses import replace
+
+from ..job import JobResult
+from ..summary import root_cause_lines, signal_name
+from .member import Membership
+from .outcome import Outcome
+
+
+def conclude(result: JobResult, node: Membership) -> JobResult:
+    """Tell how this node's workers ended, wait until the whole job is over, and return the result with its verdict.
+
+    Args:
+        result: of this node's workers.
+        node: membership in the job.
+    """
+    verdict = node.finish(outcome_of(result, node.placement.node))
+    if verdict is None or verdict[0] == node.placement.node:
+        return result
+    return replace(result, exit_code=verdict[1].exit_code, verdict=verdict)
+
+
+def outcome_of(result: JobResult, node: int) -> Outcome:
+    """Return the outcome of a node's workers, for the host."""
+    if result.interrupted_by is not None:
+        return Outcome(result.exit_code, f"interrupted by {signal_name(result.interrupted_by)}", gone=True)
+    if result.cause is None:
+        return Outcome(result.exit_code)
+    first, *details = root_cause_lines(result.cause)
+    return Outcome(result.exit_code, first, tuple(details), result.cause.lost)

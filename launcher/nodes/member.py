@@ -1,0 +1,193 @@
+"""Membership of one launcher in a job on several nodes: joins at the host, and stays connected until the job is over."""
+
+import json
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from typing import Any
+
+from ...core import job_credentials
+from ..credentials import CredentialFolders
+from ..errors import NodeError
+from .assignment import NodeFacts, Placement
+from .connection import NodeConnection
+from .exchange import MAC_BYTES, NONCE_BYTES, NodeProof
+from .outcome import Outcome
+
+CONNECT_SECONDS = 10.0
+RETRY_SECONDS = 0.25
+ANSWER_SECONDS = 30.0
+
+
+class Membership:
+    """Membership of this node, from its joining to the verdict.
+
+    Args:
+        host: host of the rendezvous.
+        port: its port.
+        token: the job's token.
+        facts: of this node; without a host it takes the address from which it reaches the rendezvous.
+        timeout: seconds in which the nodes must have come.
+        listen_host: address at which this node's workers are to listen; None for the one at which others reach it.
+
+    Attributes:
+        placement: what this node runs.
+        folders: for the credentials of this node's workers.
+        listen_host: as given.
+        ended_because: why the job is to end; empty as long as it goes on.
+        wake: descriptor of an event that says that ``ended_because`` has changed.
+
+    Raises:
+        NodeError: the host does not answer, refuses this node, or the nodes do not come.
+        TokenError: the host does not know the token.
+    """
+
+    def __init__(
+        self, host: str, port: int, token: bytes, facts: NodeFacts, timeout: float, listen_host: str | None = None
+    ) -> None:
+        self._connection, self._facts = _join(host, port, token, facts, timeout)
+        try:
+            # The host gives up by itself, and says who is missing.
+            self.placement = Placement.from_message(self._answer("placement", timeout + ANSWER_SECONDS))
+            self._keys, self._given = self._fetch()
+        except BaseException:
+            self._connection.close()
+            raise
+        self.folders = CredentialFolders(self._given["secret"])
+        self.listen_host = listen_host
+        self.ended_because = ""
+        self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._verdict: dict[str, Any] | None = None
+        self._over = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)
+        self._reader.start()
+
+    def files(self, number: int) -> Mapping[str, bytes]:
+        """Return the files that a worker gets beside the secret, by its number on this node."""
+        return {
+            job_credentials.CERTIFICATE: self._given["certificates"][number].encode(),
+            job_credentials.KEY: self._keys[number].key,
+            job_credentials.AUTHORITY: self._given["authority"].encode(),
+        }
+
+    def finish(self, outcome: Outcome) -> tuple[int, Outcome] | None:
+        """Tell how this node ended, wait until the whole job has, and return the node that failed and how; None if none did.
+
+        Args:
+            outcome: of this node. It is the answer if the host is lost, and one of its own workers was the cause.
+        """
+        with suppress(OSError):
+            self._connection.send({"outcome": outcome.as_message()})
+        self._over.wait()
+        if self._verdict is None:
+            lost = (0, Outcome(1, self.ended_because, gone=True))
+            return (self.placement.node, outcome) if outcome.cause else lost
+        if not self._verdict:
+            return None
+        node = int(self._verdict.pop("node"))
+        return node, Outcome.from_message(self._verdict)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.folders.close()
+        self._connection.close()
+        self._reader.join()
+        os.close(self.wake)
+
+    def _fetch(self) -> tuple[list[Any], dict[str, Any]]:
+        """Make a key for each worker, which stays here, and have the host certify them."""
+        from ...rpc.certificates import new_key
+
+        keys = [new_key() for _ in self.placement.workers]
+        self._connection.send({"keys": [key.public.decode() for key in keys]})
+        return keys, self._connection.receive(time.monotonic() + ANSWER_SECONDS)
+
+    def _answer(self, kind: str, seconds: float) -> Any:
+        try:
+            message = self._connection.receive(time.monotonic() + seconds)
+        except OSError as error:
+            raise NodeError(f"node 0 has hung up before the job began ({error}); its own messages tell why") from error
+        if kind not in message:
+            raise NodeError(f"node 0: {message.get('refused') or message.get('end') or 'unknown message'}")
+        return message[kind]
+
+    def _read(self) -> None:
+        try:
+            while self._verdict is None:
+                message = self._connection.receive()
+                self._verdict = message.get("verdict")
+                if "end" in message:
+                    self._end(message["end"])
+        except (OSError, NodeError) as error:
+            self._end(f"the connection to node 0's launcher is lost ({error})")
+        finally:
+            self._over.set()
+
+    def _end(self, reason: str) -> None:
+        self.ended_because = self.ended_because or reason
+        os.eventfd_write(self.wake, 1)
+
+
+def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) -> tuple[NodeConnection, NodeFacts]:
+    """Connect, and prove the token. Node 0 may start later than this one."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            stream = _connect(host, port)
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise NodeError(
+                    f"node 0 did not answer at {host}:{port} within {timeout:g} s ({error}); is its launcher running, is the "
+                    f"address right, and does a firewall let it through?"
+                ) from error
+            time.sleep(RETRY_SECONDS)
+    own = replace(facts, host=facts.host or stream.getsockname()[0])
+    try:
+        return _prove(stream, token, own), own
+    except OSError as error:
+        stream.close()
+        raise NodeError(
+            f"the process at {host}:{port} broke the connection off ({error}); do all nodes have the same token, and is it the "
+            f"launcher of node 0?"
+        ) from error
+
+
+def _prove(plain: socket.socket, token: bytes, facts: NodeFacts) -> NodeConnection:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # the proof of the token vouches for the certificate
+    connection = NodeConnection(context.wrap_socket(plain, do_handshake_on_connect=False))
+    deadline = time.monotonic() + ANSWER_SECONDS
+    connection.handshake(deadline)
+    certificate = connection.stream.getpeercert(binary_form=True)
+    assert certificate is not None, "a server shows one"
+    proof = NodeProof(token, certificate, json.dumps(asdict(facts)).encode())
+    connection.send_bytes(proof.answer(connection.receive_bytes(NONCE_BYTES, deadline)))
+    proof.check(connection.receive_bytes(MAC_BYTES, deadline))
+    return connection
+
+
+def _connect(host: str, port: int) -> socket.socket:
+    """Return a connection to the first address of a host that answers.
+
+    Raises:
+        OSError: none does; all are listed.
+    """
+    problems = []
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        stream = socket.socket(family, kind, protocol)
+        try:
+            stream.settimeout(CONNECT_SECONDS)
+            stream.connect(address)
+            return stream
+        except OSError as error:
+            stream.close()
+            problems.append(f"{address[0]}: {error.strerror or error}")
+    raise ConnectionError("; ".join(problems))

@@ -1,0 +1,83 @@
+"""Outcome of each node's part of a job, and what follows for all. A pure state machine."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """End of one node's workers.
+
+    Attributes:
+        exit_code: of its launcher, if it were alone.
+        cause: the worker that failed first there, in a few words; empty if none did.
+        details: lines that tell more of it.
+        lost: names of the workers whose loss it reports.
+        gone: the launcher itself is gone, or was interrupted.
+    """
+
+    exit_code: int
+    cause: str = ""
+    details: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    gone: bool = False
+
+    def as_message(self) -> dict[str, Any]:
+        """Return its attributes, for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_message(message: dict[str, Any]) -> "Outcome":
+        """Return what ``as_message`` was made of."""
+        return Outcome(**{**message, "details": tuple(message["details"]), "lost": tuple(message["lost"])})
+
+
+class Outcomes:
+    """Outcomes of a job's nodes so far.
+
+    Args:
+        workers: names of each node's workers, by node.
+    """
+
+    def __init__(self, workers: list[tuple[str, ...]]) -> None:
+        self._nodes = {name: node for node, names in enumerate(workers) for name in names}
+        self._count = len(workers)
+        self._ended: dict[int, Outcome] = {}  # by node, in order
+
+    def add(self, node: int, outcome: Outcome) -> None:
+        """Record how a node ended; the first word counts."""
+        self._ended.setdefault(node, outcome)
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all nodes have ended."""
+        return len(self._ended) == self._count
+
+    @property
+    def failed(self) -> bool:
+        """Return whether any of them has failed: the others are to end."""
+        return any(outcome.exit_code for outcome in self._ended.values())
+
+    def has(self, node: int) -> bool:
+        """Return whether a node has ended."""
+        return node in self._ended
+
+    def verdict(self) -> tuple[int, Outcome] | None:
+        """Return the node whose failure caused the others', and how it ended; None if none has failed."""
+        failed = [node for node, outcome in self._ended.items() if outcome.exit_code]
+        if not failed:
+            return None
+        told = [node for node in failed if self._ended[node].cause] or failed
+        path = [told[0]]
+        while (blamed := self._blamed(path[-1])) is not None and blamed not in path:
+            path.append(blamed)
+        return path[-1], self._ended[path[-1]]
+
+    def _blamed(self, node: int) -> int | None:
+        """Return the node of a worker whose loss made this node's worker fail, if that node failed too."""
+        nodes = (self._nodes.get(name, node) for name in self._ended[node].lost)
+        return next((other for other in nodes if other != node and self._failed_itself(other)), None)
+
+    def _failed_itself(self, node: int) -> bool:
+        outcome = self._ended.get(node)
+        return outcome is not None and outcome.exit_code != 0 and bool(outcome.cause or outcome.gone)

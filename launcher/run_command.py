@@ -1,0 +1,149 @@
+"""Run of a job from its options to its end: prints the summary, exits with the code of the root cause."""
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import typer
+
+from .dry_run import describe
+from .errors import LogDirError, NodeError
+from .job import JobResult, launch
+from .nodes.conclusion import conclude
+from .nodes.meeting import NodeOptions, joined, parse_endpoint, parse_nodes
+from .nodes.member import Membership
+from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
+from .summary import summary
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Request:
+    """Request for workers, as the options of ``telegrad run`` state it.
+
+    Attributes:
+        count: ``-n``; None without.
+        name: beginning of the workers' names.
+        roles: ``--roles``; None without.
+        nnodes: ``--nnodes``; None without.
+        endpoint: ``--rdzv-endpoint``; None without.
+        nodes: further options of a job on several machines, by their names in ``NodeOptions``; None where one was not given.
+    """
+
+    count: str | None
+    name: str
+    roles: str | None
+    nnodes: str | None
+    endpoint: str | None
+    nodes: dict[str, Any]
+
+
+def run_request(
+    request: Request, script: str, args: tuple[str, ...], program: dict[str, Any], env: list[str], dry_run: bool
+) -> NoReturn:
+    """Run what was asked for, print the summary, and exit.
+
+    Args:
+        request: the workers.
+        script: the program.
+        args: its arguments.
+        program: further attributes of ``JobSpec``.
+        env: variables, as ``--env`` states them.
+        dry_run: only print what would start.
+    """
+    try:
+        nodes = _nodes(request.nnodes, request.endpoint, request.nodes)
+        workers = _workers(request.count, request.name, request.roles, alone=nodes is None)
+        spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
+        if dry_run:
+            print(describe(spec, nodes, request.roles))
+            raise typer.Exit
+        result = _launch(spec) if nodes is None else _run_node(spec, nodes, request)
+    except (ValueError, OSError, ImportError, NodeError) as error:
+        refuse(str(error))
+    _finish(result)
+
+
+def run_here(spec: JobSpec) -> NoReturn:
+    """Run a job on this machine, print its summary, and exit."""
+    _finish(_launch(spec))
+
+
+def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
+    try:
+        with joined(nodes, len(spec.workers), request.roles, request.name) as node:
+            part = node.placement
+            last = part.first_rank + len(part.workers) - 1
+            report(
+                f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at "
+                f"{part.host}; rank 0 at {part.master_host}:{part.master_port}"
+            )
+            return conclude(_launch(replace(spec, workers=part.workers), node), node)
+    except KeyboardInterrupt:
+        report("interrupted by SIGINT (2) while the other machines were waited for")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _launch(spec: JobSpec, node: Membership | None = None) -> JobResult:
+    try:
+        return launch(spec, node=node)
+    except LogDirError as error:
+        refuse(f"{error}. Name another folder with --log-dir DIR")
+
+
+def _finish(result: JobResult) -> NoReturn:
+    report(summary(result))
+    _silence_broken_output()
+    raise typer.Exit(result.exit_code)
+
+
+def _workers(count: str | None, name: str, roles: str | None, alone: bool) -> tuple[str, ...]:
+    """Return the names of this machine's workers; on one of several, their number is what counts."""
+    size = None if count is None else parse_count(count)
+    if roles is None:
+        return numbered(name, size or 1)
+    workers = parse_roles(roles)
+    if size is not None and (size != len(workers) or not alone):
+        raise ValueError(
+            f"-n {size} and --roles {roles!r} disagree, the roles make {len(workers)} workers: leave -n out"
+        )
+    return workers
+
+
+def _nodes(nnodes: str | None, endpoint: str | None, given: dict[str, Any]) -> NodeOptions | None:
+    """Return the options of a job on several machines; None for a job on this one."""
+    if nnodes is None and endpoint is None:
+        if others := [option for option, value in given.items() if value is not None]:
+            raise ValueError(f"--{others[0].replace('_', '-')} is for a job on several machines: give --nnodes, too")
+        return None
+    if nnodes is None or endpoint is None:
+        raise ValueError(
+            "a job on several machines needs both --nnodes N and --rdzv-endpoint HOST:PORT, where HOST is machine 0, the same "
+            "on all of them"
+        )
+    host, port = parse_endpoint(endpoint)
+    return NodeOptions(
+        parse_nodes(nnodes), host, port, **{name: value for name, value in given.items() if value is not None}
+    )
+
+
+def refuse(why: str) -> NoReturn:
+    """Print why a command cannot be carried out, and exit."""
+    report(why)
+    raise typer.Exit(BAD_INPUT)
+
+
+def report(text: str) -> None:
+    """Print a line of the launcher itself, beside what workers write."""
+    print(f"telegrad: {text}", file=sys.stderr, flush=True)
+
+
+def _silence_broken_output() -> None:
+    """Keep Python from an error at exit when the reader of standard output is gone (``| head``)."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

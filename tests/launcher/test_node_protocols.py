@@ -1,0 +1,241 @@
+"""Launchers of a job on several nodes, as state machines: who may join, which ranks each gets, who failed first."""
+
+import itertools
+import stat
+
+import pytest
+from telegrad.launcher.errors import NodeError, TokenError
+from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
+from telegrad.launcher.nodes.exchange import HostProof, NodeProof
+from telegrad.launcher.nodes.meeting import parse_endpoint, parse_nodes
+from telegrad.launcher.nodes.outcome import Outcome, Outcomes
+from telegrad.launcher.nodes.token import new_token, read_token
+
+
+def facts(host="h", slots=1, rank=None, nodes=(2, 2), roles=None, name="worker", version="1", **more):
+    return NodeFacts(host, slots, rank, nodes, roles, name, version, **more)
+
+
+def assigned(*nodes, most=None):
+    """The parts of nodes that joined in this order."""
+    count = (len(nodes), most or len(nodes))
+    assignment = Assignment(facts(nodes=count, roles=nodes[0].get("roles")), join_seconds=5)
+    for node in nodes:
+        assignment.join(facts(**{"nodes": count, **node}), now=0.0)
+    assert assignment.complete(6.0)
+    return assignment.placements("master", 4711)
+
+
+# -- ranks
+
+
+def test_ranks_are_blocks_in_the_order_of_the_nodes():
+    parts = assigned({"host": "b", "rank": 1, "slots": 2}, {"host": "a", "rank": 0, "slots": 3})
+    assert [(part.node, part.host, part.first_rank, part.workers) for part in parts] == [
+        (1, "b", 3, ("worker3", "worker4")),
+        (0, "a", 0, ("worker0", "worker1", "worker2")),
+    ]
+    assert {(part.world_size, part.master_host, part.master_port) for part in parts} == {(5, "master", 4711)}
+
+
+def test_nodes_without_a_number_take_the_next():
+    parts = assigned({"host": "x"}, {"host": "a", "rank": 0}, {"host": "y"})
+    assert [part.node for part in parts] == [1, 0, 2]
+
+
+def test_roles_are_shared_out():
+    parts = assigned(*({"rank": rank, "roles": "ps,trainer=6", "slots": 0} for rank in range(3)))
+    assert [part.workers for part in parts] == [
+        ("ps", "trainer0", "trainer1"),
+        ("trainer2", "trainer3"),
+        ("trainer4", "trainer5"),
+    ]
+    with pytest.raises(NodeError, match="makes 1 workers for 2 nodes"):
+        assigned({"roles": "ps", "slots": 0}, {"roles": "ps", "slots": 0})
+
+
+def test_an_elastic_job_begins_when_no_further_node_comes():
+    assignment = Assignment(facts(nodes=(2, 4)), join_seconds=5)
+    assignment.join(facts(nodes=(2, 4)), 0.0)
+    assert not assignment.complete(100.0)
+    assignment.join(facts(nodes=(2, 4)), 100.0)
+    assert not assignment.complete(104.0)
+    assignment.join(facts(nodes=(2, 4)), 104.0)
+    assert not assignment.complete(108.0) and assignment.complete(109.0)
+    with pytest.raises(NodeError, match="has begun without this node"):
+        assignment.join(facts(nodes=(2, 4)), 110.0)
+
+
+def test_a_job_begins_at_once_with_the_most():
+    assignment = Assignment(facts(), join_seconds=5)
+    for _ in range(2):
+        assert not assignment.complete(0.0)
+        assignment.join(facts(), 0.0)
+    assert assignment.complete(0.0)
+
+
+def test_who_is_missing():
+    assignment = Assignment(facts(nodes=(3, 3)), join_seconds=5)
+    assignment.join(facts(rank=1, nodes=(3, 3)), 0.0)
+    assert assignment.missing() == "1 of 3 nodes came; --node-rank 0, 2 did not"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"version": "2"}, "this node has telegrad 2, node 0 has 1; install the same"),
+        ({"nodes": (2, 3)}, r"started with --nnodes 2:3, node 0 with 2; give all the same"),
+        ({"roles": "ps"}, r"started with --roles ps, node 0 with \(none\)"),
+        ({"name": "w"}, "started with --name w, node 0 with worker"),
+        ({"rank": 0}, "another node has --node-rank 0"),
+        ({"clock": 0.0}, r"clocks of this node and of node 0 differ by \d+ minutes"),
+    ],
+)
+def test_nodes_that_contradict(other, words):
+    assignment = Assignment(facts(), join_seconds=5)
+    assignment.join(facts(rank=0), 0.0)
+    with pytest.raises(NodeError, match=words):
+        assignment.join(facts(**other), 0.0)
+    assert len(assignment.joined) == 1
+
+
+def test_a_part_survives_its_message():
+    (part,) = assigned({"slots": 2})
+    assert Placement.from_message(part.as_message()) == part
+
+
+# -- outcomes
+
+WORKERS = [("a0", "a1"), ("b0",), ("c0",)]
+
+
+def test_the_node_whose_worker_was_lost_by_the_others_is_the_cause():
+    ends = {
+        0: Outcome(1, "a1 failed", lost=("b0",)),
+        1: Outcome(9, "b0 failed"),
+        2: Outcome(1, "c0 failed", lost=("a1", "b0")),
+    }
+    for order in itertools.permutations(ends):
+        outcomes = Outcomes(WORKERS)
+        for node in order:
+            assert not outcomes.complete
+            outcomes.add(node, ends[node])
+        assert outcomes.complete and outcomes.verdict() == (1, ends[1])
+
+
+def test_nodes_that_blame_one_another_or_were_only_ended():
+    outcomes = Outcomes(WORKERS)
+    outcomes.add(2, Outcome(1))
+    outcomes.add(0, Outcome(1, "a0 failed", lost=("b0",)))
+    outcomes.add(1, Outcome(1, "b0 failed", lost=("a0",)))
+    assert outcomes.verdict()[0] == 1
+    assert Outcomes(WORKERS).verdict() is None
+
+
+def test_a_node_that_is_gone_is_the_cause_of_those_that_lost_its_workers():
+    outcomes = Outcomes(WORKERS)
+    outcomes.add(0, Outcome(1, "a0 failed", lost=("c0",)))
+    outcomes.add(2, Outcome(1, "its launcher is gone", gone=True))
+    assert outcomes.failed and outcomes.verdict()[0] == 2
+    outcomes.add(2, Outcome(0))  # the first word counts
+    assert outcomes.verdict()[0] == 2
+
+
+def test_an_outcome_survives_its_message():
+    outcome = Outcome(3, "x", ("y",), ("z",), True)
+    assert Outcome.from_message(outcome.as_message()) == outcome
+
+
+# -- the token
+
+TOKEN, OTHER = new_token().encode(), new_token().encode()
+
+
+def exchange(node_token=TOKEN, host_token=TOKEN, seen=b"certificate", change=lambda answer: answer):
+    host, node = HostProof(host_token, b"certificate"), NodeProof(node_token, seen, b"facts")
+    told = host.check(change(node.answer(host.challenge)))
+    node.check(host.prove())
+    return told
+
+
+def test_both_ends_prove_the_token():
+    assert exchange() == b"facts"
+
+
+@pytest.mark.parametrize("given", [{"node_token": OTHER}, {"seen": b"of someone in between"}])
+def test_a_node_with_another_token_or_behind_someone_else_is_refused(given):
+    with pytest.raises(TokenError, match=r"^it does not know the token of this job$"):
+        exchange(**given)
+
+
+def test_a_host_without_the_token_is_refused():
+    node, false = NodeProof(TOKEN, b"certificate", b"facts"), HostProof(OTHER, b"certificate")
+    answer = node.answer(false.challenge)
+    with pytest.raises(TokenError):
+        false.check(answer)
+    with pytest.raises(TokenError, match="--rdzv-endpoint does not know the token"):
+        node.check(false.prove())
+    with pytest.raises(TokenError):
+        node.check(answer[32:64])  # its own proof, reflected
+
+
+def test_no_byte_of_an_answer_can_be_changed_and_none_is_good_twice():
+    length = 32 + 32 + len(b"facts")
+    for place in range(length):
+        with pytest.raises(TokenError):
+            exchange(
+                change=lambda answer, place=place: answer[:place] + bytes([answer[place] ^ 1]) + answer[place + 1 :]
+            )
+    host, node = HostProof(TOKEN, b"certificate"), NodeProof(TOKEN, b"certificate", b"facts")
+    answer = node.answer(host.challenge)
+    host.check(answer)
+    with pytest.raises(TokenError):
+        HostProof(TOKEN, b"certificate").check(answer)
+
+
+def test_tokens_come_from_a_private_file_or_the_environment(tmp_path, monkeypatch):
+    token, file = new_token(), tmp_path / "token"
+    monkeypatch.delenv("TELEGRAD_TOKEN", raising=False)
+    with pytest.raises(TokenError, match=r"needs a token; print one with `telegrad token`"):
+        read_token(None)
+    monkeypatch.setenv("TELEGRAD_TOKEN", token)
+    assert read_token(None) == token.encode()
+    file.write_text(f"{token}\n")
+    file.chmod(0o600)
+    assert read_token(file) == token.encode()
+    file.chmod(stat.S_IRUSR | stat.S_IRGRP)
+    with pytest.raises(TokenError, match=r"others can use the token file .*chmod 600"):
+        read_token(file)
+    monkeypatch.setenv("TELEGRAD_TOKEN", "password")
+    with pytest.raises(TokenError, match="TELEGRAD_TOKEN holds no token"):
+        read_token(None)
+    with pytest.raises(TokenError, match="cannot be read: No such file"):
+        read_token(tmp_path / "nowhere")
+
+
+# -- options
+
+
+@pytest.mark.parametrize(("text", "found"), [("2", (2, 2)), ("2:8", (2, 8)), (" 1:1", (1, 1))])
+def test_numbers_of_nodes(text, found):
+    assert parse_nodes(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "0", "3:2", "two", "1:", "1:2:3", "-1", "99999"])
+def test_what_is_no_number_of_nodes(text):
+    with pytest.raises(ValueError, match="cannot read --nnodes"):
+        parse_nodes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("node0", ("node0", 29400)), ("10.0.0.1:80", ("10.0.0.1", 80)), ("[fd00::1]:80", ("fd00::1", 80))],
+)
+def test_endpoints(text, found):
+    assert parse_endpoint(text) == found
+
+
+@pytest.mark.parametrize("text", ["", ":80", "a:b", "a:99999", "a:0", "fd00::1", "[fd00::1"])
+def test_what_is_no_endpoint(text):
+    with pytest.raises(ValueError, match="cannot read --rdzv-endpoint"):
+        parse_endpoint(text)
