@@ -230,7 +230,6 @@ class GraphTask:
         # The hot loop: about a microsecond a node, so it is written out in one piece.
         ready, pending = self._ready, self._pending
         keep, recorded, plain = self.keep_graph, self.create_graph, self._captures is None
-        summed = 0 if recorded else 1
         while ready or self._accept():
             entry = ready.pop()
             node = entry[NODE]
@@ -257,8 +256,9 @@ class GraphTask:
                             have += grad
                             entry[slot + GRADS] = have
                         else:  # the first may have other holders; a sum of arrays is new, and has none
-                            entry[slot + GRADS] = have + grad
-                            entry[OWNED] |= summed << slot
+                            entry[slot + GRADS] = have = have + grad
+                            if not isinstance(have, Tensor):  # a recorded or sparse one cannot take any sum in place
+                                entry[OWNED] |= 1 << slot
                     entry[LEFT] = left = entry[LEFT] - 1
                     if not left:
                         ready.append(entry)

@@ -1,6 +1,7 @@
 """Sparse tensors: arithmetic, gradients that flow to the elements, and how they travel (engine, files, pickles, RPC)."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -233,6 +234,16 @@ def test_sparse_and_dense_gradients_add_up(table, order):
     table.grad = None
     sum(looked_up(table, [1, 1], sparse).sum() for sparse in order).backward()
     assert table.grad.tolist() == [[0, 0], [2 * len(order)] * 2, [0, 0], [0, 0]]
+
+
+def test_sparse_and_dense_gradients_add_up_on_their_way():
+    """In one pass, before a leaf: two sparse ones and a dense one, in every order."""
+    for order in itertools.permutations(range(3)):
+        table = tg.ones(4, 2, requires_grad=True)
+        through = table.view(4, 2)
+        terms = [looked_up(through, [0, 3]), looked_up(through, [1, 1]), through * 2.0]
+        sum(terms[number].sum() for number in order).backward()
+        assert table.grad.to_dense().tolist() == [[3, 3], [4, 4], [2, 2], [3, 3]]
 
 
 def test_a_gradient_is_its_own(table):

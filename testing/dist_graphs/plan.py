@@ -1,0 +1,110 @@
+"""Random expressions, as data: leaves on several workers, and operations, each on some worker and called in some way."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from .operations import DETACHING, OF_LEAVES, OPERATIONS, SPARSE
+
+SHAPE = (4, 3)
+MOST_STEPS = 12
+WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "object", "on and on")
+BLOCKING_WAYS = ("rpc_sync", "to_here")  # not in the simulator, whose single thread cannot block
+SPARSE_SHARE = 0.4
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Leaf of an expression: the worker that owns it, and whether it is a sparse tensor."""
+
+    owner: int
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Operation of an expression.
+
+    Attributes:
+        operation: its name.
+        inputs: numbers of two values: leaves are counted first, then steps.
+        at: rank of the worker that it runs on.
+        way: how that is asked for.
+        to: rank of another worker that takes part in some ways.
+        fetched: whether inputs that live elsewhere are fetched before, or passed as references.
+    """
+
+    operation: str
+    inputs: tuple[int, int]
+    at: int
+    way: str
+    to: int
+    fetched: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Expression: the loss is the sum of all elements of some values.
+
+    Attributes:
+        seed: it decides everything.
+        mode: mode of the backward.
+        leaves: its leaves.
+        steps: its operations, in order.
+        used: numbers of the values that are added up.
+        passes: how many backward passes there are.
+    """
+
+    seed: int
+    mode: str
+    leaves: tuple[Leaf, ...]
+    steps: tuple[Step, ...]
+    used: tuple[int, ...]
+    passes: int
+
+
+def make_plan(seed: int, workers: int, mode: str, blocking: bool) -> Plan:
+    """Return the expression of a seed.
+
+    Args:
+        seed: decides everything but the other arguments.
+        workers: number of workers.
+        mode: "smart", or "fast": then every value contributes to the loss.
+        blocking: calls may block their thread.
+    """
+    rng = random.Random(f"{seed}/{mode}")
+    ways = WAYS + BLOCKING_WAYS if blocking else WAYS
+    leaves = tuple(
+        Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE) for _ in range(rng.randint(1, workers + 1))
+    )
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, MOST_STEPS)):
+        steps.append(_step(rng, leaves, len(leaves) + len(steps), workers, ways, mode))
+    return Plan(seed, mode, leaves, tuple(steps), _used(rng, leaves, steps, mode), rng.choice((1, 1, 2)))
+
+
+def _step(
+    rng: random.Random, leaves: tuple[Leaf, ...], values: int, workers: int, ways: tuple[str, ...], mode: str
+) -> Step:
+    first, second = rng.randrange(values), rng.randrange(values)
+    if first < len(leaves) and leaves[first].sparse:
+        names = [*SPARSE]
+    else:
+        names = [*OPERATIONS, *(DETACHING if mode == "smart" else ()), *(OF_LEAVES if first < len(leaves) else ())]
+    return Step(
+        rng.choice(names),
+        (first, second),
+        rng.randrange(workers),
+        rng.choice(ways),
+        rng.randrange(workers),
+        rng.random() < 0.5,
+    )
+
+
+def _used(rng: random.Random, leaves: tuple[Leaf, ...], steps: list[Step], mode: str) -> tuple[int, ...]:
+    values = range(len(leaves) + len(steps))
+    if mode == "smart":
+        return tuple(rng.sample(values, rng.randint(1, min(3, len(values)))))
+    taken = {number for step in steps for number in step.inputs}
+    return tuple(number for number in values if number not in taken and number >= len(leaves))

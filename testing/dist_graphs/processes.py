@@ -1,0 +1,72 @@
+"""Random expressions split over real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...agents import init_rpc
+from ...autograd_dist import backward
+from ...autograd_dist.api import backward_async
+from ...core.extend import Tensor
+from ...launcher import spawn
+from ...rpc import shutdown
+from ...rpc.extend import current_agent
+from .compare import differences, gradients_across
+from .leaves import Leaves
+from .plan import make_plan
+
+MODES = ("smart", "fast")
+Problems = dict[str, list[str]]  # by seed and mode
+
+
+def check(seeds: range, workers: int) -> tuple[int, Problems]:
+    """Run the expressions of some seeds, in both modes, on processes that this function starts and ends.
+
+    Args:
+        seeds: the seeds.
+        workers: number of processes.
+
+    Returns:
+        How many expressions ran, and what was wrong with which.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        spawn(_work, (seeds.start, seeds.stop, str(path)), workers)
+        count, problems = json.loads(path.read_text())
+    return count, problems
+
+
+def _work(rank: int, first: int, end: int, path: str) -> None:
+    init_rpc(f"w{rank}")
+    current_agent().add_part(Leaves())
+    if rank == 0:
+        outcomes = list(_outcomes(range(first, end), int(os.environ["WORLD_SIZE"])))
+        wrong = {name: problems for name, problems in outcomes if problems}
+        Path(path).write_text(json.dumps((len(outcomes), wrong)))
+    shutdown()
+
+
+def _outcomes(seeds: range, workers: int) -> Iterator[tuple[str, list[str]]]:
+    for seed in seeds:
+        for mode in MODES:
+            plan = make_plan(seed, workers, mode, blocking=True)
+            try:
+                found = asyncio.run(gradients_across(plan, _blocking if seed % 2 else _awaiting))
+                problems = differences(plan, found)
+            except Exception as error:
+                problems = [f"{type(error).__name__}: {error}"]
+            yield f"seed {seed}, {mode}", problems
+
+
+async def _blocking(context_id: int, roots: list[Tensor], retain: bool, mode: Any) -> None:
+    backward(context_id, roots, retain, mode=mode)
+
+
+async def _awaiting(context_id: int, roots: list[Tensor], retain: bool, mode: str) -> None:
+    await backward_async(current_agent(), context_id, roots, retain, mode)

@@ -1,0 +1,148 @@
+"""Ways to run an operation on another worker. Values are tensors, or references to tensors that live elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from ...core.extend import Tensor
+from ...core.futures import Future
+from ...rpc import functions, rpc_async, rpc_sync
+from ...rref import RRef, remote
+from .operations import apply
+from .plan import Step
+
+Value: TypeAlias = Any
+
+
+async def here(value: Value) -> Tensor:
+    """Return a value's tensor on this worker."""
+    return await value._fetch() if isinstance(value, RRef) else value
+
+
+# -- functions that run on other workers
+
+
+async def apply_there(name: str, left: Value, right: Value) -> Tensor:
+    """Run an operation on tensors and references."""
+    return apply(name, await here(left), await here(right))
+
+
+async def pass_on(name: str, left: Value, right: Value, to: int) -> Tensor:
+    """Have another worker run an operation, and use its result."""
+    return await rpc_async(to, apply_there, (name, left, right)) * 1.5
+
+
+@functions.async_execution
+def promise(name: str, left: Value, right: Value, to: int) -> Future[Tensor]:
+    """Have another worker run an operation, and hold no thread meanwhile."""
+    return rpc_async(to, apply_there, (name, left, right)).then(lambda done: done.value() + 0.25)
+
+
+class Applier:
+    """Object with a method to call through a reference."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def apply(self, left: Value, right: Value) -> Tensor:
+        """Run the operation."""
+        return await apply_there(self.name, left, right)
+
+
+class Box:
+    """Object with tensors in it, as users make them."""
+
+    def __init__(self, left: Value, right: Value) -> None:
+        self.left = left
+        self.inside = {"right": [right]}
+
+
+async def apply_to_box(name: str, box: Box, more: bool) -> Box:
+    """Run an operation on what is in an object, and return another; ``more``: with a tensor that nothing needs."""
+    left, right = await here(box.left), await here(box.inside["right"][0])
+    return Box(apply(name, left, right), left * 2.0 if more else None)
+
+
+def block(name: str, left: Value, right: Value, to: int) -> Tensor:
+    """Run an operation in a thread that blocks: it fetches, and calls another worker."""
+    left, right = (value.to_here() if isinstance(value, RRef) else value for value in (left, right))
+    return rpc_sync(to, apply, (name, left, right)) - 0.25
+
+
+# -- the ways
+
+
+async def _object(step: Step, left: Value, right: Value, more: bool) -> Value:
+    box = await rpc_async(step.at, apply_to_box, (step.operation, Box(left, right), more))
+    return box.left
+
+
+async def _proxy(step: Step, left: Value, right: Value) -> Value:
+    with remote(step.at, Applier, (step.operation,)) as applier:
+        await applier._get_future()  # else the method would block the callee's thread until the object is there
+        return await applier.rpc_async().apply(left, right)
+
+
+async def _reference(step: Step, left: Value, right: Value) -> Value:
+    return remote(step.at, apply_there, (step.operation, left, right))
+
+
+async def _to_here(step: Step, left: Value, right: Value) -> Value:
+    return remote(step.at, block, (step.operation, left, right, step.to)).to_here()
+
+
+async def _rpc_sync(step: Step, left: Value, right: Value) -> Value:
+    return rpc_sync(step.at, block, (step.operation, left, right, step.to))
+
+
+async def _call(step: Step, left: Value, right: Value) -> Value:
+    return await rpc_async(step.at, apply, (step.operation, await here(left), await here(right)))
+
+
+def _awaited(function: Callable[..., Any], *more: str) -> Callable[[Step, Value, Value], Awaitable[Value]]:
+    async def run(step: Step, left: Value, right: Value) -> Value:
+        extra = (getattr(step, name) for name in more)
+        return await rpc_async(step.at, function, (step.operation, left, right, *extra))
+
+    return run
+
+
+async def _here(step: Step, left: Value, right: Value) -> Value:
+    return await apply_there(step.operation, left, right)
+
+
+RUN: dict[str, Callable[[Step, Value, Value], Awaitable[Value]]] = {
+    "here": _here,
+    "call": _call,
+    "reference": _reference,
+    "async function": _awaited(apply_there),
+    "promise": _awaited(promise, "to"),
+    "proxy": _proxy,
+    "on and on": _awaited(pass_on, "to"),
+    "rpc_sync": _rpc_sync,
+    "to_here": _to_here,
+}
+# How each changes the result of the operation, for the same expression in one process.
+CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
+    "promise": lambda result: result + 0.25,
+    "on and on": lambda result: result * 1.5,
+    "rpc_sync": lambda result: result - 0.25,
+    "to_here": lambda result: result - 0.25,
+}
+
+
+async def run(step: Step, left: Value, right: Value, smart: bool) -> Value:
+    """Run a step in its way, and return its result.
+
+    Args:
+        step: what to run, where, and how.
+        left: the first operand.
+        right: the second operand.
+        smart: results that nothing needs may be made on the way.
+    """
+    if step.fetched:
+        left, right = await here(left), await here(right)
+    if step.way == "object":
+        return await _object(step, left, right, smart)
+    return await RUN[step.way](step, left, right)

@@ -1,0 +1,78 @@
+"""Random expressions split over workers: the check passes, replays, and finds gradients that are wrong."""
+
+import pytest
+from telegrad.autograd_dist.graph import ContextGraph
+from telegrad.autograd_dist.local_pass import Kind, LocalPass
+from telegrad.testing.dist_graphs import __main__ as command
+from telegrad.testing.dist_graphs import processes, simulated
+from telegrad.testing.dist_graphs.compare import differences, gradients_in_one_process
+from telegrad.testing.dist_graphs.operations import ALL
+from telegrad.testing.dist_graphs.plan import BLOCKING_WAYS, WAYS, make_plan
+
+
+@pytest.mark.parametrize("mode", ["smart", "fast"])
+def test_plans_replay_and_use_everything(mode):
+    plans = [make_plan(seed, 4, mode, blocking=True) for seed in range(300)]
+    assert plans == [make_plan(seed, 4, mode, blocking=True) for seed in range(300)]
+    steps = [step for plan in plans for step in plan.steps]
+    assert {step.way for step in steps} == {*WAYS, *BLOCKING_WAYS}
+    assert {step.operation for step in steps} == ALL.keys() - ({"gate"} if mode == "fast" else set())
+    assert not {step.way for step in make_plan(1, 4, mode, blocking=False).steps} & {*BLOCKING_WAYS}
+
+
+def test_differences_are_told():
+    plan = make_plan(3, 2, "smart", blocking=True)
+    found = gradients_in_one_process(plan)
+    assert not differences(plan, found)
+    number, (array, sparse) = next((number, each) for number, each in found.items() if each is not None)
+    for wrong in (None, (array + 1e-6, sparse), (array, not sparse)):
+        (problem,) = differences(plan, {**found, number: wrong})
+        assert f"leaf {number} has the gradient" in problem
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_on_processes(capsys):
+    assert command.main(["--seeds", "10", "--workers", "3", "--on", "processes"]) == 0
+    assert "20 expressions on 3 processes" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_in_the_simulator(capsys):
+    assert command.main(["--seeds", "80", "--on", "simulator"]) == 0
+    assert "in 4 runs of the simulator" in capsys.readouterr().out
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_many_on_processes_and_in_the_simulator():
+    count, problems = processes.check(range(1150, 1250), 4)
+    assert count == 200 and not problems
+    assert not [problems for _, _, problems in simulated.check(range(100, 115), 4, 3000) if problems]
+
+
+def forgets_gradients(monkeypatch):
+    accumulate = ContextGraph.accumulate
+    monkeypatch.setattr(
+        ContextGraph, "accumulate", lambda self, leaf, gradient: accumulate(self, leaf, gradient * (gradient > -1))
+    )
+
+
+def says_that_all_is_unused(monkeypatch):
+    apply = LocalPass._apply
+
+    def confused(self, entry):
+        apply(self, (Kind.UNUSED, entry[1], ()) if entry[0] == Kind.FED and entry[1] % 2 else entry)
+
+    monkeypatch.setattr(LocalPass, "_apply", confused)
+
+
+def says_nothing_of_what_is_unused(monkeypatch):
+    monkeypatch.setattr(LocalPass, "_tell_unused", lambda self, message_id, sender: None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", [forgets_gradients, says_that_all_is_unused, says_nothing_of_what_is_unused])
+def test_mistakes_are_found(monkeypatch, mutation):
+    mutation(monkeypatch)
+    assert any(problems for _, _, problems in simulated.check(range(6), 4, 3000))
