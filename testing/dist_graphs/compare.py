@@ -61,7 +61,8 @@ def gradients_in_one_process(plan: Plan) -> dict[int, Gradient]:
     leaves = values.copy()
     for step in plan.steps:
         left, right = (values[each] for each in step.inputs)
-        values.append(CHANGES.get(step.way, lambda result: result)(apply(step.operation, left, right)))
+        result = apply(step.operation, left, right)
+        values.append(CHANGES[step.way](result) if step.way in CHANGES else result)
     loss = _total([values[number] for number in plan.used])
     for done in range(1, plan.passes + 1):
         loss.backward(retain_graph=done < plan.passes)
