@@ -1,6 +1,7 @@
 """Distributed autograd: gradients through remote calls (``torch.distributed.autograd``), and optimizers for them."""
 
 from .api import backward, context, get_gradients
+from .drawing import draw
 from .optimizer import DistributedOptimizer
 
-__all__ = ["DistributedOptimizer", "backward", "context", "get_gradients"]
+__all__ = ["DistributedOptimizer", "backward", "context", "draw", "get_gradients"]

@@ -5,6 +5,9 @@ backward pass imports from here.
 """
 
 from .autograd.accumulate import AccumulateGrad
+from .autograd.drawing import HEIGHT as BOX_HEIGHT
+from .autograd.drawing import WIDTH as BOX_WIDTH
+from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
 from .autograd.edges import attach, gradient_edge
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
@@ -31,6 +34,8 @@ __all__ = [
     "ARRAYS",
     "OPERATIONS",
     "TENSORS",
+    "BOX_HEIGHT",
+    "BOX_WIDTH",
     "AccumulateGrad",
     "Array",
     "Edge",
@@ -53,6 +58,8 @@ __all__ = [
     "keep",
     "keep_result",
     "leaf_with",
+    "node_label",
+    "nodes_below",
     "operation",
     "overlap_add",
     "plain",
@@ -60,5 +67,8 @@ __all__ = [
     "record",
     "records",
     "reduced",
+    "svg_box",
+    "svg_curve",
+    "svg_page",
     "unary",
 ]

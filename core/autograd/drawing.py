@@ -24,7 +24,7 @@ class Picture:
     def __init__(self, roots: Sequence[Node], names: Mapping[Node, str]) -> None:
         self.roots = roots
         self.names = names
-        self.nodes = _below(roots)
+        self.nodes = nodes_below(roots)
         self.layers = _layers(roots, self.nodes)
 
     def edges(self) -> Iterable[tuple[Node, Node]]:
@@ -38,21 +38,12 @@ class Picture:
         """Return the kind of a node, which decides its colour."""
         return "leaf" if isinstance(node, AccumulateGrad) else "result" if node in self.roots else "operation"
 
-    def label(self, node: Node) -> tuple[str, str]:
-        """Return the two lines of a node's box: a name, and sizes."""
-        if isinstance(node, AccumulateGrad):
-            leaf = node.variable
-            return self.names.get(node, "leaf"), f"{tuple(leaf.shape)} {leaf.dtype}"
-        arrays = [entry[0] for entry in getattr(node, "saved", None) or () if entry is not None]
-        size = sum(getattr(array, "nbytes", 0) for array in arrays)
-        return node.name().removesuffix("Backward"), f"saves {_bytes(size)}" if size else ""
-
     def dot(self) -> str:
         """Return the graphviz source."""
         numbers = {node: number for number, node in enumerate(self.nodes)}
         lines = ["digraph {", '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
         for node, number in numbers.items():
-            text = "\\n".join(part.replace('"', "'") for part in self.label(node) if part)
+            text = "\\n".join(part.replace('"', "'") for part in node_label(node, self.names) if part)
             lines.append(f'  n{number} [label="{text}", fillcolor="{COLOURS[self.kind(node)]}"];')
         lines += [f"  n{numbers[one]} -> n{numbers[other]};" for one, other in self.edges()]
         return "\n".join([*lines, "}", ""])
@@ -67,13 +58,9 @@ class Picture:
             left = (width - len(layer) * (WIDTH + GAP_X) + GAP_X) / 2
             for number, node in enumerate(layer):
                 places[node] = (left + number * (WIDTH + GAP_X), MARGIN + depth * (HEIGHT + GAP_Y))
-        lines = [_curve(places[one], places[other]) for one, other in self.edges()]
-        boxes = [_box(places[node], self.label(node), COLOURS[self.kind(node)]) for node in self.nodes]
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-            f'viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" text-anchor="middle">'
-        )
-        return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *lines, *boxes, "</svg>", ""])
+        lines = [svg_curve(places[one], places[other]) for one, other in self.edges()]
+        boxes = [svg_box(places[node], node_label(node, self.names), COLOURS[self.kind(node)]) for node in self.nodes]
+        return svg_page(width, height, [*lines, *boxes])
 
 
 def draw(
@@ -107,7 +94,7 @@ def draw(
     return picture.dot()
 
 
-def _below(roots: Sequence[Node]) -> list[Node]:
+def nodes_below(roots: Sequence[Node]) -> list[Node]:
     """Return all nodes, each before those that its gradients go to."""
     pending: dict[Node, int] = dict.fromkeys(roots, 0)
     stack = list(pending)
@@ -148,7 +135,39 @@ def _layers(roots: Sequence[Node], nodes: Sequence[Node]) -> list[list[Node]]:
     return layers
 
 
-def _box(place: tuple[float, float], label: tuple[str, str], colour: str) -> str:
+def node_label(node: Node, names: Mapping[Node, str]) -> tuple[str, str]:
+    """Return the two lines of a node's box: a name, and sizes."""
+    if isinstance(node, AccumulateGrad):
+        leaf = node.variable
+        return names.get(node, "leaf"), f"{tuple(leaf.shape)} {leaf.dtype}"
+    arrays = [entry[0] for entry in getattr(node, "saved", None) or () if entry is not None]
+    size = sum(getattr(array, "nbytes", 0) for array in arrays)
+    return node.name().removesuffix("Backward"), f"saves {_bytes(size)}" if size else ""
+
+
+def svg_page(width: float, height: float, elements: Iterable[str]) -> str:
+    """Return a picture of some elements, on white.
+
+    Args:
+        width: in pixels.
+        height: in pixels.
+        elements: SVG, in the order in which it is drawn.
+    """
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" text-anchor="middle">'
+    )
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *elements, "</svg>", ""])
+
+
+def svg_box(place: tuple[float, float], label: tuple[str, str], colour: str) -> str:
+    """Return a box of a node.
+
+    Args:
+        place: its upper left corner.
+        label: its two lines.
+        colour: its background.
+    """
     from html import escape  # brings a table of all of HTML's names, which only a picture needs
 
     x, y = place
@@ -162,12 +181,19 @@ def _box(place: tuple[float, float], label: tuple[str, str], colour: str) -> str
     return box + text
 
 
-def _curve(one: tuple[float, float], other: tuple[float, float]) -> str:
+def svg_curve(one: tuple[float, float], other: tuple[float, float], colour: str = "#777") -> str:
+    """Return an arrow from the lower edge of a box to the upper edge of another.
+
+    Args:
+        one: the upper left corner of the first box.
+        other: that of the second.
+        colour: of the arrow.
+    """
     x1, y1, x2, y2 = one[0] + WIDTH / 2, one[1] + HEIGHT, other[0] + WIDTH / 2, other[1]
     bend = max((y2 - y1) / 2, 12)
     path = f"M{x1:g},{y1:g} C{x1:g},{y1 + bend:g} {x2:g},{y2 - bend:g} {x2:g},{y2 - 5:g}"
     tip = f"M{x2 - 4:g},{y2 - 7:g} L{x2:g},{y2:g} L{x2 + 4:g},{y2 - 7:g} Z"
-    return f'<path d="{path}" fill="none" stroke="#777"/><path d="{tip}" fill="#777"/>'
+    return f'<path d="{path}" fill="none" stroke="{colour}"/><path d="{tip}" fill="{colour}"/>'
 
 
 def _bytes(size: float) -> str:

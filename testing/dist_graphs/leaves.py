@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import sparse_coo_tensor
+from ...core import sparse_coo_tensor
 from ...autograd_dist import get_gradients
 from ...core.extend import Tensor
 from ...rpc.extend import current_agent

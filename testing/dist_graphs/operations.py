@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ... import add, matmul, sin, sparse, tanh, tensor
+from ...core import add, matmul, sin, sparse, tanh, tensor
 from ...core.extend import Tensor
 from ...nn.functional import embedding
 

@@ -1,0 +1,83 @@
+"""The graph of a context on one worker, as data that travels: for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..core.extend import AccumulateGrad, Node, Tensor, gradient_edge, node_label, nodes_below
+from ..rpc.extend import current_agent
+from ..rref import RRef
+from .contexts import contexts_of
+from .graph import ReceiveNode, SendNode, sender_of
+
+
+@dataclass
+class PartNode:
+    """Node of a worker's graph.
+
+    Attributes:
+        kind: "leaf", "operation", "send" or "receive".
+        label: two lines of text.
+        below: numbers of the nodes that its gradients go to.
+        message_id: of a send or receive node; 0 for others.
+    """
+
+    kind: str
+    label: tuple[str, str]
+    below: list[int]
+    message_id: int = 0
+
+
+@dataclass
+class Part:
+    """Graph of a context on one worker.
+
+    Attributes:
+        worker: its name.
+        nodes: each before those that its gradients go to.
+        others: ranks of the workers that it got messages from, or sent some to.
+    """
+
+    worker: str
+    nodes: list[PartNode] = field(default_factory=list)
+    others: set[int] = field(default_factory=set)
+
+
+def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Tensor] = ()) -> Part:
+    """Return this worker's part of a context's graph.
+
+    Args:
+        context_id: the context.
+        names: references to leaves of this worker, by the names to show.
+        roots: results of this worker whose graphs are shown too.
+
+    Raises:
+        RpcError: there is no such context here.
+    """
+    agent = current_agent()
+    graph = contexts_of(agent).find(context_id).graph
+    sends, receives = graph.sends(), graph.receives()
+    edges = [gradient_edge(root) for root in roots]
+    nodes = nodes_below([*dict.fromkeys(edge[0] for edge in edges if edge), *sends])
+    numbers = {node: number for number, node in enumerate(nodes)}
+    named = {id(reference.local_value()): name for name, reference in names.items()}
+    part = Part(agent.name, [_describe(node, numbers, named) for node in nodes])
+    part.others = {node.receiver for node in sends} | {node.sender for node in receives}
+    return part
+
+
+def _describe(node: Node, numbers: Mapping[Node, int], named: Mapping[int, str]) -> PartNode:
+    below = [numbers[edge[0]] for edge in node.next_edges if edge is not None]
+    if isinstance(node, SendNode):
+        return PartNode("send", ("send", f"to {_name(node.receiver)}"), below, node.message_id)
+    if isinstance(node, ReceiveNode):
+        return PartNode("receive", ("receive", f"from {_name(sender_of(node.message_id))}"), below, node.message_id)
+    if isinstance(node, AccumulateGrad):
+        name, detail = node_label(node, {})
+        return PartNode("leaf", (named.get(id(node.variable), name), detail), below)
+    return PartNode("operation", node_label(node, {}), below)
+
+
+def _name(rank: int) -> str:
+    return current_agent().peers.at(rank).info.name
