@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import sparse_coo_tensor
 from ...autograd_dist import get_gradients
+from ...core import sparse_coo_tensor
 from ...core.extend import Tensor
 from ...rpc.extend import current_agent
 from .plan import SHAPE, Plan
