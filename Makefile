@@ -5,7 +5,7 @@ PEERS ?=
 # One process more than there are cores, because some tests wait.
 PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 
-.PHONY: demo test test-fast test-all check bench bench-quick bench-docs peers proto signatures clean
+.PHONY: demo test test-fast test-all check bench bench-quick bench-docs peers sweep proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -42,6 +42,9 @@ bench: .venv/installed     ## RPC and tensors beside other libraries: make bench
 
 bench-quick: .venv/installed ## the most important part of it, in less than two minutes
 	@$(BIN)/python -m telegrad.benchmarks.rpc --quick $(PEERS:%=--peer %)
+
+sweep: .venv/installed     ## operations on tensors beside PyTorch's, the slowest first
+	@$(BIN)/python -m telegrad.benchmarks.sweep $(PEERS:%=--peer %)
 
 bench-docs: .venv/installed ## measure RPC, and write tables and picture into docs/performance.md
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %) --json docs/performance/results.json

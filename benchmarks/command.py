@@ -1,24 +1,19 @@
-"""Parts that both benchmark commands share: their options, and the end of a run."""
+"""Parts that the benchmark commands share: their options, and the end of a run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from .aims import Aim
 from .contenders import OURS
 from .environments import find_peers
-from .report import report
 from .results import Results
 
 HINT = "not installed: name an interpreter that has it with --peer {0}=PYTHON, or run: make peers"
 
 
 def parser(name: str, about: str, rounds: int, seconds: float) -> argparse.ArgumentParser:
-    """Return a parser of the options that both take; ``rounds`` and ``seconds`` are defaults."""
+    """Return a parser of the options that all take; ``rounds`` and ``seconds`` are defaults."""
     made = argparse.ArgumentParser(prog=f"python -m telegrad.benchmarks.{name}", description=about)
     made.add_argument(
         "--peer",
@@ -50,9 +45,8 @@ def peers(own: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str
         own.error(str(error))
 
 
-def finish(results: Results, aims: Sequence[Aim], title: str, options: argparse.Namespace, console: Console) -> int:
-    """Report, write the file, and return the exit status: 1 if a measurement of Telegrad failed."""
-    report(results, aims, title, console)
+def finish(results: Results, options: argparse.Namespace) -> int:
+    """Write the file, and return the exit status: 1 if a measurement of Telegrad failed."""
     if options.json:
         results.write(options.json)
     return 1 if any(found.error for found in results.measurements if found.contender == OURS) else 0

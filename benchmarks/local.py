@@ -17,53 +17,64 @@ from ..core.allocator import ENVIRONMENT
 from .aims import Aim
 from .command import HINT, finish, parser, peers
 from .contenders import ONE_THREAD, START
-from .local_cases import CASES
+from .local_cases import CASES, Case
 from .machine import machine_facts, run_facts
+from .report import report
 from .results import Results, Row, Source
 from .runner import Contender
+
+SETTINGS = {"telegrad": dict(ENVIRONMENT), "torch": {}}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
-    own = make_parser()
+    own = make_parser("local", __doc__, rounds=7, seconds=0.3)
     options = own.parse_args(arguments)
-    cases = [case for case in CASES if not options.only or any(part in case.name for part in options.only)]
-    if not cases:
-        own.error(f"no case has that in its name; there are: {', '.join(case.name for case in CASES)}")
-    results, console = Results(machine_facts()), Console()
-    results.rows = [Row(case.name, case.name, "p50") for case in cases]
-    pythons = {"telegrad": sys.executable, "torch": peers(own, options).get("torch")}
-    with run_facts(results.run), console.status("measuring"):
-        measure(results, pythons, options)
+    cases, console = chosen(own, options, CASES), Console()
+    results = measure(cases, peers(own, options), options, console)
     aims = [Aim(case.name, "telegrad", "torch", case.aim) for case in cases]
-    return finish(results, aims, f"one step on one thread, median of {options.rounds} rounds", options, console)
+    report(results, aims, f"one step on one thread, median of {options.rounds} rounds", console)
+    return finish(results, options)
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(name: str, about: str, rounds: int, seconds: float) -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    own = parser("local", __doc__.partition("\n")[0], rounds=7, seconds=0.3)
+    own = parser(name, about.partition("\n")[0], rounds, seconds)
     own.add_argument("--only", action="append", metavar="TEXT", help="measure the cases with this in their name")
     return own
 
 
-def measure(results: Results, pythons: dict[str, str | None], options: argparse.Namespace) -> None:
-    """Measure all cases of both libraries in turn."""
-    settings: dict[str, dict[str, str]] = {"telegrad": dict(ENVIRONMENT)}
-    with ExitStack() as stack:
+def chosen(own: argparse.ArgumentParser, options: argparse.Namespace, cases: Sequence[Case]) -> list[Case]:
+    """Return the cases that the options name; if there are none, the program ends."""
+    found = [case for case in cases if not options.only or any(part in case.name for part in options.only)]
+    if not found:
+        own.error(f"no case has that in its name; there are: {', '.join(case.name for case in cases)}")
+    return found
+
+
+def measure(cases: Sequence[Case], peers: dict[str, str], options: argparse.Namespace, console: Console) -> Results:
+    """Return the results of all cases of both libraries, measured in turn."""
+    results = Results(machine_facts(), rows=[Row(case.name, case.name, "p50") for case in cases])
+    pythons = {"telegrad": sys.executable, "torch": peers.get("torch")}
+    with run_facts(results.run) as load, ExitStack() as stack, console.status("measuring") as status:
         contenders = []
         for library, python in pythons.items():
-            source = Source(library, missing="" if python or options.ours_only else HINT.format(library))
-            results.contenders.append(source)
+            source = Source(library, missing="" if python else HINT.format(library))
             if python:
                 command = [python, START, "local_contender", library]
-                contender = Contender(source, results, command, ONE_THREAD | settings.get(library, {}))
+                contender = Contender(source, results, command, ONE_THREAD | SETTINGS[library])
                 contenders.append(stack.enter_context(contender))
+            if python or not options.ours_only:
+                results.contenders.append(source)
         for contender in contenders:
             contender.await_ready()
-        for _ in range(options.rounds):
-            for row in results.rows:
+        for turn in range(options.rounds):
+            for case in cases:
+                status.update(f"round {turn + 1} of {options.rounds}: {case.name}")
+                load.note()
                 for contender in contenders:
-                    contender.ask(row.case, options.seconds)
+                    contender.ask(case.name, options.seconds)
+    return results
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 
 from .answers import Answers
 from .local_cases import CASES, Step, measure
+from .sweep_cases.all import CASES as OPERATIONS
 
 WARM_UP_S = 0.1
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def built(lib: Any, name: str, steps: dict[str, Step]) -> Step:
     """Return the step of the case called ``name``, warmed up."""
-    (case,) = (case for case in CASES if case.name == name)
+    (case,) = (case for case in (*CASES, *OPERATIONS) if case.name == name)
     steps[name] = case.build(lib)
     measure(steps[name], WARM_UP_S)
     return steps[name]

@@ -28,6 +28,11 @@ def report(results: Results, aims: Sequence[Aim], title: str, console: Console) 
     rows = {row.name: row for row in results.rows}
     if measured := [aim for aim in aims if aim.row in rows and ratio_of(results, rows, aim) is not None]:
         console.print(aims_table(results, rows, measured))
+    report_facts(results, console)
+
+
+def report_facts(results: Results, console: Console) -> None:
+    """Print facts of the machine and of the run, and what failed."""
     for name, value in {**results.machine, **results.run}.items():
         console.print(f"[dim]{name}: {escape(value)}[/]", highlight=False)
     for reason, names in failures(results).items():

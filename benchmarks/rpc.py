@@ -17,6 +17,7 @@ from .cases.all import CASES, named
 from .command import HINT, finish, parser, peers
 from .contenders import CONTENDERS, Entry
 from .machine import machine_facts, run_facts
+from .report import report
 from .results import Results, Source
 from .turns import Run
 
@@ -35,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rounds = min(options.rounds, QUICK_ROUNDS) if options.quick else options.rounds
         Run(results, entries, rounds, options.seconds, console, load).measure(cases)
     title = f"calls between processes on this host, median of {rounds} rounds"
-    return finish(results, AIMS, title, options, console)
+    report(results, AIMS, title, console)
+    return finish(results, options)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -5,8 +5,10 @@ import json
 
 import pytest
 import telegrad as tg
-from telegrad.benchmarks import local
+from telegrad.benchmarks import local, sweep
 from telegrad.benchmarks.local_cases import CASES, measure
+from telegrad.benchmarks.results import Results, Row
+from telegrad.benchmarks.sweep_cases.all import CASES as OPERATIONS
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -44,3 +46,25 @@ def test_what_makes_no_sense_is_refused(arguments, capsys):
     with pytest.raises(SystemExit):
         local.main(arguments)
     assert "at least 1" in (error := capsys.readouterr().err) or "there are: 41 operations" in error
+
+
+@pytest.mark.parametrize("case", OPERATIONS, ids=lambda case: case.name)
+def test_an_operation_of_the_sweep_runs(case):
+    case.build(tg)()
+
+
+def test_cases_have_names_of_their_own():
+    names = [case.name for case in (*CASES, *OPERATIONS)]
+    assert len(set(names)) == len(names) and len(OPERATIONS) >= 150
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_the_sweep_orders_operations_by_their_ratio():
+    arguments = ["--rounds", "1", "--seconds", "0.001", "--only", "linalg.q", "--ours-only"]
+    assert sweep.main(arguments) == 0
+    results = Results(rows=[Row(name, name, "p50") for name in ("a", "b")])
+    for name, ours in (("a", 1.0), ("b", 3.0)):
+        results.record(name, "telegrad").rounds.append({"p50": ours})
+        results.record(name, "torch").rounds.append({"p50": 2.0})
+    assert list(sweep.ratios_of(results).items()) == [("b", 1.5), ("a", 0.5)]
