@@ -13,6 +13,7 @@ from .core import Tensor as Tensor
 from .core import autograd as autograd
 from .core import fft as fft
 from .core import linalg as linalg
+from .core import masked as masked
 from .core import special as special
 from .core.autograd import enable_grad as enable_grad
 from .core.autograd import inference_mode as inference_mode
@@ -57,6 +58,7 @@ _ALIASES = {
         "fft",
         "futures",
         "linalg",
+        "masked",
         "profiler",
         "signal",
         "sparse",

@@ -3,6 +3,7 @@
 from . import autograd as autograd
 from . import fft as fft
 from . import linalg as linalg
+from . import masked as masked
 from . import ops as ops
 from . import special as special
 from .autograd import Function as Function
