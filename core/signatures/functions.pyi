@@ -2,6 +2,8 @@
 
 from ..ops.create.filled_tensors import empty as empty
 from ..ops.create.filled_tensors import empty_like as empty_like
+from ..ops.create.filled_tensors import empty_permuted as empty_permuted
+from ..ops.create.filled_tensors import empty_strided as empty_strided
 from ..ops.create.filled_tensors import full as full
 from ..ops.create.filled_tensors import full_like as full_like
 from ..ops.create.filled_tensors import ones as ones
@@ -9,6 +11,7 @@ from ..ops.create.filled_tensors import ones_like as ones_like
 from ..ops.create.filled_tensors import zeros as zeros
 from ..ops.create.filled_tensors import zeros_like as zeros_like
 from ..ops.create.filling import fill as fill
+from ..ops.create.filling import zero_ as zero_
 from ..ops.create.from_data import as_tensor as as_tensor
 from ..ops.create.from_data import asarray as asarray
 from ..ops.create.from_data import from_dlpack as from_dlpack
@@ -181,6 +184,7 @@ from ..ops.index.masking import masked_fill as masked_fill
 from ..ops.index.masking import masked_scatter as masked_scatter
 from ..ops.index.masking import masked_select as masked_select
 from ..ops.index.masking import nonzero as nonzero
+from ..ops.index.masking import nonzero_static as nonzero_static
 from ..ops.index.masking import where as where
 from ..ops.index.scatter import gather as gather
 from ..ops.index.scatter import scatter as scatter
@@ -303,6 +307,22 @@ from ..ops.reduce.statistics import std as std
 from ..ops.reduce.statistics import std_mean as std_mean
 from ..ops.reduce.statistics import var as var
 from ..ops.reduce.statistics import var_mean as var_mean
+from ..ops.shape.copies import alias_copy as alias_copy
+from ..ops.shape.copies import as_strided_copy as as_strided_copy
+from ..ops.shape.copies import diagonal_copy as diagonal_copy
+from ..ops.shape.copies import expand_copy as expand_copy
+from ..ops.shape.copies import narrow_copy as narrow_copy
+from ..ops.shape.copies import permute_copy as permute_copy
+from ..ops.shape.copies import select_copy as select_copy
+from ..ops.shape.copies import split_copy as split_copy
+from ..ops.shape.copies import split_with_sizes_copy as split_with_sizes_copy
+from ..ops.shape.copies import squeeze_copy as squeeze_copy
+from ..ops.shape.copies import t_copy as t_copy
+from ..ops.shape.copies import transpose_copy as transpose_copy
+from ..ops.shape.copies import unbind_copy as unbind_copy
+from ..ops.shape.copies import unfold_copy as unfold_copy
+from ..ops.shape.copies import unsqueeze_copy as unsqueeze_copy
+from ..ops.shape.copies import view_copy as view_copy
 from ..ops.shape.diagonal import diag as diag
 from ..ops.shape.diagonal import diag_embed as diag_embed
 from ..ops.shape.diagonal import diagflat as diagflat
@@ -352,16 +372,20 @@ from ..ops.shape.reshaping import reshape as reshape
 from ..ops.shape.reshaping import squeeze as squeeze
 from ..ops.shape.reshaping import unflatten as unflatten
 from ..ops.shape.reshaping import unsqueeze as unsqueeze
+from ..ops.shape.resizing import resize_as_ as resize_as_
 from ..ops.shape.splitting import chunk as chunk
+from ..ops.shape.splitting import chunk as unsafe_chunk
 from ..ops.shape.splitting import dsplit as dsplit
 from ..ops.shape.splitting import hsplit as hsplit
 from ..ops.shape.splitting import narrow as narrow
 from ..ops.shape.splitting import split as split
+from ..ops.shape.splitting import split as unsafe_split
 from ..ops.shape.splitting import split_with_sizes as split_with_sizes
 from ..ops.shape.splitting import tensor_split as tensor_split
 from ..ops.shape.splitting import unbind as unbind
 from ..ops.shape.splitting import vsplit as vsplit
 from ..ops.shape.strided import as_strided as as_strided
+from ..ops.shape.strided import as_strided_scatter as as_strided_scatter
 from ..ops.shape.transposing import adjoint as adjoint
 from ..ops.shape.transposing import movedim as moveaxis
 from ..ops.shape.transposing import movedim as movedim
@@ -441,6 +465,7 @@ __all__ = [
     "addmv",
     "addr",
     "adjoint",
+    "alias_copy",
     "all",
     "allclose",
     "amax",
@@ -461,6 +486,8 @@ __all__ = [
     "argsort",
     "argwhere",
     "as_strided",
+    "as_strided_copy",
+    "as_strided_scatter",
     "as_tensor",
     "asarray",
     "asin",
@@ -539,6 +566,7 @@ __all__ = [
     "diag_embed",
     "diagflat",
     "diagonal",
+    "diagonal_copy",
     "diagonal_scatter",
     "diff",
     "digamma",
@@ -553,6 +581,8 @@ __all__ = [
     "embedding",
     "empty",
     "empty_like",
+    "empty_permuted",
+    "empty_strided",
     "eq",
     "equal",
     "erf",
@@ -560,6 +590,7 @@ __all__ = [
     "erfinv",
     "exp",
     "exp2",
+    "expand_copy",
     "expm1",
     "eye",
     "fill",
@@ -701,12 +732,14 @@ __all__ = [
     "nanquantile",
     "nansum",
     "narrow",
+    "narrow_copy",
     "ne",
     "neg",
     "negative",
     "nextafter",
     "nll_loss",
     "nonzero",
+    "nonzero_static",
     "norm",
     "normal",
     "not_equal",
@@ -719,6 +752,7 @@ __all__ = [
     "pca_lowrank",
     "pdist",
     "permute",
+    "permute_copy",
     "pinverse",
     "poisson",
     "polar",
@@ -745,6 +779,7 @@ __all__ = [
     "renorm",
     "repeat_interleave",
     "reshape",
+    "resize_as_",
     "resolve_conj",
     "resolve_neg",
     "roll",
@@ -759,6 +794,7 @@ __all__ = [
     "scatter_reduce",
     "searchsorted",
     "select",
+    "select_copy",
     "select_scatter",
     "sgn",
     "sigmoid",
@@ -773,10 +809,13 @@ __all__ = [
     "sort",
     "sparse_coo_tensor",
     "split",
+    "split_copy",
     "split_with_sizes",
+    "split_with_sizes_copy",
     "sqrt",
     "square",
     "squeeze",
+    "squeeze_copy",
     "stack",
     "std",
     "std_mean",
@@ -788,6 +827,7 @@ __all__ = [
     "swapaxes",
     "swapdims",
     "t",
+    "t_copy",
     "take",
     "take_along_dim",
     "tan",
@@ -799,6 +839,7 @@ __all__ = [
     "topk",
     "trace",
     "transpose",
+    "transpose_copy",
     "trapezoid",
     "trapz",
     "triangular_solve",
@@ -809,21 +850,28 @@ __all__ = [
     "true_divide",
     "trunc",
     "unbind",
+    "unbind_copy",
     "unflatten",
+    "unfold_copy",
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
     "unsqueeze",
+    "unsqueeze_copy",
     "vander",
     "var",
     "var_mean",
     "vdot",
     "view_as_complex",
     "view_as_real",
+    "view_copy",
     "vsplit",
     "vstack",
     "where",
     "xlogy",
+    "zero_",
     "zeros",
     "zeros_like",
 ]

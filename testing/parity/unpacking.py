@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import pickle
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,7 @@ def found(name: str) -> Any:
     """
     value: Any = tg
     path = name.removeprefix("torch.").removeprefix("_C.").removeprefix("functional.")
+    path = re.sub(r"^nn\.modules\.\w+\.", "nn.", path)
     for part in path.replace("_nn.", "nn.functional.").split("."):
         if part == "__get__":
             prop = value

@@ -260,3 +260,34 @@ def test_ravel_of_spaced_elements_is_a_copy():
 
 def test_a_diagonal_is_converted_to_its_matrix():
     assert tg.diagonal_scatter(tg.zeros(2, 2, dtype=tg.int64), tg.tensor([1.5, 2.5])).tolist() == [[1, 0], [0, 2]]
+
+
+def test_resizing_keeps_the_first_elements():
+    x = tg.arange(6).reshape(2, 3)
+    assert x.resize_(4) is x and x.tolist() == [0, 1, 2, 3]
+    assert x.resize_(2, 4).shape == (2, 4) and x[0].tolist() == [0, 1, 2, 3]
+    assert x.resize_as_(tg.zeros(1, 2)).tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="contiguous"):
+        tg.ones(3, 2).t().resize_(2)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        tg.ones(2, requires_grad=True).resize_(1)
+
+
+def test_a_tensor_can_take_the_memory_of_another():
+    x, source = tg.zeros(0), tg.ones(2, 2)
+    assert x.set_(source.t()) is x and x.shape == (2, 2)
+    source[0, 1] = 5
+    assert x.tolist() == [[1, 1], [5, 1]]
+    with pytest.raises(TypeError, match="dtype float32"):
+        x.set_(tg.ones(1, dtype=tg.int64))
+
+
+def test_uninitialized_tensors_with_chosen_strides():
+    assert tg.empty_strided((2, 3), (1, 4)).stride() == (1, 4)
+    assert tg.ones(1).new_empty_strided((2, 0), (3, 1), dtype=tg.int8).shape == (2, 0)
+    assert tg.empty_permuted((2, 3, 4), (1, 2, 0)).stride() == (1, 8, 2)
+    assert tg.nonzero_static(tg.tensor([0, 3, 0, 4]), size=3).tolist() == [[1], [3], [-1]]
+    with pytest.raises(ValueError, match="order of 2 dimensions"):
+        tg.empty_permuted((2, 3), (0, 0))
+    with pytest.raises(ValueError, match="as many strides as lengths"):
+        tg.empty_strided((2, 3), (1,))

@@ -95,6 +95,66 @@ def empty(
 
 
 @operation(function=True)
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: str | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return an uninitialized tensor whose dimensions are in another order in memory.
+
+    Args:
+        size: shape of the result.
+        physical_layout: the dimensions from the one with the largest step in memory to that with the smallest.
+        dtype: dtype of the result; the default dtype if ``None``.
+        layout: has no effect: every such tensor is strided.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: ``physical_layout`` is not an order of all dimensions.
+    """
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ValueError(f"empty_permuted() needs an order of {len(size)} dimensions, and you gave {physical_layout}")
+    memory = np.empty([size[dim] for dim in physical_layout], dtype or get_default_dtype())
+    return finish(memory.transpose(np.argsort(physical_layout)), requires_grad, device)
+
+
+@operation(function=True)
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: str | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return an uninitialized tensor with given steps in memory.
+
+    Args:
+        size: shape of the result.
+        stride: number of elements from one index to the next, for each dimension; not negative.
+        dtype: dtype of the result; the default dtype if ``None``.
+        layout: has no effect: every such tensor is strided.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: there are not as many strides as lengths, or a negative one.
+    """
+    if len(size) != len(stride) or min((*size, *stride), default=0) < 0:
+        raise ValueError(f"empty_strided() needs as many strides as lengths, from 0: {size}, {stride}")
+    kind = np.dtype(dtype or get_default_dtype())
+    count = 1 + sum((length - 1) * step for length, step in zip(size, stride)) if all(size) else 0
+    steps = [step * kind.itemsize for step in stride]
+    return finish(np.ndarray(tuple(size), kind, np.empty(count, kind), 0, steps), requires_grad, device)
+
+
+@operation(function=True)
 def full(
     size: int | Sequence[int],
     fill_value: Scalar | complex,

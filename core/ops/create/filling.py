@@ -35,7 +35,7 @@ def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     return _copy(input, repeating.broadcast_to(conversion.to(src, input.dtype), input.shape))
 
 
-@published(function=False, method=True)
+@published(method=True)
 def zero_(input: Tensor) -> Tensor:
     """Fill with zeros."""
     return fill_(input, 0)

@@ -92,6 +92,33 @@ def new_empty(
 
 
 @published(function=False, method=True)
+def new_empty_strided(
+    input: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: str | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return ``empty_strided`` of the dtype of ``input``. Errors: those of ``empty_strided``.
+
+    Args:
+        input: the tensor that gives the default dtype.
+        size: shape of the result.
+        stride: number of elements from one index to the next, for each dimension.
+        dtype: dtype of the result; that of ``input`` if ``None``.
+        layout: has no effect.
+        device: ``None`` or "cpu".
+        requires_grad: whether operations on the result are recorded.
+    """
+    return filled_tensors.empty_strided(
+        size, stride, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
+
+
+@published(function=False, method=True)
 def new_full(
     input: Tensor,
     size: int | Sequence[int],

@@ -159,6 +159,27 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @operation(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+    """Return ``nonzero`` cut, or filled up with ``fill_value``, to ``size`` rows: int64, ``(size, ndim)``.
+
+    Args:
+        input: any shape and dtype.
+        size: the number of rows.
+        fill_value: what further rows hold.
+        out: where the result is written.
+
+    Raises:
+        ValueError: ``size`` is negative.
+    """
+    if size < 0:
+        raise ValueError(f"nonzero_static() needs a size from 0, and you gave {size}")
+    found = np.argwhere(input._array)[:size]
+    result = np.full((size, input.ndim), fill_value, np.int64)
+    result[: len(found)] = found
+    return Tensor(result)
+
+
+@operation(method=True)
 def argwhere(input: Tensor) -> Tensor:
     """Return the indices of elements that are not 0, int64, ``(count, ndim)``."""
     return nonzero(input)

@@ -135,7 +135,7 @@ def _median(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, dtype: Any
     (dim,) = dims
     found: Any = sorting.nanmedian(shown(floats if dtype is None else to(floats, dtype), mask, math.nan), dim, keepdim)
     if x.is_floating_point():
-        return found.values  # type: ignore[no-any-return]
+        return found.values
     if np.isnan(found.values._array).any():
         raise ValueError("masked.median() of integers needs an element that the mask shows in each line")
     return to(found.values, x.dtype)

@@ -63,7 +63,7 @@ def _parts(kind: Row, input: Tensor, regions: list[Any]) -> tuple[Tensor, ...]:
     return tuple(views)
 
 
-@operation(method=True)
+@operation(method=True, synonyms=("unsafe_split",))
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of dimension ``dim``.
 
@@ -107,7 +107,7 @@ def _sections(name: str, input: Tensor, sizes: Sequence[int], dim: int) -> tuple
     return _cut(input, axis, bounds)
 
 
-@operation(method=True)
+@operation(method=True, synonyms=("unsafe_chunk",))
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of at most ``chunks`` consecutive parts of dimension ``dim``, of one length; the last may be shorter.
 

@@ -128,3 +128,25 @@ def checked_strides(
             "as_strided() needs a recorded tensor to be contiguous and to cover all of its memory; clone() it first"
         )
     return tuple(size), tuple(stride), start
+
+
+@operation(method=True)
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """Return a copy of ``input`` with ``src`` in the elements that ``as_strided`` would show. Errors: ``as_strided``'s.
+
+    Args:
+        input: any shape and dtype; contiguous if it is recorded.
+        src: shape ``size``.
+        size: shape of the region.
+        stride: number of elements from one index to the next, for each dimension; no element may be named twice.
+        storage_offset: the first element, counted from the start of the memory; that of ``input`` if ``None``.
+    """
+    if tuple(src.shape) != tuple(size):
+        raise ValueError(f"as_strided_scatter() needs a src of shape {tuple(size)}, and you gave {src.shape}")
+    copy = input.contiguous() if records(input) else input
+    result = copy.clone()
+    start = copy.storage_offset() if storage_offset is None else storage_offset
+    as_strided(result, size, stride, start).copy_(src)
+    return result
