@@ -11,6 +11,7 @@ from .codec import Codec
 from .control_channel import ControlChannel
 from .flows import Flows
 from .lanes.base import Connection
+from .lanes.large.scattered import ScatteredFrame
 from .losses import Losses
 from .messages import Incoming
 from .peers import Peer, Peers
@@ -95,6 +96,8 @@ class Receiver:
 
     def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
         kind = frame[0]
+        if type(frame) is ScatteredFrame:
+            frame = frame.read(0, len(frame))
         if kind == Kind.CONTROL:
             self._control.received(peer, frame)
         elif kind == Kind.ACKNOWLEDGE:

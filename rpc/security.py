@@ -156,10 +156,12 @@ class _Handshake:
         """Return a token that ties further streams to this handshake; only its two ends can compute it."""
         return self._sign(b"session").hex()
 
-    def socket_tokens(self) -> SocketTokens:
-        """Return what a socket of this connection is known by."""
-        name = self._sign(b"socket name")[:SOCKET_NAME_BYTES]
-        return SocketTokens(name, self._sign(b"socket of the dialer"), self._sign(b"socket of the acceptor"))
+    def socket_tokens(self, purpose: str) -> SocketTokens:
+        """Return what the socket of this connection for ``purpose`` is known by."""
+        name, dialer, acceptor = (
+            self._sign(f"socket for {purpose}: {what}".encode()) for what in ("name", "dialer", "acceptor")
+        )
+        return SocketTokens(name[:SOCKET_NAME_BYTES], dialer, acceptor)
 
 
 class DialerHandshake(_Handshake):

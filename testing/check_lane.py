@@ -137,7 +137,7 @@ def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker)
     """Check large frames from several threads at once, and small ones beside them."""
     with pair(make_lane) as both:
         both.talk()
-        bodies = [secrets.token_bytes(3_000_000 + number) for number in range(4)]
+        bodies = [b"a" + secrets.token_bytes(3_000_000 + number) for number in range(4)]
         threads = [threading.Thread(target=both.connection.send, args=([body],)) for body in bodies]
         for thread in threads:
             thread.start()

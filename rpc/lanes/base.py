@@ -1,7 +1,7 @@
 """Interface between agent and transport: how frames travel, and what a lane may ask of its agent.
 
 Lanes are directional: the caller dials, the reply returns on the connection of its request. So there is no tie between
-two connections to break and no order to keep between lanes. A lane never looks into a frame.
+two connections to break and no order to keep between lanes. A lane never looks into a frame, but for one bit.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..security import AcceptorHandshake, DialerHandshake
 from ..tls import Tls
 
 HEAD_BYTES = 24  # of a frame with a handle
+SCATTERED = 0x80  # bit of a frame's first byte that is the lane's own: no frame that is given to a lane has it
 
 
 class FrameHandle(ABC):
@@ -58,10 +59,10 @@ class Connection(ABC):
 
     @abstractmethod
     def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
-        """Queue one frame. Any thread; never blocks.
+        """Queue one frame. Any thread. It blocks only with a large frame, and in a thread that may: until that has left.
 
         Args:
-            parts: the frame, as bytes-like objects; their memory may change afterwards.
+            parts: the frame, as bytes-like objects, the first of which is not empty; their memory may change afterwards.
             handle: to withdraw it with.
 
         Returns:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ import grpc
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
-from ..security import AcceptorHandshake, DialerHandshake
+from ..security import AcceptorHandshake, DialerHandshake, SocketTokens
 from .base import Connection, Lane, LaneListener
 from .forking import remember
 from .grpc_channel import connect, open_channel
@@ -32,6 +32,7 @@ from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, transla
 from .grpc_server import make_server
 from .grpc_tls import add_port
 from .ioloop import acquire_loop, first_of, release_loop
+from .large.allowance import segment_allowances
 from .poller import Poller
 from .socket_setup import SocketAcceptor, open_socket
 from .sockets import choose, worth_offering
@@ -39,6 +40,7 @@ from .sockets import choose, worth_offering
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
+SMALL, LARGE = "small frames", "large frames"  # what the sockets of a connection are for
 MESSAGE_BYTES = 4 * 1024 * 1024  # the largest message is a chunk or a batch of small frames
 METADATA_BYTES = 16 * 1024
 LONGEST_MILLISECONDS = 2**31 - 1  # of an option; gRPC takes it for "never"
@@ -94,7 +96,7 @@ class DialedConnection(GrpcConnection):
     """
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
-        super().__init__(lane.loop, listener, lane.poller)
+        super().__init__(lane.loop, listener, lane.poller, lane.allowances)
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
@@ -105,7 +107,7 @@ class DialedConnection(GrpcConnection):
         remember(self._target)
 
     def start(self) -> None:
-        self._lane.loop.call_soon_threadsafe(self._lane.run_dialed, self)
+        self._lane.loop.call_soon_threadsafe(self._lane.keep, self.run)
 
     async def run(self) -> None:
         """Connect, move frames until the connection ends, and tell the listener."""
@@ -131,6 +133,8 @@ class DialedConnection(GrpcConnection):
         self.rank = handshake.peer.rank
         if not await self._open_socket(handshake):
             await stream.write(NO_SOCKET)
+        else:
+            self._lane.keep(self._open_bulk_socket)
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
         await first_of(
@@ -141,11 +145,19 @@ class DialedConnection(GrpcConnection):
         kinds = self._lane.sockets
         try:
             offers = choose(kinds, handshake.peer.addresses, self._target, self._tls is not None)
-            self.use_socket(*await open_socket(offers, handshake.socket_tokens()))
+            connected, kind = await open_socket(offers, handshake.socket_tokens(SMALL))
+            self._bulk_offers = [each for each in offers if each.startswith(kind)], handshake.socket_tokens(LARGE)
+            self.use_socket(connected, kind)
         except OSError as error:
             self.use_no_socket(f"no socket: {error}" if kinds else "lanes= of this worker names no socket")
             return False
         return True
+
+    async def _open_bulk_socket(self) -> None:
+        try:
+            self.use_bulk_socket(*await open_socket(*self._bulk_offers))
+        except OSError as error:
+            self.lane_note = f"large frames go by gRPC: {error}"
 
 
 class GrpcLane(Lane):
@@ -165,6 +177,7 @@ class GrpcLane(Lane):
         self._services: dict[str, dict[str, Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of dialed connections and of accepted streams
         self.poller = Poller(self.loop)
+        self.allowances = segment_allowances()
         self._acceptor: Acceptor
         self._socket_acceptor: SocketAcceptor
 
@@ -209,9 +222,9 @@ class GrpcLane(Lane):
         """Event loop on which everything of this lane runs."""
         return self._thread.loop
 
-    def run_dialed(self, connection: DialedConnection) -> None:
-        """Run a dialed connection. On the loop."""
-        self._keep(self.loop.create_task(connection.run()))
+    def keep(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a part of a connection's work until it or the lane ends. On the loop."""
+        self._keep(self.loop.create_task(work()))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)
@@ -239,18 +252,23 @@ class GrpcLane(Lane):
     async def _accept(self, listener: LaneListener, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
         await listener.members_known()
-        connection = AcceptedConnection(self.loop, listener, self.poller)
+        connection = AcceptedConnection(self.loop, listener, self.poller, self.allowances)
         if refusal := listener.admit(handshake, connection):
             context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
             return
-        token, sockets = handshake.session_token(), handshake.socket_tokens()
+        token, sockets = handshake.session_token(), [handshake.socket_tokens(each) for each in (SMALL, LARGE)]
         self._sessions[token] = connection
-        self._socket_acceptor.expect(sockets, connection.use_socket)
+        for tokens, take in zip(sockets, (connection.use_socket, connection.use_bulk_socket)):
+            self._socket_acceptor.expect(tokens, take)
         try:
             await connection.run(context, handshake.welcome())
-        finally:  # its bulk stream may arrive after its end, and is no stranger's
-            self._socket_acceptor.forget(sockets)
-            self.loop.call_later(HANDSHAKE_SECONDS, self._sessions.pop, token)
+        finally:  # its bulk stream, and its sockets, may arrive after its end, and are no stranger's
+            self.loop.call_later(HANDSHAKE_SECONDS, self._forget, token, sockets)
+
+    def _forget(self, token: str, sockets: list[SocketTokens]) -> None:
+        self._sessions.pop(token)
+        for tokens in sockets:
+            self._socket_acceptor.forget(tokens)
 
     async def _accept_bulk(self, _: Any, context: Any) -> None:
         token = dict(context.invocation_metadata()).get(TOKEN, "")

@@ -1,7 +1,8 @@
-"""Connections of the gRPC lane: two gRPC streams, and a socket for the small frames where both ends can have one.
+"""Connections of the gRPC lane: two gRPC streams, and sockets for small and for large frames where both ends can have them.
 
 Which of the two carries the small frames is decided before the first leaves, so that they keep their order. The dialer decides:
-it opens the socket, or says with an empty message on the stream that it has none.
+it opens the socket, or says with an empty message on the stream that it has none. Then it opens the one for large frames, which
+go by gRPC until it is there.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any
 
 import grpc
 
-from .base import Connection, FrameHandle, LaneListener
+from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
 from .ioloop import first_of
+from .large.allowance import Allowances
+from .large.channel import SEGMENT_BYTES, LargeFrames
 from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 from .poller import Poller
 from .stream import Stream
@@ -39,14 +42,18 @@ class GrpcConnection(Connection):
         loop: of the lane.
         listener: hears of the connection's events.
         poller: watches the socket.
+        allowances: for shared segments.
     """
 
     scheme = "grpc"
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, allowances: Allowances
+    ) -> None:
         self.listener = listener
         self.closed = False
         self._poller = poller
+        self._allowances = allowances
         self._stream: Stream | None = None
         self._decided = asyncio.Event()  # whether there is a socket
         self._undecided = (
@@ -55,6 +62,7 @@ class GrpcConnection(Connection):
         self._frames = Outbox(loop)
         self._bulk = Outbox(loop)
         self._transfers = itertools.count()
+        self._large: LargeFrames | None = None
 
     # -- any thread
 
@@ -62,6 +70,8 @@ class GrpcConnection(Connection):
         if self.closed:
             return False
         size = sum(map(len, parts))
+        if size >= SEGMENT_BYTES and self._large is not None:
+            return self._large.send(parts, size, handle)
         if size > BULK_BYTES:
             self._send_bulk(parts, size, handle)
         elif self._stream is not None:
@@ -108,7 +118,7 @@ class GrpcConnection(Connection):
         if self._decided.is_set():  # it has ended, or its dialer has said that it has none
             connected.close()
             return
-        stream = Stream(connected, self._poller, partial(self._received, owned=True))
+        stream = Stream(connected, self._poller, self._received_small)
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)
@@ -122,6 +132,22 @@ class GrpcConnection(Connection):
         self.lane_note = reason
         self._decided.set()
 
+    def use_bulk_socket(self, connected: socket.socket, kind: str) -> None:
+        """Let large frames go by a socket of their own from here on."""
+        if self.closed or self._stream is None or self._large is not None:
+            connected.close()
+            return
+        stream = self._stream
+        deliver = partial(self._received, owned=True)
+        self._large = LargeFrames(connected, stream.send, deliver, self._allowances)
+        self._large.over.add_done_callback(partial(_break, stream))
+
+    def _received_small(self, frame: Any) -> None:
+        if frame and frame[0] & SCATTERED and self._large is not None:
+            self._large.received(memoryview(frame))
+        else:
+            self._received(frame, owned=True)
+
     def _received(self, frame: Any, owned: bool = False) -> None:
         self.listener.received(self, frame, owned)
 
@@ -130,6 +156,8 @@ class GrpcConnection(Connection):
         self._decided.set()
         self._bulk.clear()
         self._frames.clear()
+        if self._large is not None:
+            self._large.close()
         if self._stream is not None:
             self._stream.close()
 
@@ -146,9 +174,10 @@ class GrpcConnection(Connection):
             batch, closing = await next_batch(self._frames)
             if batch:
                 await write(batch)
-        if self._stream is not None:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stream.finish(), CLOSE_SECONDS)
+        for side in (self._large, self._stream):
+            if side is not None:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(side.finish(), CLOSE_SECONDS)
         if done_writing is not None:
             await done_writing()
             await asyncio.sleep(CLOSE_SECONDS)  # the acceptor answers by ending the stream, which ends the reading
@@ -159,8 +188,9 @@ class GrpcConnection(Connection):
                 self.use_no_socket("its dialer opened no socket")
             for frame in split_batch(batch):
                 self._received(frame)
-        if self._stream is not None:  # what was sent before the end is still to be read
-            await asyncio.wait([self._stream.over], timeout=CLOSE_SECONDS)
+        ends = [each.over for each in (self._stream, self._large) if each is not None]
+        if ends:  # what was sent before the end is still to be read
+            await asyncio.wait(ends, timeout=CLOSE_SECONDS)
 
     async def _watch_socket(self) -> None:
         """End the connection when its socket breaks, or ends and the connection does not."""
@@ -186,15 +216,23 @@ class GrpcConnection(Connection):
                 self._received(frame, owned=True)
 
 
+def _break(stream: Stream, over: asyncio.Future[Exception | None]) -> None:
+    """Break a stream whose bulk socket broke."""
+    if (error := over.result()) is not None:
+        stream.fail(error)
+
+
 class AcceptedConnection(GrpcConnection):
     """Connection of the end that listened.
 
     Args:
-        loop, listener, poller: as for ``GrpcConnection``.
+        loop, listener, poller, allowances: as for ``GrpcConnection``.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller) -> None:
-        super().__init__(loop, listener, poller)
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, allowances: Allowances
+    ) -> None:
+        super().__init__(loop, listener, poller, allowances)
         self.over = loop.create_future()
 
     async def run(self, context: Any, welcome: bytes) -> None:

@@ -87,6 +87,10 @@ class Stream:
         except OSError:
             pass  # it is broken
 
+    def fail(self, error: Exception) -> None:
+        """Break this stream: something that belongs to it broke. Any thread."""
+        self._end(error)
+
     def _wait_for_room(self) -> None:
         self._watch(EPOLLOUT, 0)
 

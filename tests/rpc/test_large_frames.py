@@ -15,7 +15,7 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import FrameHandle
 from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import arrival
-from telegrad.rpc.lanes.large.allowance import Allowance
+from telegrad.rpc.lanes.large.allowance import Allowance, Allowances
 from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
 
@@ -54,17 +54,11 @@ class End:
         return self
 
     async def _open(self):
-        self.large = LargeFrames(
-            self.bulk,
-            self.loop.loop,
-            self.send_small,
-            self.deliver,
-            lambda error: self.note(self.errors, error),
-            Allowance(1 << 30, 100),
-            Allowance(1 << 30, 100),
-        )
+        allowances = Allowances(Allowance(1 << 30, 100), Allowance(1 << 30, 100))
+        self.large = LargeFrames(self.bulk, self.send_small, self.deliver, allowances)
+        self.large.over.add_done_callback(lambda over: self.note(self.errors, over.result()))
 
-    def send_small(self, parts, handle):
+    def send_small(self, parts, size, handle):
         if self.other.large is not None:
             self.other.large.received(memoryview(bytearray().join(parts)))
         return True

@@ -68,7 +68,7 @@ CORRUPT = {
     "half a header": REQUEST[:11],
     "half a table": REQUEST[: HEAD.size + 5],
     "half an array": REQUEST[:-5],
-    "a kind that there is not": b"\xee" + REQUEST[1:],
+    "a kind that there is not": b"\x6e" + REQUEST[1:],
     "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
     "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
     "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 0, 0.0) + b"abc",

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import SerializationError
+from ..base import SCATTERED
 from .borrower import Borrower
-from .scattered import NO_SEGMENT, SCATTERED, Piece, ScatteredFrame
+from .scattered import NO_SEGMENT, Piece, ScatteredFrame
 
 SCRATCH_BYTES = 1 << 20
 CHECKED_BYTES = 64 << 20  # for more, the kernel is asked whether there is memory: it promises more than it has

@@ -18,24 +18,24 @@ from typing import Any
 import numpy as np
 
 from ....core.shared_memory import Segment
-from ..base import FrameHandle
+from ..base import SCATTERED, FrameHandle
+from ..bulk import BULK_BYTES
 from ..ioloop import may_block
-from .allowance import Allowance
+from .allowance import Allowances
 from .arrival import Arrival
 from .borrower import Borrower
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
-from .scattered import NO_SEGMENT, SCATTERED, Notices, Piece, decode_table, encode_table
+from .scattered import NO_SEGMENT, Notices, Piece, decode_table, encode_table
 from .transfer import Offer, Transfer
 from .writer import BulkWriter
 
 SEGMENT_BYTES = 64 * 1024  # a larger part goes into a segment; below that, a copy through the socket costs less
 PIECE_BYTES = 4 * 1024  # a larger part gets memory of its own at the receiver
-INLINE_BYTES = 128 * 1024  # a smaller front goes the way of small frames
+INLINE_BYTES = BULK_BYTES - 16 * 1024  # a smaller front goes the way of small frames, with its table
 RETURN_SECONDS = 0.005  # so long a returned segment waits for a frame to travel with
-SendSmall = Callable[[list[Any], "FrameHandle | None"], bool]
+SendSmall = Callable[[list[Any], int, "FrameHandle | None"], bool]
 Deliver = Callable[[Any], object]
-Ended = Callable[["Exception | None"], object]
 
 
 class LargeFrames:
@@ -43,34 +43,26 @@ class LargeFrames:
 
     Args:
         bulk: the bulk socket, non-blocking; it is this object's from now on.
-        loop: watches the socket.
-        send_small: sends a frame the way of small frames.
+        send_small: sends a frame the way of small frames: its parts, their length in bytes, and its handle.
         deliver: gets each frame that arrives; its memory is writable and nobody else's.
-        ended: called when the bulk socket ends, in any thread: with ``None`` if the peer has ended its side, or with an error.
-        lending: allowance for segments that are lent.
-        borrowing: allowance for those of peers.
+        allowances: for segments.
+
+    Attributes:
+        over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
-    def __init__(
-        self,
-        bulk: socket.socket,
-        loop: asyncio.AbstractEventLoop,
-        send_small: SendSmall,
-        deliver: Deliver,
-        ended: Ended,
-        lending: Allowance,
-        borrowing: Allowance,
-    ) -> None:
+    def __init__(self, bulk: socket.socket, send_small: SendSmall, deliver: Deliver, allowances: Allowances) -> None:
+        self._loop = loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[Exception | None] = loop.create_future()
         self._bulk = bulk
-        self._loop = loop
         self._send_small = send_small
         self._deliver = deliver
         self._closed = False
         self._shares_memory = bulk.family == socket.AF_UNIX
-        self._lender = Lender(lending)
-        self._borrower = Borrower(borrowing, self._wake)
-        self._writer = BulkWriter(bulk, loop, ended)
-        self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, ended)
+        self._lender = Lender(allowances.lending)
+        self._borrower = Borrower(allowances.borrowing, self._wake)
+        self._writer = BulkWriter(bulk, loop, self._end)
+        self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
         self._trimming = False
 
@@ -90,15 +82,16 @@ class LargeFrames:
         loans: dict[int, int] = {}  # part, segment
         try:
             missed = self._lend(parts, loans)
-            rest = size - sum(len(parts[index]) for index in loans)
-            inline = rest <= INLINE_BYTES
-            front, streamed, pieces = _scatter(parts, loans, rest if inline else PIECE_BYTES)
-            sent = (self._send_inline if inline else self._send_bulk)(
-                front, streamed, pieces, list(loans.values()), handle
-            )
         except BaseException:  # Ctrl-C, say
             self._take_back(list(loans.values()))
             raise
+        rest = size - sum(len(parts[index]) for index in loans)
+        if rest <= INLINE_BYTES:
+            sent = self._send_inline(*_scatter(parts, loans, rest), list(loans.values()), handle)
+        else:
+            # A control frame is one part; it is not waited for, since locks may be held.
+            waits = len(parts) > 1 and may_block()
+            sent = self._send_bulk(*_scatter(parts, loans, PIECE_BYTES), list(loans.values()), handle, waits)
         if missed and sent:
             self._offer(missed)
         return sent
@@ -122,19 +115,25 @@ class LargeFrames:
         self, front: list[Any], _: list[Any], pieces: list[Piece], lent: list[int], handle: FrameHandle | None
     ) -> bool:
         notices = self._notices()
-        if not self._send_small([*front, encode_table(pieces, notices)], handle):
+        if not self._send_table(front, pieces, notices, handle):
             return False
         if handle is not None and handle.waiting is not None:
             handle.waiting = Waiting(handle.waiting, lambda: self._restore(lent, notices))
         return True
 
     def _send_bulk(
-        self, front: list[Any], streamed: list[Any], pieces: list[Piece], lent: list[int], handle: FrameHandle | None
+        self,
+        front: list[Any],
+        streamed: list[Any],
+        pieces: list[Piece],
+        lent: list[int],
+        handle: FrameHandle | None,
+        waits: bool,
     ) -> bool:
         transfer = Transfer([*front, encode_table(pieces, Notices())], streamed, handle)
         if lent and handle is not None:
             handle.waiting = Waiting(transfer, lambda: self._restore(lent, Notices()))
-        return self._writer.send(transfer, may_block())
+        return self._writer.send(transfer, waits)
 
     def _offer(self, missed: list[int]) -> None:
         if may_block():  # to make a segment takes time
@@ -200,7 +199,11 @@ class LargeFrames:
         self._returning = False
         notices = self._notices()
         if any(notices) and not self._closed:
-            self._send_small([bytes([SCATTERED]), encode_table([], notices)], None)
+            self._send_table([bytes([SCATTERED])], [], notices, None)
+
+    def _send_table(self, front: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None) -> bool:
+        parts = [*front, encode_table(pieces, notices)]
+        return self._send_small(parts, sum(map(len, parts)), handle)
 
     def _trim_later(self) -> None:
         self._loop.call_later(IDLE_SECONDS, self._trim)
@@ -228,11 +231,15 @@ class LargeFrames:
         except OSError:
             pass  # it is broken
 
+    def _end(self, error: Exception | None) -> None:
+        self._on_loop(lambda: None if self.over.done() else self.over.set_result(error))
+
     def close(self) -> None:
         """Drop what waits, and close the socket. On the loop. Arrays over borrowed segments stay as they are."""
         if self._closed:
             return
         self._closed = True
+        self._end(None)
         self._reader.close()
         self._writer.close()
         self._loop.remove_writer(self._bulk)
@@ -280,9 +287,8 @@ def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[
         loans: the segments of the parts that are in one, by place.
         apart: parts of more bytes are streamed.
     """
-    first = bytearray(parts[0])
-    first[0] |= SCATTERED
-    front: list[Any] = [first]
+    first = parts[0]
+    front: list[Any] = [bytes([first[0] | SCATTERED]), memoryview(first)[1:]]
     streamed: list[Any] = []
     pieces: list[Piece] = []
     position = len(first)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from ....core.shared_memory import Segment, create_segment
 from .allowance import Allowance
 
-IDLE_SECONDS = 10.0
+IDLE_SECONDS = 60.0
 PAGE_BYTES = 4096
 STEPS = 8  # classes of sizes from one power of two to the next
 CLASS_BYTES = 128 << 20  # of the segments of one class, but always FEWEST and never more than MOST of them

@@ -5,7 +5,7 @@ A frame is scattered at its sender: large parts leave it and travel apart, each 
 
     front | number, length and segment of each piece | TABLE
 
-The front's first byte, the frame's kind, has the bit ``SCATTERED``. A table without a front only tells of segments.
+The front's first byte has the bit ``SCATTERED`` (``base.py``). A table without a front only tells of segments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from ....core.errors import SerializationError
 
-SCATTERED = 0x80
 NO_SEGMENT = 0
 PIECE_WORDS = 3
 TABLE = struct.Struct("<IIII")  # pieces, segments that may be reused, that are refused, that are gone

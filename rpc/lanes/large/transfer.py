@@ -53,7 +53,8 @@ class Transfer:
         self._handle = handle
         self._since = time.monotonic()
         self._lock = threading.Lock()
-        self._begun = self._complete = self._withdrawn = False
+        self._begun = self._last = self._over = False  # its beginning has left, its last chunk, all of it
+        self._withdrawn = self._told = False  # and who withdrew it was told that it does not arrive
         self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])  # its place, parts, and the bytes of each write
         self.released = threading.Event()  # nothing of the sender's memory is needed any more
         if handle is not None:
@@ -79,18 +80,17 @@ class Transfer:
         return False
 
     def copy(self) -> None:
-        """Copy the frame, before it is written: its memory may change then."""
-        self._parts = [memoryview(b"".join(self._parts))]
-        self._ends = [len(self._parts[0])]
+        """Copy what may change of the frame, before it is written."""
+        self._parts = [part if type(part.obj) is bytes else memoryview(bytes(part)) for part in self._parts]
         self.released.set()
 
     def _next(self, place: int) -> tuple[int, list[Any], list[int]]:
         total = self._ends[-1]
         with self._lock:
-            if self._complete or (self._withdrawn and not self._begun):
+            if self._over or (self._withdrawn and not self._begun):
                 return place, [], []
             if self._withdrawn:
-                self._complete = True
+                self._over = True
                 return place, [HEAD.pack(Kind.CUT, 0)], []
             if place < 0:
                 self._begun = True
@@ -99,7 +99,7 @@ class Transfer:
             stop = min(place + CHUNK_BYTES, total)
             views = self._views(place, stop)
             stop = place + sum(map(len, views))
-            self._complete = stop == total
+            self._last = self._over = stop == total
         return stop, [HEAD.pack(Kind.CHUNK, stop - place), *views], []
 
     def _restamp(self) -> None:
@@ -133,15 +133,20 @@ class Transfer:
     # -- other threads
 
     def withdraw(self) -> bool:
-        """Send no more of it; False if it has left, or was withdrawn before."""
+        """Send no more of it; True, once, if it does not arrive."""
+        self.abandon()
         with self._lock:
-            if self._withdrawn or self._complete:
-                return False
-            self._withdrawn = True
-            self._handle = None
-            if not self._begun:
-                self.released.set()
-        return True
+            told, self._told = self._told, True
+            return not (self._last or told)
+
+    def abandon(self) -> None:
+        """Send no more of it, unless its last chunk is on its way."""
+        with self._lock:
+            if not self._last:
+                self._withdrawn = True
+                self._handle = None
+                if not self._begun:
+                    self.released.set()
 
     @property
     def withdrawn(self) -> bool:
@@ -183,9 +188,8 @@ class Offer:
         """Let the caller go on: the descriptor stays open."""
         self.released.set()
 
-    def withdraw(self) -> bool:
-        """Return False: an offer is not withdrawn."""
-        return False
+    def abandon(self) -> None:
+        """Do nothing: the offer stays."""
 
     def release(self) -> None:
         """Let it be: somebody writes it when there is room."""

@@ -55,7 +55,7 @@ class BulkWriter:
         try:
             self._write_until(item)
         except BaseException:  # Ctrl-C, say
-            item.withdraw()
+            item.abandon()
             self._let_go(item)
             raise
         finally:
@@ -65,11 +65,19 @@ class BulkWriter:
 
     def _write_until(self, item: Transfer | Offer) -> None:
         while not (item.released.is_set() or self._closed):
-            if self._turn.acquire(timeout=LOOK_SECONDS):
-                try:
-                    self._write(item)
-                finally:
-                    self._turn.release()
+            self._in_turn(self._write, item)
+
+    def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
+        """Run an action while no other thread writes, if that is soon."""
+        turns: list[bool] = []
+        try:
+            # In C as a whole: no signal handler can run between taking the lock and the note of it.
+            turns.extend(map(self._turn.acquire, [True], [LOOK_SECONDS]))
+            if turns[0]:
+                action(item)
+        finally:
+            if turns and turns[0]:
+                self._turn.release()
 
     def _write(self, last: Transfer | Offer) -> None:
         # turn held
@@ -101,9 +109,7 @@ class BulkWriter:
     def _let_go(self, item: Transfer | Offer) -> None:
         """Wait until no thread writes from the memory of an item any more."""
         while not (item.released.is_set() or self._closed):
-            if self._turn.acquire(timeout=LOOK_SECONDS):
-                item.release()
-                self._turn.release()
+            self._in_turn(lambda item: item.release(), item)
 
     # -- on the loop
 
