@@ -1,0 +1,213 @@
+"""Two hosts: network namespaces joined by a cable (a veth pair), with a launcher in each, started by hand with a token."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers.launched import LAUNCHER, LIMIT, ended, read_until
+from helpers.programs import ending_within
+from telegrad.launcher.nodes.token import new_token
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not shutil.which("ip"), reason="only root can make network namespaces, with ip"
+    ),
+]
+
+# Reads every packet of an interface until it is asked to end.
+CAPTURE = """
+import signal, socket, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
+wire.setsockopt(socket.SOL_SOCKET, 33, 1 << 27)  # SO_RCVBUFFORCE: none may be missed
+wire.bind((sys.argv[1], 0))
+with open(sys.argv[2], "wb", 0) as file:
+    print("ready", flush=True)
+    while True:
+        file.write(wire.recv(1 << 17))
+"""
+
+MARK = "plain words that nobody on the way may read"
+TALK = f"""
+import os, signal, telegrad as tg
+from telegrad import rpc
+
+def echo(text, tensor):
+    return text, tensor * 2
+
+if __name__ == "__main__":
+    rpc.init_rpc(os.environ["TELEGRAD_WORKER"], rpc_backend_options=rpc.GrpcRpcBackendOptions(rpc_timeout=90))
+    if os.environ["RANK"] == "0":
+        for size in (10, 300_000):
+            text, tensor = rpc.rpc_sync(1, echo, ({MARK!r}, tg.ones(size)))
+            assert text == {MARK!r} and tensor.sum() == 2 * size
+        print("answered by", rpc.debug_info()["peers"]["worker1"]["state"], flush=True)
+"""
+END = "    rpc.shutdown()\n"
+GO_ON = """
+    if os.environ["RANK"] == "0":
+        input_file = os.environ["GO"]
+        while not os.path.exists(input_file):
+            rpc.rpc_sync(1, echo, ("x", tg.ones(2)))
+        for _ in range(100):
+            rpc.rpc_sync(1, echo, ("x", tg.ones(2)))
+        print("all went on", flush=True)
+    rpc.shutdown()
+"""
+WAIT = "    if os.environ['RANK'] == '1': signal.pause()\n    rpc.rpc_sync(1, signal.pause)\n"
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
+
+
+class Hosts:
+    """Two namespaces, ``a`` and ``b``, with a cable between them: 10.77.0.1 and 10.77.0.2, fd77::1 and fd77::2."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.names = [f"telegrad-{os.getpid()}-{letter}" for letter in "ab"]
+        self.token = new_token()
+        self.started = []
+
+    def connect(self):
+        for number, name in enumerate(self.names, 1):
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+            if number == 2:
+                ip("link", "add", "wire", "netns", self.names[0], "type", "veth", "peer", "name", "wire", "netns", name)
+        for number, name in enumerate(self.names, 1):
+            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "wire")
+            ip("-n", name, "addr", "add", f"fd77::{number}/64", "dev", "wire", "nodad")
+            self.cable(number - 1, "up")
+
+    def cable(self, host, state):
+        ip("-n", self.names[host], "link", "set", "wire", state)
+
+    def run(self, host, command, **environment):
+        """Start a command on a host, in a folder of that host."""
+        folder = self.folder / str(host)
+        folder.mkdir(exist_ok=True)
+        self.started.append(
+            subprocess.Popen(
+                ["ip", "netns", "exec", self.names[host], *command],
+                cwd=folder,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "TELEGRAD_TOKEN": self.token, **environment},
+            )
+        )
+        return self.started[-1]
+
+    def launch(self, host, source, *options, endpoint="10.77.0.1:29400", name="script.py", args=(), **environment):
+        folder = self.folder / str(host)
+        folder.mkdir(exist_ok=True)
+        if source is not None:
+            (folder / name).write_text(source)
+        nodes = ["--nnodes", "2", "--node-rank", str(host), "--rdzv-endpoint", endpoint]
+        return self.run(host, [*LAUNCHER, "run", *nodes, *options, name, *args], **environment)
+
+    def kill(self, host):
+        """End everything that runs on a host, as a power cut does."""
+        found = subprocess.run(["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, timeout=30)
+        for pid in map(int, found.stdout.split()):
+            os.kill(pid, signal.SIGKILL)
+
+    def close(self):
+        for name in self.names:
+            if Path(f"/run/netns/{name}").exists():
+                self.kill(self.names.index(name))
+                ip("netns", "del", name)
+        for process in self.started:
+            with process:
+                process.kill()
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    made = Hosts(tmp_path)
+    timer = threading.Timer(LIMIT, lambda: [made.kill(host) for host in (0, 1)])
+    try:
+        with ending_within(LIMIT + 60):
+            made.connect()
+            timer.start()
+            yield made
+    finally:
+        timer.cancel()
+        made.close()
+
+
+@contextmanager
+def captured(hosts, file):
+    """Record what goes over the cable."""
+    watching = hosts.run(0, [sys.executable, "-c", CAPTURE, "wire", str(file)])
+    assert watching.stdout.readline() == "ready\n"
+    try:
+        yield
+    finally:
+        watching.terminate()
+        watching.wait(30)
+
+
+@pytest.mark.parametrize("endpoint", ["10.77.0.1:29400", "[fd77::1]:29400"], ids=["ipv4", "ipv6"])
+def test_workers_of_two_hosts_talk_and_the_wire_shows_nothing(endpoint, hosts, tmp_path):
+    with captured(hosts, tmp_path / "wire"):
+        first = hosts.launch(0, TALK + END, endpoint=endpoint)
+        last = hosts.launch(1, TALK + END, endpoint=endpoint)
+        out, err = ended(first, 0)
+        _, other_err = ended(last, 0)
+    assert "worker0 | answered by connected" in out
+    ours, theirs = ("fd77::1", "fd77::2") if "fd77" in endpoint else ("10.77.0.1", "10.77.0.2")
+    assert f"reached at {ours}" in err and f"reached at {theirs}" in other_err
+    wire = (tmp_path / "wire").read_bytes()
+    assert len(wire) > 2_400_000 and b"\x16\x03\x01" in wire and b"\x17\x03\x03" in wire  # all of it, and it is TLS
+    for secret in (
+        MARK,
+        hosts.token,
+        hosts.token.removeprefix("telegrad-"),
+        "echo",
+        "worker1",
+        "telegrad.Lane",
+        "PRIVATE KEY",
+    ):
+        assert secret.encode() not in wire, secret
+
+
+def test_a_cable_is_pulled_and_put_back(hosts, tmp_path):
+    go = tmp_path / "go"
+    first, last = (hosts.launch(host, TALK + GO_ON, GO=str(go)) for host in (0, 1))
+    read_until(first, 1, "answered")
+    hosts.cable(1, "down")
+    threading.Event().wait(2)  # the length of the cut is what is tried
+    hosts.cable(1, "up")
+    go.touch()
+    assert "all went on" in ended(first, 0)[0]
+    ended(last, 0)
+
+
+def test_the_end_of_a_host_is_told_by_the_other(hosts):
+    first, last = (hosts.launch(host, TALK + WAIT) for host in (0, 1))
+    read_until(first, 1, "answered")
+    hosts.kill(1)
+    _, err = ended(first, 1)
+    assert "root cause: node 1: the launcher at 10.77.0.2 is gone, or cut off" in err, err
+    assert last.wait(30) == -signal.SIGKILL
+
+
+@pytest.mark.long
+def test_the_demo_learns_across_two_hosts(hosts):
+    options = ["--roles", "ps,trainer=2", "-m"]
+    demo = {"name": "telegrad.examples.parameter_server", "args": ["--epochs", "1"]}
+    processes = [hosts.launch(host, None, *options, **demo) for host in (0, 1)]
+    out, _ = ended(processes[0], 0)
+    ended(processes[1], 0)
+    assert "accuracy" in out
