@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.extend import Array, Tensor
+from ..core.extend import Array, Tensor, ignore_changes
 from ..core.futures import Future
 from ..rpc import functions
 from ..rpc.extend import current_agent
@@ -32,6 +32,8 @@ class LocalOptimizer:
         self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
         self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
         self.hogwild = hogwild
+        for parameter in self.parameters if hogwild else ():
+            ignore_changes(parameter)  # others' backward passes go on while a step writes into it
         self.schedulers: list[Any] = []
 
     @functions.async_execution

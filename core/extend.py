@@ -14,6 +14,7 @@ from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.node import Edge, Node
 from .autograd.sparse_leaves import leaf_with
+from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .interception import plain
 from .ops.reduce.losses import check_reduction, reduced
@@ -53,6 +54,7 @@ __all__ = [
     "comparison",
     "fused",
     "gradient_edge",
+    "ignore_changes",
     "inplace",
     "is_grad_enabled",
     "keep",

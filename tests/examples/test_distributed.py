@@ -1,0 +1,44 @@
+"""Examples that train on several workers: they learn in few steps, draw a picture, and leave nothing on any worker."""
+
+import re
+from pathlib import Path
+
+import pytest
+import telegrad.examples
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+FOLDER = Path(telegrad.examples.__file__).parent
+LAUNCHER = ["-c", "from telegrad.launcher.cli import main; main()", "run", "-n"]
+TIDY = "tidy: 0 pending calls, 0 references, 0 contexts"
+
+
+@pytest.fixture
+def run(tmp_path, run_python):
+    """Run an example for some steps; return the number that it prints after some words."""
+
+    def run_example(workers, name, steps, words):
+        command = [*LAUNCHER, str(workers), str(FOLDER / f"{name}.py"), "--steps", str(steps), "--out", "here"]
+        output = run_python(*command, cwd=tmp_path)
+        assert output.count(TIDY) == workers, output
+        assert (tmp_path / "here" / "training.png").read_bytes().startswith(b"\x89PNG")
+        found = re.search(words + r" ([\d.]+)", output)
+        assert found, output
+        return float(found[1])
+
+    return run_example
+
+
+def test_split_learning(run):
+    assert run(3, "split_learning", 60, "accuracy on the held-out fifth:") > 60.0
+
+
+def test_hogwild(run):
+    assert run(3, "hogwild", 80, "accuracy on the held-out fifth:") > 60.0
+
+
+def test_embedding_server(run):
+    assert run(3, "embedding_server", 60, "accuracy on held-out paragraphs:") > 40.0
+
+
+def test_distributed_rnn(run):
+    assert run(2, "distributed_rnn", 30, "bits per character on held-out text:") < 4.8
