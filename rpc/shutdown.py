@@ -67,7 +67,10 @@ class Shutdown:
 
     def _handle(self, event: q.Event) -> None:
         with self._lock:
-            instructions = self._machine().handle(event)
+            machine = self._machine()
+            instructions = machine.handle(event)
+            if machine.finished:  # before anybody hears of it, and says goodbye: that is no loss
+                self.agent.state.leaving = True
         for instruction in instructions:
             self._carry_out(instruction)
 
@@ -78,7 +81,6 @@ class Shutdown:
         elif isinstance(instruction, q.Pause):
             self.agent.timers.call_later(PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
-            self.agent.state.leaving = True
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 
     def _close(self) -> None:
