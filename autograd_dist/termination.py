@@ -11,6 +11,7 @@ done the work in it, so that work needs no acknowledgement of its own: a call an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 Work: TypeAlias = list[Any]
@@ -25,7 +26,8 @@ class Request(Protocol):
 R = TypeVar("R", bound=Request)
 
 
-class Answer(NamedTuple, Generic[R]):
+@dataclass(slots=True)  # Python 3.10 has no generic named tuples
+class Answer(Generic[R]):
     """Answer a request, with work for its sender. ``last``: this worker is idle, and all its requests are answered."""
 
     request: R
