@@ -65,6 +65,7 @@ class Server:
         self.threads = threads
         self.handlers: dict[int, Handler] = {}
         self.refused: dict[int, Refused] = {}
+        self._quick: set[int] = set()
         self.serving: set[ServerCall] = set()
         self.accepted = 0
         self._waiting: dict[
@@ -75,14 +76,17 @@ class Server:
         self.done = Batch(timers, self._send_done)
         control.on(Topic.CANCEL, self._on_cancel)
 
-    def serve(self, method: int, handler: Handler, refused: Refused | None = None) -> None:
+    def serve(self, method: int, handler: Handler, refused: Refused | None = None, quick: bool = False) -> None:
         """Answer requests of ``method`` with ``handler(call)``.
 
         Args:
             method: number of the method.
             handler: answers, in a thread for user functions.
             refused: ``refused(call, error)`` hears of a request that arrived and fails before ``handler`` gets it.
+            quick: ``handler`` runs in the reader's thread: it does not block, and runs no user code there.
         """
+        if quick:
+            self._quick.add(method)
         self.handlers[method] = handler
         if refused is not None:
             self.refused[method] = refused
@@ -100,6 +104,8 @@ class Server:
             return
         if call.waits_for:
             collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
+        elif call.method in self._quick:
+            call.run()
         else:
             self.resume(call)
 

@@ -10,6 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from ..core.extend import Tensor
 from ..core.futures import Future, complete_once
 from ..rpc.extend import (
     Flag,
@@ -29,6 +30,9 @@ from .ids import GlobalId
 from .numbers import Method
 from .rref import RRef
 from .transfers import Transfer, created_by, decode_transfer, encode_transfer
+
+PLAIN_TYPES = frozenset({type(None), bool, int, float, complex})
+QUICK_BYTES = 65_536
 
 
 class ReferenceInterceptor(Interceptor):
@@ -96,7 +100,7 @@ class ReferenceInterceptor(Interceptor):
 def serve_references(context: RRefContext) -> None:
     """Let the agent of ``context`` answer creating calls and fetches."""
     context.agent.server.serve(Method.CREATE, partial(_serve_create, context), partial(_refuse_create, context))
-    context.agent.server.serve(Method.FETCH, partial(_serve_fetch, context))
+    context.agent.server.serve(Method.FETCH, partial(_serve_fetch, context), quick=True)
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
@@ -147,10 +151,23 @@ def _complete_later(
 
 
 def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
-    """Answer with the value, as soon as it exists."""
-    rref_id = GlobalId(*call.open())
-    call.what = f"to_here() of RRef {rref_id}"
-    call.reply_with(context.value(rref_id, context.key(call.sender)), is_future=True)
+    """Answer with the value, as soon as it exists, in the thread that has made it; at once if nothing in it is user code."""
+    value = context.value(GlobalId(*call.open()), context.key(call.sender))
+    call.what = "to_here()"
+    if value.done() and not _is_plain(value):
+        context.agent.threads.functions.submit(partial(copy_context().run, call.reply_with, value, True))
+    else:
+        call.reply_with(value, is_future=True)
+
+
+def _is_plain(value: Future[Any]) -> bool:
+    """Return whether pickling a value that is there runs no user code, and takes no time."""
+    if value.exception() is not None:
+        return False
+    plain = value.value()
+    if type(plain) is Tensor:
+        return not plain.__dict__ and plain.nbytes <= QUICK_BYTES
+    return type(plain) in PLAIN_TYPES or (type(plain) in (str, bytes) and len(plain) <= QUICK_BYTES)
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:
