@@ -140,7 +140,7 @@ class Timers:
     def close(self) -> None:
         """Run no more timers."""
         self._heap = []
-        self._wake(self._run)  # the loop lets go of its alarm
+        self._wake(self._run)  # the loop lets go of its alarm and its tick
         self.abandon()
 
     def abandon(self) -> None:
@@ -159,6 +159,9 @@ class Timers:
     def _run(self) -> None:
         if self._loop is not None:
             self._run_due()
+        elif self._tick_timer is not None:
+            self._tick_timer.cancel()
+            self._tick_timer = None
         self._set_alarm()
 
     def _tick_later(self) -> None:

@@ -235,6 +235,8 @@ def test_a_batch_loses_nothing_that_threads_add(real):
 def test_nothing_runs_after_the_end(timers, loop, how):
     ran = []
     timers.call_later(1, ran.append, 1)
+    timers.call_soon(lambda: ran.append(0))
+    loop.advance()
     getattr(timers, how)()
     timers.call_later(0, ran.append, 2)
     timers.call_soon(lambda: ran.append(3))
