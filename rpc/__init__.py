@@ -13,6 +13,7 @@ from .api import (
     shutdown,
 )
 from .gathering import _all_gather, _barrier, _wait_all
+from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
 from .tls import TlsFiles
