@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.meeting import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import new_token
@@ -169,6 +170,28 @@ def token() -> None:
     Give it to `telegrad run` on each of them, in TELEGRAD_TOKEN or with --token-file, and to nobody else.
     """
     print(new_token())
+
+
+@app.command()
+def doctor(
+    endpoint: Annotated[
+        str | None, typer.Argument(metavar="HOST:PORT", help="Another machine; with --listen this one.")
+    ] = None,
+    listen: Annotated[bool, typer.Option("--listen", metavar="", help="Wait there for the other machine.")] = False,
+    token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The token; else in TELEGRAD_TOKEN.")] = None,
+) -> None:
+    """Check this machine, the way to another, and the two against each other.
+
+    `telegrad doctor` looks at this machine. `telegrad doctor --listen node0:29400` on one and `telegrad doctor node0:29400` on
+    the other, with the same token, compare their versions and clocks. The exit code is 1 if jobs would fail.
+    """
+    from .doctor.command import examine
+
+    try:
+        well = examine(endpoint, listen, token_file)
+    except (ValueError, NodeError) as error:
+        refuse(str(error))
+    raise typer.Exit(0 if well else 1)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -138,7 +138,7 @@ def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) 
     deadline = time.monotonic() + timeout
     while True:
         try:
-            stream = _connect(host, port)
+            stream = connect(host, port)
             break
         except OSError as error:
             if time.monotonic() > deadline:
@@ -149,7 +149,7 @@ def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) 
             time.sleep(RETRY_SECONDS)
     own = replace(facts, host=facts.host or stream.getsockname()[0])
     try:
-        return _prove(stream, token, own), own
+        return prove(stream, token, json.dumps(asdict(own)).encode()), own
     except OSError as error:
         stream.close()
         raise NodeError(
@@ -158,23 +158,38 @@ def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) 
         ) from error
 
 
-def _prove(plain: socket.socket, token: bytes, facts: NodeFacts) -> NodeConnection:
+def prove(plain: socket.socket, token: bytes, facts: bytes) -> NodeConnection:
+    """Return a connection on which both launchers have proven the token.
+
+    Args:
+        plain: a connected socket.
+        token: the job's token.
+        facts: what the other launcher is to know of this one.
+
+    Raises:
+        TokenError: the other launcher does not know the token.
+        OSError: the connection broke.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # the proof of the token vouches for the certificate
     connection = NodeConnection(context.wrap_socket(plain, do_handshake_on_connect=False))
-    deadline = time.monotonic() + ANSWER_SECONDS
-    connection.handshake(deadline)
-    certificate = connection.stream.getpeercert(binary_form=True)
-    assert certificate is not None, "a server shows one"
-    proof = NodeProof(token, certificate, json.dumps(asdict(facts)).encode())
-    connection.send_bytes(proof.answer(connection.receive_bytes(NONCE_BYTES, deadline)))
-    proof.check(connection.receive_bytes(MAC_BYTES, deadline))
+    try:
+        deadline = time.monotonic() + ANSWER_SECONDS
+        connection.handshake(deadline)
+        certificate = connection.stream.getpeercert(binary_form=True)
+        assert certificate is not None, "a server shows one"
+        proof = NodeProof(token, certificate, facts)
+        connection.send_bytes(proof.answer(connection.receive_bytes(NONCE_BYTES, deadline)))
+        proof.check(connection.receive_bytes(MAC_BYTES, deadline))
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def _connect(host: str, port: int) -> socket.socket:
+def connect(host: str, port: int) -> socket.socket:
     """Return a connection to the first address of a host that answers.
 
     Raises:

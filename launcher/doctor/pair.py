@@ -1,0 +1,92 @@
+"""Two machines against each other: one listens, the other asks; both prove the token, and compare versions and clocks."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from queue import Queue
+from typing import Any
+
+from ..nodes.assignment import LONGEST_SKEW_SECONDS
+from ..nodes.connection import NodeConnection
+from ..nodes.member import connect, prove
+from ..nodes.reception import Reception
+from .finding import Finding, ok, problem, warning
+from .machine import versions
+
+ANSWER_SECONDS = 30.0
+NOTED_SKEW_SECONDS = 5.0
+
+
+def facts() -> dict[str, Any]:
+    """Return the facts of this machine that others compare with theirs."""
+    return {"name": socket.gethostname(), "versions": versions(), "clock": time.time()}
+
+
+def ask(host: str, port: int, token: bytes) -> Iterator[Finding]:
+    """Yield what differs between this machine and one that listens.
+
+    Args:
+        host: the other machine.
+        port: its port.
+        token: that both machines have.
+
+    Raises:
+        NodeError: it does not prove the token.
+        OSError: the connection broke.
+    """
+    with closing(prove(connect(host, port), token, json.dumps(facts()).encode())) as connection:
+        yield from compare(facts(), connection.receive(time.monotonic() + ANSWER_SECONDS))
+
+
+def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
+    """Wait for one other machine, and yield what differs between it and this one.
+
+    Args:
+        host: address to listen at.
+        port: port to listen at.
+        token: that both machines have.
+
+    Raises:
+        NodeError: the port cannot be had.
+    """
+    from ...rpc.certificates import Authority
+
+    told: Queue[dict[str, Any]] = Queue()
+
+    def answer(connection: NodeConnection, other: bytes) -> None:
+        with suppress(OSError):
+            connection.send(facts())
+        told.put(json.loads(other))
+
+    reception = Reception(host, port, token, Authority("doctor.telegrad"), answer)
+    try:
+        yield from compare(facts(), told.get())
+    finally:
+        reception.close(ANSWER_SECONDS)
+
+
+def compare(own: dict[str, Any], other: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what differs between two machines.
+
+    Args:
+        own: facts of this one.
+        other: facts of the other.
+    """
+    who = f"machine {other['name']}"
+    for name, number in own["versions"].items():
+        there = other["versions"].get(name)
+        if there != number:
+            advice = f"install the same {name} on both"
+            grave = name == "telegrad"
+            yield (problem if grave else warning)(who, f"it has {name} {there}, this one {number}", advice)
+    skew = other["clock"] - own["clock"]
+    if abs(skew) > LONGEST_SKEW_SECONDS:
+        yield problem(who, f"its clock differs by {skew / 60:.0f} minutes", "set the clocks: timedatectl set-ntp true")
+    elif abs(skew) > NOTED_SKEW_SECONDS:
+        yield warning(
+            who, f"its clock differs by {skew:.0f} s", "logs will be hard to compare: timedatectl set-ntp true"
+        )
+    else:
+        yield ok(who, f"the clocks differ by {abs(skew):.1f} s or less")

@@ -1,0 +1,154 @@
+"""Reception of other launchers: TLS connections whose other end has proven the token, each in a thread of its own."""
+
+import logging
+import os
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core import job_credentials
+from ..credentials import CredentialFolders
+from ..errors import NodeError, TokenError
+from .connection import NodeConnection
+from .exchange import MOST_FACTS, NONCE_BYTES, HostProof
+
+if TYPE_CHECKING:
+    from ...rpc.certificates import Authority
+
+logger = logging.getLogger("telegrad.launcher")
+HANDSHAKE_SECONDS = 10.0
+MOST_UNPROVEN = 64
+NO_TLS = "it completed no TLS handshake"
+NO_PROOF = "it sent no proof of the token"
+CROWDED = "too many had not proven themselves"
+Serve = Callable[[NodeConnection, bytes], None]
+
+
+class Reception:
+    """Listening port of a launcher.
+
+    Args:
+        host: name or address to listen at.
+        port: its port.
+        token: the job's token.
+        authority: makes the certificate that this end shows.
+        serve: called with each connection whose other end has proven the token, and the facts that it told; the connection is
+            closed when it returns. It handles its own errors.
+
+    Attributes:
+        refused: number of refused connections, by reason.
+
+    Raises:
+        NodeError: the address is taken, or not one of this machine.
+    """
+
+    def __init__(self, host: str, port: int, token: bytes, authority: "Authority", serve: Serve) -> None:
+        self._token = token
+        self._serve_proven = serve
+        self._context, self._certificate = _tls(authority)
+        self._resources = ExitStack()
+        self._server = self._resources.enter_context(closing(_listen(host, port)))
+        self._unproven = threading.Semaphore(MOST_UNPROVEN)
+        self.refused: Counter[str] = Counter()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    def close(self, seconds: float) -> None:
+        """Take no further connections, and wait for the threads, together at most so long."""
+        self._closed = True
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        self._resources.close()
+
+    def _start(self, work: Callable[..., None], *args: object) -> None:
+        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads.append(threading.Thread(target=work, args=args, name="telegrad-reception", daemon=True))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                plain, address = self._server.accept()
+            except OSError:
+                time.sleep(0.1)  # closed, or there are no descriptors
+                continue
+            if self._unproven.acquire(blocking=False):
+                self._start(self._serve, plain, str(address[0]))
+            else:
+                plain.close()
+                self._refuse(str(address[0]), CROWDED)
+
+    def _serve(self, plain: socket.socket, address: str) -> None:
+        connection = None
+        try:
+            connection = NodeConnection(
+                self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            )
+            facts = self._prove(connection)
+        except TokenError as error:
+            self._refuse(address, str(error))
+        except OSError as error:
+            self._refuse(address, NO_TLS if connection is None or connection.stream.version() is None else NO_PROOF)
+            logger.debug("%s: %s", address, error)
+        else:
+            self._serve_proven(connection, facts)
+        finally:
+            (connection or plain).close()
+
+    def _prove(self, connection: NodeConnection) -> bytes:
+        deadline = time.monotonic() + HANDSHAKE_SECONDS
+        try:
+            connection.handshake(deadline)
+            proof = HostProof(self._token, self._certificate)
+            connection.send_bytes(proof.challenge)
+            facts = proof.check(connection.receive_bytes(2 * NONCE_BYTES + MOST_FACTS, deadline))
+            connection.send_bytes(proof.prove())
+            return facts
+        finally:
+            self._unproven.release()
+
+    def _refuse(self, address: str, reason: str) -> None:
+        self.refused[reason] += 1
+        if self.refused[reason] == 1:
+            logger.warning(
+                "the launcher refused a connection from %s: %s (further ones are only counted)", address, reason
+            )
+
+
+def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:
+    """Return the context of the listening end, and the certificate that it shows, in DER."""
+    issued = authority.issue("launcher")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    with closing(CredentialFolders()) as folders:  # OpenSSL's context reads files
+        files = {job_credentials.CERTIFICATE: issued.certificate, job_credentials.KEY: issued.key}
+        folder = Path(folders.add("launcher", files)[job_credentials.VARIABLE])
+        context.load_cert_chain(folder / job_credentials.CERTIFICATE, folder / job_credentials.KEY)
+    return context, ssl.PEM_cert_to_DER_cert(issued.certificate.decode())
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise NodeError(f"the host {host!r} of --rdzv-endpoint has no address: {error.strerror}") from error
+    problems = []
+    for family, _, _, _, address in found:
+        try:
+            return socket.create_server(address[:2], family=family)
+        except OSError as error:
+            problems.append(f"{address[0]}: {os.strerror(error.errno or 0)}")
+    raise NodeError(
+        f"node 0 cannot listen at {host}:{port} ({'; '.join(problems)}): is another job there, or is the address another "
+        f"machine's? node 0 is the machine that --rdzv-endpoint names"
+    )

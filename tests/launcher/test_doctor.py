@@ -1,0 +1,98 @@
+"""``telegrad doctor``: what it finds on a machine, on the way to another, and between two."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+from contextlib import closing
+
+import pytest
+from helpers.launched import LAUNCHER, LIMIT
+from telegrad.launcher.doctor import machine, pair
+from telegrad.launcher.doctor.finding import Level
+from telegrad.launcher.doctor.machine import check_machine, own_name
+from telegrad.launcher.doctor.pair import ask, compare, listen
+from telegrad.launcher.doctor.way import check_way
+from telegrad.launcher.environment import reserve_port
+from telegrad.launcher.errors import NodeError
+from telegrad.launcher.nodes.token import new_token
+
+TOKEN = new_token().encode()
+
+
+@pytest.fixture
+def port():
+    with closing(reserve_port()) as reserved:
+        return reserved.getsockname()[1]
+
+
+def test_a_machine_on_which_jobs_run_has_no_problem():
+    found = list(check_machine())
+    assert {finding.about for finding in found} >= {"versions", "shared memory", "open files", "certificates", "MPI"}
+    assert [str(finding) for finding in found if finding.level is Level.PROBLEM] == []
+    assert all(finding.advice for finding in found if finding.level is not Level.OK)
+
+
+def test_too_few_files_and_too_little_memory(tmp_path):
+    assert machine._files(256).advice == "allow more for jobs of many workers: ulimit -n 1024"
+    assert "mount a tmpfs" in machine._shared_memory(tmp_path / "nowhere").advice
+
+
+def test_a_name_that_only_this_machine_understands():
+    assert "on this machine only" in own_name("localhost").text
+    assert "add the name to /etc/hosts" in own_name("nowhere.invalid").advice
+
+
+def test_the_way_to_another_machine(port):
+    assert [finding.level for finding in check_way("nowhere.invalid", 1)] == [Level.PROBLEM]
+    _, refused = check_way("127.0.0.1", port)
+    assert refused.level is Level.PROBLEM and "nobody listens there" in refused.text
+    with socket.create_server(("127.0.0.1", port)):
+        assert [finding.level for finding in check_way("127.0.0.1", port)] == [Level.OK, Level.OK]
+
+
+def facts(clock=100.0, **versions):
+    return {"name": "other", "versions": {"telegrad": "1", "numpy": "2", **versions}, "clock": clock}
+
+
+@pytest.mark.parametrize(
+    ("other", "levels", "words"),
+    [
+        (facts(), ["ok"], "clocks differ by 0.0 s or less"),
+        (facts(telegrad="2"), ["problem", "ok"], "it has telegrad 2, this one 1"),
+        (facts(numpy="1"), ["warning", "ok"], "install the same numpy on both"),
+        (facts(clock=130.0), ["warning"], "differs by 30 s"),
+        (facts(clock=100.0 - 2 * 3600), ["problem"], "differs by -120 minutes"),
+    ],
+)
+def test_two_machines_that_differ(other, levels, words):
+    found = list(compare(facts(), other))
+    assert [finding.level.value for finding in found] == levels
+    assert words in "\n".join(map(str, found))
+
+
+def test_two_machines_compare_themselves(port, thread, until, monkeypatch):
+    monkeypatch.setattr(pair, "versions", lambda: {"telegrad": threading.current_thread().name})
+    told = []
+    thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
+    until(lambda: next(iter(list(check_way("127.0.0.1", port))[1:])).level is Level.OK)
+    with pytest.raises((OSError, NodeError)):
+        list(ask("127.0.0.1", port, new_token().encode()))
+    found = list(ask("127.0.0.1", port, TOKEN))
+    until(lambda: told)
+    assert [finding.level for finding in found] == [finding.level for finding in told] == [Level.PROBLEM, Level.OK]
+
+
+@pytest.mark.processes
+def test_the_command(port):
+    def doctor(*arguments):
+        variables = {name: value for name, value in os.environ.items() if name != "TELEGRAD_TOKEN"}
+        command = [*LAUNCHER, "doctor", *arguments]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LIMIT)
+
+    alone = doctor()
+    assert alone.returncode == 0 and re.search(r"^ok +versions: python .*telegrad .*grpcio", alone.stdout), alone
+    other = doctor(f"127.0.0.1:{port}")
+    assert other.returncode == 1 and "start the launcher of machine 0" in other.stdout
+    assert doctor("nonsense:").returncode == 2
