@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import autograd_dist as autograd_dist
+    from . import collective as collective
     from . import data as data
     from . import distributions as distributions
     from . import launcher as launcher
@@ -68,7 +69,7 @@ _ALIASES = {
 ImportAliases(__name__, _ALIASES).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
-    _PACKAGES = ("autograd_dist", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+    _PACKAGES = ("autograd_dist", "collective", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
     # Functions of nn that PyTorch has at the top as well.
     _LAYERS = [
         "bilinear",

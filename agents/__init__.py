@@ -5,6 +5,7 @@ An ``Agent`` of ``rpc`` knows nothing of references and gradients; ``assembly.py
 """
 
 from .assembly import make_agent
+from .process_groups import init_process_group
 from .starting import init_rpc
 
-__all__ = ["init_rpc", "make_agent"]
+__all__ = ["init_process_group", "init_rpc", "make_agent"]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes
+from ..collective.extend import serve_messages
 from ..rpc.extend import (
     Agent,
     Executor,
@@ -60,6 +61,8 @@ def make_agent(
     agent.add_part(references)
     agent.codec.reference_types = (RRef,)
     serve_references(references)
+    # collective: messages of process groups
+    serve_messages(agent)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)

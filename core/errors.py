@@ -92,5 +92,13 @@ class RendezvousError(RpcError):
     """The workers could not find one another: wrong rank or world size, a name used twice, no server, ..."""
 
 
+class CollectiveError(TelegradError, RuntimeError):
+    """The ranks of a process group called different collectives, or the group cannot be used."""
+
+
+class CollectiveTimeoutError(CollectiveError, TimeoutError):
+    """Some ranks of a process group did not call a collective in time; the message names them where that is known."""
+
+
 class IllegalEventError(TelegradError, RuntimeError):
     """A protocol's state machine got an event that its state does not allow: a defect of telegrad, or of a peer."""

@@ -32,8 +32,8 @@ def test_imports(before, after):
     ("line", "reason"),
     [
         (
-            "import torch\ntorch.distributed.init_process_group('gloo')",
-            "torch.distributed.init_process_group is not there",
+            "import torch\ntorch.distributed.elastic('gloo')",
+            "torch.distributed.elastic is not there",
         ),
         ("import torch.nn as nn\nnn.SyncBatchNorm(3)", "torch.nn.SyncBatchNorm is not there"),
         ("x = 1\nfrom torch.cuda.amp import GradScaler", "torch.cuda.amp.GradScaler is not there"),

@@ -70,7 +70,8 @@ def test_there_is_no_accelerator():
     torch.backends.cudnn.deterministic = True
     torch.cuda.manual_seed_all(0)
     torch.cuda.synchronize()
-    assert not torch.distributed.is_available() and torch.distributed.rpc.is_available()
+    assert torch.distributed.is_available() and torch.distributed.rpc.is_available()
+    assert torch.distributed.all_reduce is tg.collective.all_reduce
 
 
 def test_options_of_tensorpipe():

@@ -20,6 +20,7 @@ LAYERS = {
     "data": 1,
     "distributions": 1,
     "rref": 2,
+    "collective": 2,
     "autograd_dist": 3,
     "agents": 4,
     "launcher": 5,
@@ -49,6 +50,7 @@ PUBLIC_MODULES = {
     "core.worker_reports",
     "rpc.certificates",
     "rpc.extend",
+    "collective.extend",
     "rref.extend",
     "autograd_dist.extend",
 }
@@ -58,6 +60,7 @@ UPWARD = {
     ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there; it is imported when asked for",
     ("rpc/__init__.py", "rref", "remote"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
+    ("collective/__init__.py", "agents", "init_process_group"): "the same; it may start an agent",
     ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",
 }
 """Imports from a layer above, as (file, package, name), and their reasons."""

@@ -1,25 +1,19 @@
-"""``torch.distributed``: calls, gradients through them, modules on other workers, optimizers. It has no process groups."""
+"""``torch.distributed``: process groups, calls, gradients through them, modules on other workers, optimizers."""
 
 import importlib
 from typing import Any
 
+from ....collective import is_available as is_available
+
 MODULES = ("autograd", "nn", "optim", "rpc")
 
 
-def is_available() -> bool:
-    """Return ``False``: there are no process groups (``init_process_group``); ``rpc.is_available()`` says True."""
-    return False
-
-
-def is_initialized() -> bool:
-    """Return ``False``: there are no process groups."""
-    return False
-
-
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
+    if name in MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    try:
+        return getattr(importlib.import_module("telegrad.collective"), name)
+    except AttributeError:
         raise AttributeError(
-            f"telegrad has nothing for torch.distributed.{name}; torch.distributed has {', '.join(MODULES)} here, and no "
-            "process groups"
-        )
-    return importlib.import_module(f"{__name__}.{name}")
+            f"telegrad has nothing for torch.distributed.{name}; docs/migrating.md lists what is left out"
+        ) from None

@@ -1,0 +1,91 @@
+"""Process groups: tensors that all ranks of a job combine and exchange (``torch.distributed``)."""
+
+from typing import TYPE_CHECKING
+
+from .collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from .group import ProcessGroup, Work
+from .messages import irecv, isend, recv, send
+from .objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
+from .reduction import ReduceOp
+from .registry import (
+    NON_GROUP_MEMBER,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    is_available,
+    is_initialized,
+    new_group,
+)
+
+if TYPE_CHECKING:
+    from ..agents import init_process_group
+else:
+    # It may start an agent, which consists of parts of all layers.
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name != "init_process_group":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module("..agents", __name__).init_process_group
+
+
+class GroupMember:
+    """What ``new_group`` returns to processes that are not in the group (``torch.distributed.GroupMember``)."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
+__all__ = [
+    "GroupMember",
+    "ProcessGroup",
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "gather",
+    "gather_object",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_initialized",
+    "isend",
+    "new_group",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+    "send",
+]

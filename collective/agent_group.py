@@ -1,0 +1,218 @@
+"""Process groups over the agent's lanes.
+
+Every collective is one or two *exchanges*: each member sends parts to others and takes the parts that others sent to it, all
+directly. A large ``all_reduce`` first gives each member one chunk of all arrays to combine, then everybody the combined chunks:
+the same number of bytes as a ring, in 2 steps instead of 2 (n - 1). Parts are combined in the order of the members, so that all
+have the same result, to the bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
+from ..core.futures import Future, complete_once
+from ..core.types import Array
+from ..rpc.extend import Agent
+from .group import Numbers, ProcessGroup, Work
+from .mailbox import Key, Mailbox, Message
+from .reduction import ReduceOp, combine
+
+SMALL_BYTES = 64 * 1024  # an array up to this size goes whole to everybody
+MOST_AHEAD = 256  # messages that a member may have sent and its receivers have not taken
+
+
+class CollectiveCall:
+    """One collective, as one member sees it: its number, how it was called, and until when it waits."""
+
+    __slots__ = ("deadline", "number", "signature")
+
+    def __init__(self, number: Any, signature: tuple[str, Any], deadline: float) -> None:
+        self.number = number
+        self.signature = signature
+        self.deadline = deadline
+
+    def __str__(self) -> str:
+        name, like = self.signature
+        return f"{name}({like})" if like is not None else name
+
+
+class AgentGroup(ProcessGroup):
+    """Process group over the lanes of an agent.
+
+    Args:
+        agent: this process's agent; its worker's rank is the process's rank.
+        name, ranks, timeout: see ``ProcessGroup``.
+    """
+
+    backend = "rpc"
+
+    def __init__(self, agent: Agent, name: str, ranks: Sequence[int], timeout: float) -> None:
+        super().__init__(name, ranks, agent.info().id, timeout)
+        self._agent = agent
+        self._mailbox = agent.part(Mailbox)
+        self._numbers = Numbers()
+        self._untaken: deque[Future[Any]] = deque()
+
+    def run(self, body: Callable[[], Any], in_background: bool) -> Work | None:
+        if not in_background:
+            body()
+            return None
+        work = Work()
+        self._agent.threads.functions.submit(lambda: _complete(work, body))
+        return work
+
+    def begin(self, name: str, like: Any) -> CollectiveCall:
+        while self._untaken and self._untaken[0].done():
+            self._settle()
+        return CollectiveCall(self._numbers.take("collective"), (name, like), time.monotonic() + self.timeout)
+
+    def all_gather(self, call: CollectiveCall, content: Any) -> list[Any]:
+        parts = self._exchange(call, dict.fromkeys(self._others(), content), self._others())
+        return self._in_order(parts, content)
+
+    def all_reduce(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
+        if array.nbytes <= SMALL_BYTES:
+            parts = self.all_gather(call, array)
+            parts[0] = parts[0] if self.index else array.copy()
+            array[:] = combine(parts, op)
+            return
+        chunks = np.array_split(array, self.size())
+        parts = self._exchange(call, dict(enumerate(chunks)), self._others())
+        own = combine(self._in_order(parts, chunks[self.index]), op)
+        combined = self._exchange(call, dict.fromkeys(self._others(), own), self._others(), step=1)
+        for chunk, part in zip(chunks, self._in_order(combined, own), strict=True):
+            if part is not chunk:
+                chunk[:] = part
+
+    def broadcast(self, call: CollectiveCall, content: Any, source: int) -> Any:
+        # A binomial tree: who has it gives it to the member at half of the distance of the step before.
+        place = (self.index - source) % self.size()
+        step = 1
+        while step < self.size():
+            step *= 2
+        while step > 1:
+            step //= 2
+            if place % (2 * step) == 0 and place + step < self.size():
+                self._exchange(call, {(self.index + step) % self.size(): content}, ())
+            elif place % (2 * step) == step:
+                giver = (self.index - step) % self.size()
+                content = self._exchange(call, {}, (giver,))[giver]
+        return content
+
+    def reduce(self, call: CollectiveCall, array: Array, op: ReduceOp, target: int) -> Array | None:
+        parts = self.gather(call, array, target)
+        if parts is None:
+            return None
+        parts[0] = parts[0].copy() if target == 0 else parts[0]
+        return combine(parts, op)
+
+    def gather(self, call: CollectiveCall, content: Any, target: int) -> list[Any] | None:
+        if self.index != target:
+            self._exchange(call, {target: content}, ())
+            return None
+        return self._in_order(self._exchange(call, {}, self._others()), content)
+
+    def scatter(self, call: CollectiveCall, contents: Sequence[Any] | None, source: int) -> Any:
+        if self.index != source:
+            return self._exchange(call, {}, (source,))[source]
+        assert contents is not None
+        self._exchange(call, dict(enumerate(contents)), ())
+        return contents[source]
+
+    def all_to_all(self, call: CollectiveCall, contents: Sequence[Any]) -> list[Any]:
+        parts = self._exchange(call, dict(enumerate(contents)), self._others())
+        return self._in_order(parts, contents[self.index])
+
+    def reduce_scatter(self, call: CollectiveCall, arrays: Sequence[Array], op: ReduceOp) -> Array:
+        parts = self.all_to_all(call, arrays)
+        parts[0] = parts[0] if self.index else parts[0].copy()
+        return combine(parts, op)
+
+    def send(self, content: Any, target: int, tag: int) -> None:
+        number = ("message", tag, self._numbers.take((target, tag)))
+        self._send(CollectiveCall(number, ("send", None), time.monotonic() + self.timeout), target, content, 0)
+
+    def receive(self, source: int, tag: int) -> Any:
+        number = ("message", tag, self._numbers.take(("from", source, tag)))
+        call = CollectiveCall(number, ("send", None), time.monotonic() + self.timeout)
+        return self._exchange(call, {}, (source,))[source]
+
+    def close(self) -> None:
+        self._mailbox.forget(self.name)
+
+    # -- exchanges
+
+    def _others(self) -> list[int]:
+        return [index for index in range(self.size()) if index != self.index]
+
+    def _in_order(self, parts: Mapping[int, Any], own: Any) -> list[Any]:
+        return [own if index == self.index else parts[index] for index in range(self.size())]
+
+    def _exchange(
+        self, call: CollectiveCall, outgoing: Mapping[int, Any], sources: Iterable[int], step: int = 0
+    ) -> dict[int, Any]:
+        """Send parts to members, and return those of ``sources``."""
+        for other, content in outgoing.items():
+            if other != self.index:
+                self._send(call, other, content, step)
+        return self._receive(call, sources, step)
+
+    def _send(self, call: CollectiveCall, target: int, content: Any, step: int) -> None:
+        while len(self._untaken) > MOST_AHEAD:
+            self._settle()
+        seconds = max(call.deadline - time.monotonic(), 1e-3)
+        what = f"a part of {call} for {self._member(target)}"
+        key = Key(self.name, self.ranks[self.index], call.number, step)
+        self._untaken.append(
+            self._mailbox.send(self.ranks[target], key, Message(call.signature, content), seconds, what)
+        )
+
+    def _settle(self) -> None:
+        """Wait until the oldest message was taken. An error of its is this call's, which is the first that can tell it."""
+        try:
+            self._untaken.popleft().wait()
+        except RpcTimeoutError as error:
+            raise CollectiveTimeoutError(f"a message of group {self.name!r} was not taken in time: {error}") from None
+
+    def _receive(self, call: CollectiveCall, sources: Iterable[int], step: int) -> dict[int, Any]:
+        keys = {source: Key(self.name, self.ranks[source], call.number, step) for source in sources}
+        futures = {source: self._mailbox.take(key) for source, key in keys.items()}
+        try:
+            return {source: self._open(call, source, future) for source, future in futures.items()}
+        except TimeoutError:
+            missing = [self._member(source) for source, future in futures.items() if not future.done()]
+            raise CollectiveTimeoutError(
+                f"{call} of group {self.name!r} waited {self.timeout:g} s in vain for {', '.join(missing)}: call it on all "
+                "ranks of the group, in the same order, or give the group a longer timeout="
+            ) from None
+        finally:
+            for key in keys.values():
+                self._mailbox.cancel(key)
+
+    def _open(self, call: CollectiveCall, source: int, future: Future[Message]) -> Any:
+        message = future.wait(max(call.deadline - time.monotonic(), 0.0))
+        if tuple(message.signature) != call.signature:
+            theirs = CollectiveCall(0, tuple(message.signature), 0.0)
+            raise CollectiveError(
+                f"{self._member(self.index)} called {call} where {self._member(source)} called {theirs}, in group "
+                f"{self.name!r}: all ranks must call the same collectives in the same order, with equal shapes and dtypes"
+            )
+        return message.content
+
+    def _member(self, index: int) -> str:
+        return f"rank {self.ranks[index]} ({self._agent.peers.at(self.ranks[index]).info.name!r})"
+
+
+def _complete(work: Work, body: Callable[[], Any]) -> None:
+    try:
+        result = body()
+    except BaseException as error:
+        complete_once(work, error=error)
+    else:
+        complete_once(work, result)

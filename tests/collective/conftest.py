@@ -1,0 +1,45 @@
+"""Process groups of several agents in one process, each used in a thread of its own."""
+
+import threading
+
+import pytest
+from telegrad.collective.extend import AgentGroup
+from telegrad.testing.cluster import in_process_cluster
+
+SECONDS = 20.0
+
+
+class Ranks:
+    """Agents in one process, one for each rank."""
+
+    def __init__(self, agents):
+        self.agents = agents
+
+    def groups(self, ranks=None, name="test", seconds=SECONDS):
+        """A group of some ranks, as each of them sees it."""
+        ranks = range(len(self.agents)) if ranks is None else ranks
+        return [AgentGroup(self.agents[rank], name, ranks, seconds) for rank in ranks]
+
+    def run(self, groups, function):
+        """Run ``function(group)`` for each member in a thread; return the results, or the errors, in their order."""
+        results = [None] * len(groups)
+
+        def work(index):
+            try:
+                results[index] = function(groups[index])
+            except Exception as error:
+                results[index] = error
+
+        threads = [threading.Thread(target=work, args=(index,)) for index in range(len(groups))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+
+@pytest.fixture
+def ranks(request):
+    """``Ranks`` of as many agents as the test asks for: ``indirect=True``."""
+    with in_process_cluster(*(f"rank{number}" for number in range(request.param))) as agents:
+        yield Ranks(agents)

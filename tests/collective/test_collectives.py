@@ -1,0 +1,98 @@
+"""Collectives of real processes over both backends, and what they say of wrong arguments."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import telegrad as tg
+from helpers.launched import LAUNCHER
+from helpers.programs import PROGRAMS, run_python
+from telegrad import collective as dist
+from telegrad.collective.extend import AgentGroup, registry
+from telegrad.core.errors import CollectiveError
+from telegrad.testing.cluster import in_process_cluster
+
+PROGRAM = PROGRAMS / "collectives.py"
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_over_the_agent(tmp_path):
+    said = run_python(*LAUNCHER[1:], "run", "-n", "3", "--log-dir", tmp_path / "logs", PROGRAM, "rpc")
+    assert said.count("all right") == 3
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is not installed: pip install mpich")
+def test_over_mpi():
+    done = subprocess.run(
+        [MPIEXEC, "-n", "3", sys.executable, PROGRAM, "mpi"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0 and done.stdout.count("all right") == 3, done.stdout + done.stderr
+
+
+@pytest.fixture
+def alone():
+    """The default group of one rank."""
+    with in_process_cluster("rank0") as (agent,), agent.use():
+        registry.open(lambda name, ranks, timeout: AgentGroup(agent, name, ranks, timeout), [0], 5.0, lambda: None)
+        yield agent
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: dist.all_reduce(x, "sum"), TypeError, "op must be a ReduceOp"),
+        (lambda x: dist.all_reduce(x, dist.ReduceOp.BAND), TypeError, "op=BAND is for integers"),
+        (lambda x: dist.all_reduce(x.long(), dist.ReduceOp.AVG), TypeError, "op=AVG is for floating-point"),
+        (lambda x: dist.all_reduce(x + 0j, dist.ReduceOp.MAX), TypeError, "complex numbers have none"),
+        (lambda x: dist.all_reduce([x]), TypeError, "tensor must be a dense tensor; you gave list"),
+        (lambda x: dist.all_reduce(x, group="world"), TypeError, "group must be a ProcessGroup"),
+        (lambda x: dist.broadcast(x), ValueError, "src must be given"),
+        (lambda x: dist.broadcast(x, 3), ValueError, "src must be one of the ranks"),
+        (lambda x: dist.broadcast(x, 0, group_src=0), ValueError, "say the same"),
+        (lambda x: dist.reduce(x, group_dst=1), ValueError, "group_dst must be 0 to 0"),
+        (lambda x: dist.all_gather([], x), ValueError, "tensor_list must have 1 tensors"),
+        (lambda x: dist.all_gather(x, x), TypeError, "tensor_list must be a list"),
+        (lambda x: dist.all_gather([x.double()], x), ValueError, "must agree"),
+        (lambda x: dist.scatter(x), TypeError, "scatter_list must be a list"),
+        (lambda x: dist.all_to_all_single(x, x, [1], [2]), ValueError, "input_split_sizes"),
+        (lambda x: dist.send(x, 0), ValueError, "cannot send to itself"),
+        (lambda x: dist.all_gather_object([], x), ValueError, "object_list must be a list of 1"),
+        (lambda x: dist.gather_object(x), ValueError, "object_gather_list is given at rank 0"),
+        (lambda x: dist.new_group([0, 1]), ValueError, "ranks must be different ranks of"),
+        (lambda x: dist.new_group(timeout=-1), ValueError, "timeout must be a timedelta"),
+        (lambda x: dist.init_process_group("nccl"), ValueError, "backend must be one of"),
+        (lambda x: dist.init_process_group("rpc"), CollectiveError, "default process group already"),
+    ],
+)
+def test_wrong_arguments(alone, call, error, words):
+    with pytest.raises(error, match=words):
+        call(tg.ones(3))
+
+
+def test_one_rank_alone(alone):
+    x = tg.ones(3)
+    dist.all_reduce(x)
+    dist.broadcast(x, 0)
+    assert dist.all_reduce(x, async_op=True).wait(5) is x and x.tolist() == [1.0] * 3
+    dist.barrier()
+    dist.destroy_process_group()
+    with pytest.raises(CollectiveError, match="call init_process_group"):
+        dist.barrier()
+
+
+def test_a_change_counts_for_gradients(alone):
+    weight = tg.ones(3, requires_grad=True)
+    twice = weight * 2
+    product = (twice * twice).sum()
+    dist.all_reduce(twice)
+    with pytest.raises(RuntimeError, match=r"changed|modified"):
+        product.backward()
