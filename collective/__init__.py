@@ -47,7 +47,7 @@ else:
 
 
 class GroupMember:
-    """What ``new_group`` returns to processes that are not in the group (``torch.distributed.GroupMember``)."""
+    """Holder of the value that ``new_group`` returns to non-members (``torch.distributed.GroupMember``)."""
 
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
 

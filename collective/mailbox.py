@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What a rank sent: how it called the collective, and its part."""
+    """Part of one rank, and how that rank called the collective."""
 
     signature: Any
     content: Any
