@@ -83,8 +83,8 @@ class AgentGroup(ProcessGroup):
             array[:] = combine(parts, op)
             return
         chunks = np.array_split(array, self.size())
-        parts = self._exchange(call, dict(enumerate(chunks)), self._others())
-        own = combine(self._in_order(parts, chunks[self.index]), op)
+        pieces = self._exchange(call, dict(enumerate(chunks)), self._others())
+        own = combine(self._in_order(pieces, chunks[self.index]), op)
         combined = self._exchange(call, dict.fromkeys(self._others(), own), self._others(), step=1)
         for chunk, part in zip(chunks, self._in_order(combined, own), strict=True):
             if part is not chunk:

@@ -24,6 +24,9 @@ class Registry:
     """Groups of one process."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self.default: ProcessGroup | None = None
         self._make: Maker | None = None
         self._release: Callable[[], None] | None = None
@@ -69,10 +72,10 @@ class Registry:
             each.destroyed = True
             each.close()
         if group not in (None, self.default):
-            self._groups.remove(group)  # type: ignore[arg-type]
+            self._groups = [each for each in self._groups if each is not group]
             return
         release = self._release
-        self.__init__()  # type: ignore[misc]
+        self._clear()
         if release is not None:
             release()
 
