@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
-from ..collective import ProcessGroup
-from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, mpi, registry, seconds
-from ..rpc import GrpcRpcBackendOptions, shutdown
-from ..rpc.extend import Agent, current_agent, open_agents
+from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
+from ..rpc.extend import Agent, GrpcRpcBackendOptions, current_agent, open_agents, shut_down
 from .starting import init_rpc
 
 BACKENDS = {"mpi": "mpi", "rpc": "rpc", "gloo": "rpc"}
@@ -54,7 +52,8 @@ def init_process_group(
         init_rpc(
             f"rank{number}", rank=rank, world_size=None if world_size < 0 else world_size, rpc_backend_options=options
         )
-    _open_rpc(current_agent(), limit, shutdown if own else _keep)
+    agent = current_agent()
+    _open_rpc(agent, limit, partial(shut_down, agent, True, 0.0) if own else _keep)
 
 
 def _usual_backend() -> str:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
+from ..core.extend import Array
 from ..core.futures import Future, complete_once
-from ..core.types import Array
 from ..rpc.extend import Agent
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..core.extend import changed
-from ..core.types import Array
+from ..core.extend import Array, changed
 
 
 def check_tensor(name: str, tensor: Any) -> Tensor:

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.extend import Array
 from ..core.futures import Future
-from ..core.types import Array
 from .reduction import ReduceOp
 
 

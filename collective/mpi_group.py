@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError
+from ..core.extend import Array
 from ..core.futures import complete_once
-from ..core.types import Array
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import Array
+from ..core.extend import Array
 
 
 class ReduceOp(Enum):

@@ -26,7 +26,7 @@ from .peers import Peer, WorkerInfo
 from .pool import Executor
 from .rendezvous import plan_rendezvous
 from .serving import ServerCall, check_future
-from .shutdown import Shutdown
+from .shutdown import Shutdown, shut_down
 from .timers import Batch
 from .wire.failures import RemoteTraceback, traceback_text
 from .wire.header import Flag, Kind
@@ -75,5 +75,6 @@ __all__ = [
     "request_body",
     "resolve_timeout",
     "serve_calls",
+    "shut_down",
     "traceback_text",
 ]
