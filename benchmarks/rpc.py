@@ -34,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = [named(name) for name in options.only] or [case for case in CASES if case.quick or not options.quick]
     with run_facts(results.run) as load:
         rounds = min(options.rounds, QUICK_ROUNDS) if options.quick else options.rounds
-        Run(results, entries, rounds, options.seconds, console, load).measure(cases)
+        try:
+            Run(results, entries, rounds, options.seconds, console, load).measure(cases)
+        except KeyboardInterrupt:
+            results.run["interrupted"] = "what was measured until then is shown"
     title = f"calls between processes on this host, median of {rounds} rounds"
     report(results, AIMS, title, console)
     return finish(results, options)

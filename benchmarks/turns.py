@@ -5,8 +5,9 @@ So a noisy minute affects every contender. A case that wants to be alone has its
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 
 from rich.console import Console
@@ -48,11 +49,11 @@ class Run:
             (self._launch_each if alone else self._launch_all)(workers, list(group))
 
     def _launch_all(self, workers: int, cases: list[Case]) -> None:
-        with ExitStack() as stack, self._console.status(f"starting jobs of {workers} workers") as status:
+        with ExitStack() as stack, self._progress(f"starting jobs of {workers} workers") as show:
             contenders = [stack.enter_context(self._contender(entry, workers)) for entry in self._present()]
             for contender in contenders:
                 contender.await_ready()
-            for case, contender in self._turns(cases, contenders, status.update):
+            for case, contender in self._turns(cases, contenders, show):
                 contender.ask(case.name, self._seconds)
 
     def _present(self) -> list[Entry]:
@@ -74,7 +75,7 @@ class Run:
         for turn in range(self._rounds):
             for case in cases:
                 for entry in entries:
-                    with self._console.status(f"round {turn + 1} of {self._rounds}: {case.name}, {entry.name}"):
+                    with self._progress(f"round {turn + 1} of {self._rounds}: {case.name}, {entry.name}"):
                         self._launch_one(entry, workers, case)
 
     def _launch_one(self, entry: Entry, workers: int, case: Case) -> None:
@@ -88,6 +89,16 @@ class Run:
         with self._contender(entry, workers) as contender:
             contender.await_ready()
             contender.ask(case.name, self._seconds)
+
+    @contextmanager
+    def _progress(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show what is measured: on a terminal one line, elsewhere a line on stderr for each step."""
+        if self._console.is_terminal:
+            with self._console.status(text) as status:
+                yield status.update
+            return
+        print(text, file=sys.stderr, flush=True)
+        yield lambda text: print(text, file=sys.stderr, flush=True)
 
     def _memory_of_a_worker(self, entry: Entry) -> float:
         """Return what a worker needed in the jobs so far, in bytes; it grows with the job."""
