@@ -1,4 +1,4 @@
-"""Answers of a contender: lines of JSON on what was its stdout. The libraries' own output goes to stderr."""
+"""Answers of a contender: lines of JSON. The libraries' own output goes elsewhere."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 
 
 class Answers:
-    """Writer of answers: it takes the process's stdout for itself."""
+    """Writer of answers.
 
-    def __init__(self) -> None:
-        self._file = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)
-        sys.stdout = sys.stderr
+    Args:
+        path: file to write to; None takes the process's stdout, and what else is written there goes to stderr.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self._file = open(path, "w") if path else os.fdopen(os.dup(1), "w")  # noqa: SIM115
+        if path is None:
+            os.dup2(2, 1)
+            sys.stdout = sys.stderr
 
     def say(self, **answer: Any) -> None:
         """Write one line."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import socket
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,11 @@ LEAD_S = 0.3  # for the request to reach all callers
 
 def main(arguments: Sequence[str]) -> None:
     """Be rank 0, which is asked by the runner and starts the others, or one that rank 0 asks."""
-    answers = Answers()
     options = parse(arguments)
+    if options.launched:
+        join_launched(options)
+        return
+    answers = Answers()
     if options.rank:
         place = Place(Path(options.folder), options.port)
         Worker(options).run(place, Job((), ()), answers)
@@ -44,6 +48,14 @@ def main(arguments: Sequence[str]) -> None:
         Worker(options).run(place, job, answers)
 
 
+def join_launched(options: argparse.Namespace) -> None:
+    """Be a worker that a launcher has started: rank 0 has the paths of requests and answers, the others only answer calls."""
+    options.rank, place = int(os.environ["RANK"]), Place(Path(), 0)
+    requests, answers = options.launched if options.rank == 0 else (os.devnull, os.devnull)
+    with open(requests) as lines:
+        Worker(options).run(place, Job((), ()), Answers(answers), lines)
+
+
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of a contender."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -51,6 +63,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--transport", default="default")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--one-process", dest="processes", action="store_false", help="rank 0 makes all workers")
+    parser.add_argument("--launched", nargs=2, metavar="PATH", help="a launcher made all workers; requests and answers")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--folder")
     parser.add_argument("--port", type=int)
@@ -65,12 +78,12 @@ class Worker:
         self._rank, self._workers, self._processes = options.rank, options.workers, options.processes
         self._kept: dict[str, dict[str, Any]] = {}
 
-    def run(self, place: Place, job: Job, answers: Answers) -> None:
-        """Be a worker of the job at ``place``; ``job`` has the other ranks if this is rank 0."""
+    def run(self, place: Place, job: Job, answers: Answers, requests: Iterable[str] = sys.stdin) -> None:
+        """Be a worker of the job at ``place``, until the requests end; ``job`` has the ranks that this process started."""
         self._library.join(self._rank, self._workers, place)
         job.await_all()
         answers.say(ready={"Python": platform.python_version(), **self._library.versions})
-        for line in sys.stdin:
+        for line in requests:
             answers.say(**self._answer(job, json.loads(line)))
         job.let_leave()
         self._library.leave()

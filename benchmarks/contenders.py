@@ -25,6 +25,7 @@ class Entry:
         processes: each worker is a process; otherwise rank 0 makes all workers itself.
         quick: part of the short run.
         footprint: takes part in the cases that launch a job of their own.
+        launcher: those jobs are started by Telegrad's launcher.
     """
 
     name: str
@@ -34,11 +35,13 @@ class Entry:
     processes: bool = True
     quick: bool = False
     footprint: bool = False
+    launcher: bool = False
 
-    def command(self, python: str, workers: int) -> list[str]:
-        """Return the command that starts a job of it."""
+    def command(self, python: str, workers: int, alone: bool = False) -> list[str]:
+        """Return the command that starts a job of it; ``alone`` for a case that launches its own."""
         size = ["--transport", self.transport, "--workers", str(workers)]
-        return [python, START, "contender", self.library, *size, *([] if self.processes else ["--one-process"])]
+        module = "launched" if self.launcher and alone else "contender"
+        return [python, START, module, self.library, *size, *([] if self.processes else ["--one-process"])]
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -47,7 +50,7 @@ class Entry:
 
 
 CONTENDERS = (
-    Entry(OURS, "telegrad", quick=True, footprint=True),
+    Entry(OURS, "telegrad", quick=True, footprint=True, launcher=True),
     Entry("telegrad, in process", "telegrad", "inproc", processes=False),
     Entry("telegrad, Unix", "telegrad", "unix"),
     Entry("telegrad, TCP", "telegrad", "tcp", quick=True),

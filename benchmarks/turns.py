@@ -86,7 +86,7 @@ class Run:
         if measurement.absent or measurement.error:
             return
         self._load.note()
-        with self._contender(entry, workers) as contender:
+        with self._contender(entry, workers, alone=True) as contender:
             contender.await_ready()
             contender.ask(case.name, self._seconds)
 
@@ -105,6 +105,6 @@ class Run:
         mine = [known for known in self._results.measurements if known.contender == entry.name]
         return max((bytes_ for known in mine for bytes_ in known.values("own memory")), default=0.0)
 
-    def _contender(self, entry: Entry, workers: int) -> Contender:
-        command = entry.command(self._entries[entry], workers)
+    def _contender(self, entry: Entry, workers: int, alone: bool = False) -> Contender:
+        command = entry.command(self._entries[entry], workers, alone)
         return Contender(self._sources[entry], self._results, command, entry.variables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from .base import Case, Figures, Turn, echo, nothing, take_times, timed
 
@@ -40,11 +41,10 @@ def measure_fan_out(turn: Turn) -> Figures:
     return take_times(timed(lambda: fan_out(turn)), turn.seconds)
 
 
-def fan_out(turn: Turn) -> None:
-    """Call every other worker, and wait for all answers."""
-    waits = [turn.library.start_call(rank, nothing) for rank in range(1, turn.workers)]
-    for wait in waits:
-        wait()
+def fan_out(turn: Turn, function: Callable[[], Any] = nothing) -> list[Any]:
+    """Call a function on every other worker, and return all answers."""
+    waits = [turn.library.start_call(rank, function) for rank in range(1, turn.workers)]
+    return [wait() for wait in waits]
 
 
 def echo_of(size: int, name: str, quick: bool = False) -> Case:

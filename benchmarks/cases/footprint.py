@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from .base import Case, Figures, Turn
@@ -18,21 +17,13 @@ SIZES = (2, 8, 32, 128)
 def measure_start(turn: Turn) -> Figures:
     """Measure the time from the launch of the job until all other workers have answered a first call.
 
-    Then the resident memory of the whole job, for each worker; and its own memory, in which a page that several processes
-    share counts in parts.
+    Then the mean of all workers' resident memory, and of their own memory, in which a page that several processes share
+    counts in parts.
     """
-    fan_out(turn)
+    others = fan_out(turn, os.getpid)
     seconds = time.monotonic() - turn.launched
-    resident, own = (sum(column) / turn.workers for column in zip(*map(memory_of, processes_below(os.getpid()))))
+    resident, own = (sum(column) / turn.workers for column in zip(*map(memory_of, [os.getpid(), *others])))
     return {"start": seconds, "memory": resident, "own memory": own}
-
-
-def processes_below(pid: int) -> Iterator[int]:
-    """Return the ids of a process and of all its descendants."""
-    yield pid
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from processes_below(int(child))
 
 
 def memory_of(pid: int) -> tuple[int, int]:

@@ -15,7 +15,10 @@ class UnsupportedError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Place where the workers of a job find one another: a folder of their own, and a free port of the loopback."""
+    """Place where the workers of a job find one another: a folder of their own, and a free port of the loopback.
+
+    Port 0 stands for what a launcher has put into the environment.
+    """
 
     folder: Path
     port: int

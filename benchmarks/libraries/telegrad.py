@@ -14,7 +14,6 @@ from pathlib import Path
 import grpc
 import numpy as np
 import telegrad as tg
-from telegrad.testing import in_process_cluster
 
 from .base import Api, Place
 from .torch_model import TorchModel, worker_name
@@ -49,7 +48,8 @@ class OnLanes(Telegrad):
     def join(self, rank: int, world: int, place: Place) -> None:
         if self._encrypted:
             self.options.tls = certificate(place.folder, make=rank == 0)
-        self.options.init_method = f"tcp://127.0.0.1:{place.port}"
+        if place.port:
+            self.options.init_method = f"tcp://127.0.0.1:{place.port}"
         tg.rpc.init_rpc(worker_name(rank), rank=rank, world_size=world, rpc_backend_options=self.options)
 
 
@@ -57,6 +57,8 @@ class InOneProcess(Telegrad):
     """Workers that are agents of one process, on the in-process lane."""
 
     def join(self, rank: int, world: int, place: Place) -> None:
+        from telegrad.testing import in_process_cluster  # no other worker needs its memory
+
         self._stack = ExitStack()
         agents = self._stack.enter_context(in_process_cluster(*map(worker_name, range(world))))
         self._stack.enter_context(agents[0].use())
