@@ -77,8 +77,12 @@ class ForkServer:
                 process.kill()
 
     def _ask(self, request: Any, files: list[int]) -> int:
-        socket.send_fds(self._connection, [json.dumps(request).encode()], files)
-        answer = self._connection.recv(fork_server.ANSWER.size)
+        try:
+            socket.send_fds(self._connection, [json.dumps(request).encode()], files)
+            answer = self._connection.recv(fork_server.ANSWER.size)
+        except OSError as error:
+            self._connection.close()  # a late answer must not be taken for that to the next request
+            raise OSError(f"the fork server of the job does not answer ({error})") from error
         if not answer:
             raise ConnectionResetError("the fork server of the job has ended")
         return int(fork_server.ANSWER.unpack(answer)[0])

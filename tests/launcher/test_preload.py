@@ -1,11 +1,14 @@
 """Workers forked from a process that has imported Telegrad: programs find and do what they would in one of their own."""
 
+import os
 import signal
+from contextlib import closing
 
 import psutil
 import pytest
 from helpers.launched import LIMIT, TOLD_WAITING, ended, read_until
 from telegrad.launcher import JobSpec
+from telegrad.launcher.engines import forked
 
 pytestmark = pytest.mark.processes
 WAYS = ("--preload", "--no-preload")
@@ -93,6 +96,19 @@ def test_the_output_of_a_worker_whose_fork_server_was_killed_is_complete(job):
     workers[0].kill()
     _, err = ended(process, 255)
     assert "exited with code 255" in err and not psutil.wait_procs(workers, LIMIT)[1]
+
+
+def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(forked, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(forked, "CLOSE_SECONDS", 0.05)
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n")
+    silent.chmod(0o700)
+    with open(os.devnull) as file, closing(forked.ForkServer(str(silent), [], os.environ, file.fileno())) as server:
+        for _ in range(2):
+            with pytest.raises(OSError, match="does not answer"):
+                server.start({}, file.fileno(), ())
+        assert server.exit_code(1) == forked.UNKNOWN
 
 
 @pytest.mark.parametrize(
