@@ -113,7 +113,7 @@ class Agent:
         self.credentials = Credentials(self.record, secret, tls)
         self.peers = Peers(self.record)
         self.timers = Timers(now)
-        self.threads = AgentThreads(name, options.num_worker_threads, executor, loop, self.new_context)
+        self.threads = AgentThreads(name, options.num_worker_threads, executor, loop, self.new_context, self.timers)
         self._make_components(lanes, options)
         self._connect_components()
 

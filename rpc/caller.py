@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
-from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks
+from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks, thread_role
 from .codec import Codec
 from .connections import Connections
 from .control_channel import ControlChannel
@@ -119,6 +119,7 @@ class Caller:
         if source.done() and then is None:
             return source
         call = self.table.new_call(0, seconds, -1, what)
+        call.future.driver = source.driver
         self.table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
         return call.future
@@ -165,6 +166,7 @@ class Caller:
         call.size = sum(map(len, parts))
         for _ in range(ROUTES):
             connection = call.connection = self._connections.route(peer)
+            call.future.driver = connection.reading
             flow: Flow = connection.flow or self._flows.of(connection)
             if connection.send(parts, call) if flow.take(call.size) else flow.send(call, parts, self._unsent):
                 return True
@@ -183,7 +185,8 @@ class Caller:
         """Complete the call that ``message`` answers.
 
         Runs in a reader's thread. What cannot run user code is opened here, so that a waiting caller is woken without a stop
-        in another thread; the rest, and all callbacks, go to a thread made for it.
+        in another thread. The rest is opened by the thread that waits for it, if that is the reader, or else in a thread made
+        for it, like all callbacks.
         """
         call = self.table.take(message.call_id)
         if call is None:
@@ -194,7 +197,11 @@ class Caller:
             self._complete(call, message)
         else:
             # Unpickling may make calls: the agent is the current one meanwhile.
-            self._threads.run_later(lambda: self._threads.new_context().run(self._complete, call, message))
+            task = partial(self._threads.new_context().run, self._complete, call, message)
+            if thread_role.awaited is call.future:
+                thread_role.task = task
+            else:
+                self._threads.run_later(task)
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
@@ -215,6 +222,9 @@ class Caller:
                 value, error = None, rebuild_failure(value)
         except Exception as problem:
             error = problem
+        except BaseException as interrupt:
+            complete_once(call.future, error=interrupt)
+            raise
         message.flow.used(message.size)
         if callbacks := call.future.finish(value, error):
             self._threads.run_later(lambda: run_callbacks(callbacks))

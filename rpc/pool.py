@@ -2,6 +2,10 @@
 
 At most ``size`` of them *run* at a time. One that blocks in ``Future.wait`` gives its place to another and does not queue
 to come back, so nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
+
+Waking a thread costs more than most tasks. So a task waits for a thread that runs already, if that has begun its own task
+less than ``PATIENCE_SECONDS`` ago, or *lingers*: it has ended its task, and looks for the next before it idles. A timer
+looks after tasks that wait although there is a place.
 """
 
 from __future__ import annotations
@@ -11,14 +15,18 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Protocol
+from time import monotonic
+from typing import Any, Protocol
 
 from ..core.errors import RpcError
 from ..core.futures import thread_role
 
 logger = logging.getLogger("telegrad.rpc")
-Task = Callable[[], None]
+Idle = Callable[[Callable[[], bool]], None]  # gets a function that tells whether there is a task
+Task = Callable[[], Any]  # may return an ``Idle``
 CEILING = 4096
+PATIENCE_SECONDS = 100e-6
+LOOK_SECONDS = 1e-3
 
 
 class Executor(Protocol):
@@ -44,9 +52,16 @@ class ThreadPool:
         size: number of tasks that run at a time.
         name: prefix of the threads' names.
         ceiling: largest number of threads, blocked ones included.
+        call_later: calls a function after so many seconds; without it no task waits for a thread that runs.
     """
 
-    def __init__(self, size: int, name: str, ceiling: int = CEILING) -> None:
+    def __init__(
+        self,
+        size: int,
+        name: str,
+        ceiling: int = CEILING,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
+    ) -> None:
         self.size = size
         self.name = name
         self.ceiling = ceiling
@@ -58,13 +73,18 @@ class ThreadPool:
         self._running = 0  # threads that hold a place
         self._made = 0
         self._closed = False
+        self._call_later = call_later
+        self._lingering = 0  # threads that linger; they hold their places
+        self._began = 0.0  # when a thread last began a task, in monotonic seconds
+        self._looking = False  # a timer is set
 
     def submit(self, task: Task) -> None:
         with self._lock:
             if self._closed:
                 raise RpcError(f"the thread pool {self.name!r} is closed")
-            if self._running >= self.size:
+            if self._running >= self.size or self._is_soon_free():
                 self._backlog.append(task)
+                self._look_later()
                 return
             if not self._idle and len(self._threads) >= self.ceiling:
                 raise RpcError(
@@ -106,6 +126,27 @@ class ThreadPool:
         with self._lock:
             return len(self._threads) - self._idle + len(self._backlog)
 
+    def _is_soon_free(self) -> bool:
+        # lock held
+        if len(self._backlog) < self._lingering:
+            return True
+        return self._running > 0 and self._call_later is not None and monotonic() - self._began < PATIENCE_SECONDS
+
+    def _look_later(self) -> None:
+        # lock held
+        waiting = len(self._backlog) > self._lingering and self._running < self.size
+        if waiting and not self._looking and self._call_later is not None:
+            self._looking = True
+            self._call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Let more threads run if those that run do not take the tasks that wait."""
+        with self._lock:
+            self._looking = False
+            if monotonic() - self._began >= PATIENCE_SECONDS:
+                self._fill_places()
+            self._look_later()
+
     def _start(self, task: Task) -> None:
         # lock held, and there is a free place
         if self._idle:
@@ -142,20 +183,41 @@ class ThreadPool:
         thread_role.blocker = self
         task = self._ready.get()
         while task is not None:
+            idle: Idle | None = None
+            self._began = monotonic()
             try:
-                task()
+                idle = task()
             except BaseException:
                 logger.exception("a task of %s raised", self.name)
             task = None  # the task's objects must not outlive it while the thread idles
+            if idle is not None and not self._backlog:
+                self._linger(idle)
+                idle = None
             task = self._next()
         with self._lock:
             self._threads.discard(threading.current_thread())
+
+    def _linger(self, idle: Idle) -> None:
+        with self._lock:
+            self._lingering += 1
+        try:
+            idle(self._has_task)
+        except BaseException:
+            logger.exception("a thread of %s failed while it had no task", self.name)
+        finally:
+            with self._lock:
+                self._lingering -= 1
+
+    def _has_task(self) -> bool:
+        return bool(self._backlog)
 
     def _next(self) -> Task | None:
         with self._lock:
             surplus = self._running > self.size
             if self._backlog and not surplus:
-                return self._backlog.popleft()
+                task = self._backlog.popleft()
+                self._look_later()
+                return task
             self._running -= 1
             if surplus or self._closed or self._idle >= self.size:
                 return None

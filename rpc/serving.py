@@ -18,6 +18,7 @@ from .flows import Flows
 from .lanes.base import Connection
 from .messages import Incoming, Outgoing, Topic
 from .peers import Peer, Peers
+from .pool import Idle
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Batch, Timer, Timers
@@ -235,18 +236,23 @@ class ServerCall(Incoming):
         """Return whether nothing runs for it any more and nobody waits for its answer."""
         return self._parked and (self._expired() or bool(self._peer.gone))
 
-    def run(self) -> None:
-        """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions."""
+    def run(self) -> Idle | None:
+        """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
+
+        Returns:
+            What the thread does before it idles: it reads the connection for a moment.
+        """
         if self.flow.queued and self.flow.hold(self):
-            return  # answers to its caller are queued, and ``Server.resume`` brings it here again
+            return None  # answers to its caller are queued, and ``Server.resume`` brings it here again
         server = self._server
         if not server.take(self):
-            return
+            return None
         gone = self._peer.gone and not self.must_run
         if server.state.closed or gone or self._late():
             server.served(self)
-            return
+            return None
         server.threads.new_context().run(self._serve)
+        return None if (reading := self.connection.reading) is None else reading.linger
 
     def _late(self) -> bool:
         return not self.must_run and self._expired()

@@ -12,6 +12,7 @@ from ..core.futures import Future, thread_role
 from .coroutines import Coroutines
 from .lanes.ioloop import RefusesToBlock
 from .pool import Executor, ThreadPool
+from .timers import Timers
 
 CALLBACK_THREADS = 4
 CLOSE_SECONDS = 2.0
@@ -26,6 +27,7 @@ class AgentThreads:
         executor: runs user functions and callbacks; ``None`` makes thread pools.
         loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
         new_context: returns an empty context in which the agent is the current one, for user code.
+        timers: of the agent.
     """
 
     def __init__(
@@ -35,9 +37,10 @@ class AgentThreads:
         executor: Executor | None,
         loop: asyncio.AbstractEventLoop | None,
         new_context: Callable[[], contextvars.Context],
+        timers: Timers,
     ) -> None:
         self.new_context = new_context
-        self.functions = executor or ThreadPool(size, f"telegrad-{name}")
+        self.functions = executor or ThreadPool(size, f"telegrad-{name}", call_later=timers.call_later)
         self._callbacks = executor or ThreadPool(CALLBACK_THREADS, f"telegrad-{name}-callbacks")
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
 

@@ -1,12 +1,15 @@
 """Futures: values that arrive later (``torch.futures``)."""
 
-from .blocking import Blocker, thread_role
+from .blocking import Blocker, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all
 
 __all__ = [
     "Blocker",
+    "Driver",
     "Future",
+    "Waiter",
+    "block",
     "collect_all",
     "complete_once",
     "copy_error",

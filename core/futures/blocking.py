@@ -1,10 +1,11 @@
-"""``thread_role``: how a thread blocks while it waits for a future, if the owner of the thread has chosen a way."""
+"""Ways of a thread to block while it waits for a future: its own, or one that its owner has chosen."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Blocker(Protocol):
@@ -15,9 +16,59 @@ class Blocker(Protocol):
         ...
 
 
+class Driver(Protocol):
+    """A way in which a thread that waits for a future helps it to complete: it reads the socket that brings the answer."""
+
+    def drive(self, future: Any, until: float) -> None:
+        """Wait for the future until a time in monotonic seconds; return earlier if there is no way to help."""
+        ...
+
+
 class _ThreadRole(threading.local):
+    """Role of a thread, set by its owner.
+
+    Attributes:
+        blocker: how it blocks; read by every ``wait`` in it.
+        awaited: the future for which it reads a socket at the moment.
+        task: what completes that future, if it may run user code: the thread runs it when it has stopped reading.
+    """
+
     blocker: Blocker | None = None
+    awaited: object = None
+    task: Callable[[], object] | None = None
 
 
-# Set by the owner of a thread, read by every ``wait`` in it.
 thread_role = _ThreadRole()
+
+
+class Waiter:
+    """Wakes one thread that waits for something; waking it twice does no harm."""
+
+    __slots__ = ("_gate",)
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def release(self) -> None:
+        """Wake the thread. Any thread."""
+        try:
+            self._gate.release()
+        except RuntimeError:
+            pass  # it was woken already
+
+    def sleep(self, seconds: float) -> bool:
+        """Block up to ``seconds`` (-1: without limit); return whether it was woken."""
+        return self._gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+
+def block(acquire: Callable[[float], bool], until: float) -> bool:
+    """Return ``acquire(seconds)``, which blocks until a time, in the way that this thread blocks.
+
+    Args:
+        acquire: gets the seconds that are left; -1 for no limit.
+        until: in monotonic seconds; ``inf`` for no limit.
+    """
+    seconds = -1.0 if until == float("inf") else max(until - time.monotonic(), 0.0)
+    blocker = thread_role.blocker
+    return acquire(seconds) if blocker is None else blocker.block(acquire, seconds)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar, cast
 
 from ..errors import AgentClosedError
-from .blocking import thread_role
+from .blocking import Driver, Waiter, block
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -35,9 +37,13 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class Future(Generic[T]):
-    """A value of type ``T`` that arrives later (``torch.futures.Future``)."""
+    """A value of type ``T`` that arrives later (``torch.futures.Future``).
 
-    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_forks", "_lock", "_value", "_waiters")
+    Attributes:
+        driver: helps it to complete while a thread waits for it; ``None`` if nothing can.
+    """
+
+    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_forks", "_lock", "_value", "_waiters", "driver")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,6 +53,7 @@ class Future(Generic[T]):
         self._error: BaseException | None = None
         self._callbacks: list[Callback] = []
         self._waiters: list[Any] = []
+        self.driver: Driver | None = None
 
     def done(self) -> bool:
         """Return whether the future has completed, with a value or an exception."""
@@ -103,6 +110,7 @@ class Future(Generic[T]):
         The callback runs with the context variables (agent, autograd context, profiler) of this call to ``then``.
         """
         target = result = Future[S]()
+        result.driver = self.driver
         context = contextvars.copy_context()
 
         def run() -> None:
@@ -204,31 +212,36 @@ class Future(Generic[T]):
                 "there, or start processes with the spawn method"
             )
 
+    def add_waiter(self, waiter: Any) -> bool:
+        """Have ``waiter.release()`` called on completion, before the callbacks; return False if it has completed already."""
+        with self._lock:
+            if not self._done:
+                self._waiters.append(waiter)
+            return not self._done
+
+    def remove_waiter(self, waiter: Any) -> None:
+        """Forget a waiter, if it is still there."""
+        with self._lock:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
     def _block(self, timeout: float | None) -> bool:
         self._check_process()
-        gate = threading.Lock()
-        gate.acquire()
-        with self._lock:
-            if self._done:
-                return True
-            self._waiters.append(gate)
-        seconds = -1.0 if timeout is None else max(timeout, 0.0)
-        blocker = thread_role.blocker
+        until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
+        if self.driver is not None:
+            self.driver.drive(self, until)
+        waiter = Waiter()
+        if not self.add_waiter(waiter):
+            return True
         try:
-            opened = _acquire(gate, seconds) if blocker is None else blocker.block(lambda s: _acquire(gate, s), seconds)
+            return block(waiter.sleep, until) or self._done
         finally:
-            self._forget(gate)
-        return opened or self._done
+            self.remove_waiter(waiter)
 
     def _forget_callback(self, callback: Callback) -> None:
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)
-
-    def _forget(self, gate: Any) -> None:
-        with self._lock:
-            if gate in self._waiters:
-                self._waiters.remove(gate)
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:
@@ -247,10 +260,6 @@ def run_callbacks(callbacks: list[Callback]) -> None:
             logger.exception("a callback of a future raised; use then() to see such errors in the future it returns")
     if interrupt is not None:
         raise interrupt
-
-
-def _acquire(gate: Any, seconds: float) -> bool:
-    return bool(gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)))
 
 
 def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:

@@ -47,6 +47,7 @@ def wait_all(futures: Iterable[Future[T]]) -> list[T]:
 def _all_or_first_error(futures: list[Future[Any]]) -> Future[Any]:
     everyone = collect_all(futures)
     result: Future[Any] = Future()
+    result.driver = next((future.driver for future in futures if not future.done()), None)
     for future in futures:
         future._when_done(lambda future=future: _pass_on_error(future, result))  # type: ignore[misc]
     everyone._when_done(lambda: complete_once(result))

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import telegrad as tg
 from telegrad.launcher.cli import main as command_line
 from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.lanes.sockets import KINDS
 from telegrad.testing.cluster import in_process_cluster
 
 ROOT = Path(tg.__file__).parent
@@ -150,7 +152,7 @@ def page() -> str:
     sys.setprofile(record.profile)
     sections, rows = [], []
     try:
-        with in_process_cluster("worker0", "worker1", make_lane=GrpcLane) as agents, agents[0].use():
+        with in_process_cluster("worker0", "worker1", make_lane=partial(GrpcLane, KINDS)) as agents, agents[0].use():
             for title, journey in JOURNEYS:
                 journey(Recorder())
                 journey(record)
@@ -166,7 +168,7 @@ INTRODUCTION = """# Journeys
 
 The functions of the package that five usual calls pass through, thread by thread, each once and in the order of its first
 call. Written by `python docs/design/write_journeys.py`, which records them while they run: two workers in one process, over
-gRPC. A *hop* is a step from one file to another. A call *upwards* goes from a layer into a higher one: those are handlers
+a socket. A *hop* is a step from one file to another. A call *upwards* goes from a layer into a higher one: those are handlers
 and interceptors that the higher layer gave to the agent, and no imports. [Earlier journeys](journeys_before.md) show how
 the same calls went before the packages were put in order.
 """

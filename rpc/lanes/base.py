@@ -7,10 +7,10 @@ two connections to break and no order to keep between lanes. A lane never looks 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ...core.futures import Future
+from ...core.futures import Driver, Future
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 from ..tls import Tls
@@ -40,6 +40,14 @@ class FrameHandle(ABC):
         """
 
 
+class Reading(Driver, Protocol):
+    """Reading of a connection, in the threads that wait for what it brings. Its frames go to the lane's listener."""
+
+    def linger(self, enough: Callable[[], bool]) -> None:
+        """Read for a moment, until ``enough()``: the next request often follows the answer to the one before."""
+        ...
+
+
 class Connection(ABC):
     """Connection to one peer. ``flow`` is for the agent to use.
 
@@ -47,12 +55,14 @@ class Connection(ABC):
         rank: the peer's; -1 until it has proven who it is.
         scheme: the way its frames travel now.
         lane_note: for people: why it is not a faster one; empty if there is nothing to say.
+        reading: lets threads of the agent read what arrives; ``None`` while the lane's own thread must.
     """
 
     rank: int = -1
     scheme: str = ""
     lane_note: str = ""
     flow: Any = None
+    reading: Reading | None = None
 
     def start(self) -> None:
         """Begin to connect; for a dialed connection, once. Its listener hears of the outcome, perhaps inside this call."""

@@ -123,6 +123,7 @@ class GrpcConnection(Connection):
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)
             self._stream, self.scheme, self.lane_note = stream, kind, ""
+            self.reading = stream.reading
             if None in frames:  # it was closed
                 self._frames.put(None)
         self._decided.set()

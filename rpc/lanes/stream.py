@@ -1,7 +1,4 @@
-"""``Stream``: the frames of one connection on a stream socket.
-
-Any thread sends. One thread at a time reads: the one that holds ``_reading``.
-"""
+"""``Stream``: the frames of one connection on a stream socket. Any thread sends; ``reading.py`` says who reads."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ from typing import Any
 from .base import FrameHandle
 from .outbox import SmallFrame
 from .poller import Poller
+from .reading import SharedReading
 from .stream_reader import StreamReader
 from .stream_writer import StreamWriter
 
-READS_IN_A_ROW = 16  # of one socket, before the loop does its other work
 Deliver = Callable[[Any], None]
 
 
@@ -31,6 +28,7 @@ class Stream:
         deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
 
     Attributes:
+        reading: who reads it.
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
@@ -40,10 +38,10 @@ class Stream:
         self._socket = connected
         self._descriptor = connected.fileno()
         self._poller = poller
-        self._deliver = deliver
-        self._reader = StreamReader(connected)
         self._writer = StreamWriter(connected, self._wait_for_room)
-        self._reading = threading.Lock()
+        self.reading = SharedReading(
+            self._descriptor, StreamReader(connected).read, deliver, self._watch_input, self._end
+        )
         self._watching = threading.RLock()  # guards what follows
         self._events = EPOLLIN  # what the poller watches for
         self._ended = False
@@ -105,30 +103,14 @@ class Stream:
         if self._flushed is not None and not self._flushed.done():
             self._flushed.set_result(None)
 
-    # -- reading
+    # -- the loop
 
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
-            self._read_some()
+            self.reading.by_loop()
         if events & EPOLLOUT:
             self._flush()
-
-    def _read_some(self) -> None:
-        if not self._reading.acquire(blocking=False):
-            return
-        try:
-            for _ in range(READS_IN_A_ROW):
-                for frame in self._reader.read():
-                    self._deliver(frame)
-        except BlockingIOError:
-            pass
-        except EOFError:
-            self._end(None)
-        except Exception as error:
-            self._end(error)
-        finally:
-            self._reading.release()
 
     # -- the end
 
@@ -138,11 +120,9 @@ class Stream:
         self._writer.clear()
         self._flush()
         with self._watching:
-            if self._closed:
-                return
+            self._watch(0, EPOLLIN | EPOLLOUT)
             self._closed = True
-            self._poller.remove(self._descriptor)
-        self._socket.close()
+        self.reading.close(self._socket.close)
 
     def _end(self, error: Exception | None) -> None:
         """Read no more, and tell the connection why, once."""
@@ -160,13 +140,19 @@ class Stream:
         if not self.over.done():
             self.over.set_result(error)
 
+    def _watch_input(self, wanted: bool) -> None:
+        if wanted:
+            self._watch(EPOLLIN, 0)
+        else:
+            self._watch(0, EPOLLIN)
+
     def _watch(self, more: int, less: int) -> None:
         with self._watching:
             events = (self._events | more) & ~less
             if events == self._events or self._closed:
                 return
-            self._events = events
             if events or not self._ended:
                 self._poller.watch(self._descriptor, events)
             else:
                 self._poller.remove(self._descriptor)  # else it is told for ever that the peer has hung up
+            self._events = events  # last: an interrupted change is made again

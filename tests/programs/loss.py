@@ -26,6 +26,7 @@ def strike():
         os._exit(3)
     elif how == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
+        asleep.wait(100)  # this thread may go on for a moment
     elif how == "leave":
         rpc.shutdown(graceful=False)
 

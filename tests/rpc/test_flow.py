@@ -197,14 +197,14 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
 
 
 @pytest.mark.slow
-def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch):
+def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch, until):
     with cluster("a", "b", options=options()) as (a, _), a.use():
         rpc.rpc_sync("b", note, (0,))
         (before,) = (flow["in_flight"] for flow in a.debug_info()["flow"]["b"])
         monkeypatch.setattr(type(a.peers.find("b").dialed), "withdraw", lambda connection, ticket: True)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", wait_at_gate, (1,), timeout=0.2)
-        assert [flow["in_flight"] for flow in a.debug_info()["flow"]["b"]] == [before]
+        until(lambda: [flow["in_flight"] for flow in a.debug_info()["flow"]["b"]] == [before])
 
 
 def test_a_callee_drops_a_call_that_timed_out_while_it_waited_for_a_thread(cluster, until):

@@ -5,6 +5,7 @@ import weakref
 from functools import partial
 
 import pytest
+from helpers.threads import until as wait_until
 from telegrad.core.errors import RpcError
 from telegrad.core.futures import Future
 from telegrad.rpc.pool import ThreadPool
@@ -124,3 +125,109 @@ def test_what_was_taken_before_the_end_still_runs(until):
     threading.Timer(0.01, gate.set).start()
     assert pool.close(5) == []
     assert ended == list(range(10))
+
+
+# -- threads that look for the next task before they idle
+
+
+class Later:
+    """Calls what was put off, when the test says so."""
+
+    def __init__(self):
+        self.actions = []
+
+    def __call__(self, seconds, action):
+        self.actions.append(action)
+
+    def run(self):
+        actions, self.actions = self.actions, []
+        for action in actions:
+            action()
+
+
+@pytest.fixture
+def later():
+    return Later()
+
+
+@pytest.fixture
+def patient(later):
+    pool = ThreadPool(2, "pool", call_later=later)
+    yield pool
+    assert pool.close(5) == []
+
+
+def test_a_thread_that_lingers_takes_the_next_task(pool):
+    lingers, names = threading.Event(), []
+
+    def linger(enough):
+        lingers.set()
+        wait_until(enough)
+
+    def first():
+        names.append(threading.current_thread().name)
+        return linger
+
+    done = threading.Event()
+
+    def second():
+        names.append(threading.current_thread().name)
+        done.set()
+
+    pool.submit(first)
+    assert lingers.wait(5)
+    pool.submit(second)
+    assert done.wait(5)
+    assert names == ["pool-1"] * 2
+
+
+def test_a_task_that_lingering_threads_do_not_take_gets_another(pool):
+    lingers, done, stay = threading.Event(), threading.Semaphore(0), threading.Event()
+
+    def linger(enough):
+        lingers.set()
+        assert stay.wait(5)  # it does not look
+
+    pool.submit(lambda: linger)
+    assert lingers.wait(5)
+    pool.submit(done.release)
+    pool.submit(done.release)  # one lingering thread takes one task
+    assert done.acquire(timeout=5)
+    stay.set()
+    assert done.acquire(timeout=5)
+
+
+def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_the_others_up(
+    patient, later, until, monkeypatch
+):
+    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 60.0)
+    gate, begun, done = threading.Event(), threading.Event(), threading.Event()
+
+    def long():
+        begun.set()
+        assert gate.wait(5)
+
+    patient.submit(long)
+    assert begun.wait(5)
+    patient.submit(done.set)
+    assert patient.counts()["waiting"] == 1
+    later.run()  # still patient
+    assert patient.counts()["waiting"] == 1 and later.actions
+    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 0.0)
+    later.run()
+    assert done.wait(5)
+    gate.set()
+
+
+def test_a_task_that_blocks_gives_its_place_to_those_that_wait_for_its_thread(patient, until, monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 60.0)
+    future, begun = Future(), threading.Event()
+
+    def waits():
+        begun.set()
+        future.wait()
+
+    patient.submit(waits)
+    assert begun.wait(5)
+    patient.submit(partial(future.set_result, None))  # no timer is needed for it
+    until(future.done)

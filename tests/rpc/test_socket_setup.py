@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from telegrad import rpc
 from telegrad.agents import make_agent
+from telegrad.core.errors import RpcError
 from telegrad.rpc.extend import make_lanes
 from telegrad.rpc.lanes import socket_setup, sockets
 from telegrad.rpc.lanes.grpc import GrpcLane
@@ -141,6 +142,6 @@ def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
             try:
                 assert rpc.rpc_sync("w1", abs, (-1,), timeout=10) == 1
                 break
-            except rpc.RpcError:  # the call that was under way
+            except RpcError:  # the call that was under way
                 continue
         assert lane_of(a, "w1")[0] == "unix"

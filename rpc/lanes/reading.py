@@ -1,0 +1,238 @@
+"""Turns of reading a stream: the loop reads, or a thread that waits for what the stream will bring (leader/follower).
+
+A hand-over between threads costs more than all the rest of a small call, because the thread that is woken sleeps on a halted
+core. So a thread that waits for an answer becomes the stream's reader, if nobody is: it takes every frame that comes, those of
+others too, until its own answer is there, and gives reading back to the loop. It reads without blocking for ``SPIN_SECONDS``,
+with ``sched_yield`` between, so that it keeps neither core nor GIL from others; only then it sleeps.
+
+The thread that holds ``_turn`` reads. The loop watches the socket whenever no thread does, and changes to that are made with
+the turn held.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from os import sched_yield
+from typing import Any
+
+from ...core.futures import Future, Waiter, block, thread_role
+from .ioloop import RefusesToBlock
+from .sleeping import Sleeper
+
+READS_IN_A_ROW = 16  # by the loop, before it does its other work
+SPIN_SECONDS = 60e-6
+SOON_SECONDS = 2 * SPIN_SECONDS  # what comes so soon would have come while spinning
+CONFIDENCE = 8  # so many vain spins in a row end the spinning
+LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core
+READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
+
+
+class SharedReading:
+    """Reading of one stream, in whatever thread (``base.Reading``).
+
+    Args:
+        descriptor: of the socket.
+        read: reads once, without waiting (``StreamReader.read``).
+        deliver: gets each frame.
+        watch: told whether the loop is to call ``by_loop`` when there is something to read.
+        end: told, once, why there is nothing more to read: an error, or ``None`` at the peer's end.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        read: Callable[[], Sequence[Any]],
+        deliver: Callable[[Any], None],
+        watch: Callable[[bool], None],
+        end: Callable[[Exception | None], None],
+    ) -> None:
+        self._read = read
+        self._deliver = deliver
+        self._watch = watch
+        self._end = end
+        self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
+        self._busy = False  # between the beginning of a read and the end of its deliveries
+        self._ended = False
+        self._sleeper = Sleeper(descriptor)
+        self._followers: deque[Waiter] = deque()
+        self._closing: list[Callable[[], object]] = []
+        self._confidence = CONFIDENCE  # in spinning, which goes on while it is above 0
+        self._gave_up = 0.0  # when a thread last did not read on
+
+    def by_loop(self) -> None:
+        """Read what there is, unless another thread reads."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if self._confidence < CONFIDENCE and time.monotonic() - self._gave_up < SOON_SECONDS:
+                self._confidence += 1
+            for _ in range(READS_IN_A_ROW):
+                if not self._read_once():
+                    break
+        finally:
+            self._turn.release()
+        if self._closing:
+            self._close()
+
+    def drive(self, future: Future[Any], until: float) -> None:
+        """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
+        if isinstance(thread_role.blocker, RefusesToBlock):
+            return
+        if not self._lead(future.done, until, future):
+            self._follow(future, until)
+
+    def linger(self, enough: Callable[[], bool]) -> None:
+        """Read for a moment, until there is enough to do: what comes now comes without a hand-over."""
+        if self._confidence > 0:
+            self._lead(enough, 0.0, None)
+        else:
+            self._gave_up = time.monotonic()
+
+    def close(self, then: Callable[[], object]) -> None:
+        """Read no more, and call ``then``, once no thread does."""
+        self._ended = True
+        self._closing.append(then)
+        self._sleeper.wake()
+        self._close()
+
+    def _close(self) -> None:
+        """Finish closing, unless a thread reads, which does it when it leaves."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._sleeper.close()
+                while self._closing:
+                    self._closing.pop()()
+            finally:
+                self._turn.release()
+
+    # -- the thread that reads
+
+    def _lead(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None) -> bool:
+        """Read until it is done, the time is up or the stream ends; return False if another thread reads.
+
+        Args:
+            done: asked after each read.
+            until: in monotonic seconds. Before that it sleeps if nothing comes.
+            awaited: the future that completes; ``None`` never to sleep.
+        """
+        turn, role = self._turn, thread_role
+        blocker = role.blocker
+        try:
+            if not turn.acquire(blocking=False):
+                return False
+            role.blocker, role.awaited = READER, awaited
+            self._watch(False)
+            self._read_until(done, until, awaited, blocker)
+        except BaseException:
+            self._interrupted()
+            raise
+        finally:
+            if turn._is_owned():  # type: ignore[attr-defined]
+                try:
+                    role.blocker, role.awaited = blocker, None
+                    self._watch(not self._ended)
+                finally:
+                    turn.release()
+            if (task := role.task) is not None:
+                role.task = None
+                task()
+        if self._followers:
+            self._pass_on()
+        if self._closing:
+            self._close()
+        return True
+
+    def _read_until(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None, blocker: Any) -> None:
+        now = time.monotonic()
+        spin_until = now + SPIN_SECONDS if self._confidence > 0 else now
+        role = thread_role
+        while not (done() or self._ended):
+            if self._read_once():
+                if role.task is not None:
+                    return
+                continue
+            before, now = now, time.monotonic()
+            if now < spin_until:
+                sched_yield()
+            elif awaited is not None and now < until:
+                self._spun_in_vain(now, now - before)
+                self._sleep(awaited, until, blocker)
+            else:
+                self._spun_in_vain(now, now - before)
+                return
+        if self._confidence < CONFIDENCE and now < spin_until:
+            self._confidence += 1
+
+    def _read_once(self) -> bool:
+        """Read once and deliver; return False if there was nothing, or there will be nothing more."""
+        self._busy = True
+        try:
+            frames = self._read()
+        except BlockingIOError:
+            self._busy = False
+            return False
+        except Exception as error:
+            self._busy = False
+            self._ended = True
+            self._end(None if isinstance(error, EOFError) else error)
+            return False
+        for frame in frames:
+            self._deliver(frame)
+        self._busy = False
+        return True
+
+    def _sleep(self, awaited: Future[Any], until: float, blocker: Any) -> None:
+        """Sleep until there is something to read, or the future completes in another way."""
+        began = time.monotonic()
+        role, sleeper = thread_role, self._sleeper
+        if not awaited.add_waiter(sleeper):
+            return
+        try:
+            role.blocker = blocker  # a pool lets another thread run meanwhile
+            sleeper.sleep(lambda: awaited.done() or self._ended, until)
+        finally:
+            role.blocker = READER
+            awaited.remove_waiter(sleeper)
+        if time.monotonic() - began < SOON_SECONDS:
+            self._confidence += 1
+
+    def _spun_in_vain(self, now: float, last_yield: float) -> None:
+        self._gave_up = now
+        if last_yield > LONG_SECONDS:
+            self._confidence = -CONFIDENCE
+        elif self._confidence > 0:
+            self._confidence -= 1
+
+    def _interrupted(self) -> None:
+        """Ctrl-C, say. If it came while frames were read, nobody knows which were, and the connection is given up."""
+        if self._busy:
+            self._ended = True
+            self._end(ConnectionResetError("the thread that read the socket was interrupted"))
+
+    # -- threads that wait for it
+
+    def _follow(self, future: Future[Any], until: float) -> None:
+        waiter = Waiter()
+        if not future.add_waiter(waiter):
+            return
+        self._followers.append(waiter)
+        try:
+            while not (future.done() or self._ended or self._lead(future.done, until, future)):
+                if not block(waiter.sleep, until):
+                    return
+        finally:
+            future.remove_waiter(waiter)
+            try:
+                self._followers.remove(waiter)
+            except ValueError:  # it was to read next
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let the next thread that waits read, if there is one; the loop watches until it does."""
+        try:
+            self._followers.popleft().release()
+        except IndexError:
+            pass

@@ -1,0 +1,73 @@
+"""Sleep of a thread until a socket can be read, or another thread wakes it."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import threading
+from collections.abc import Callable
+
+from ...core.futures import block
+
+
+class Sleeper:
+    """Lets one thread at a time sleep in ``poll`` on a socket and an eventfd, which is made when it is first needed.
+
+    Args:
+        descriptor: of the socket.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.RLock()  # a signal handler may wake its own thread
+        self._asleep = False
+        self._alarm = -1
+        self._poll: select.poll
+
+    def sleep(self, needless: Callable[[], bool], until: float) -> None:
+        """Sleep until the socket can be read, ``wake`` is called, or the time is up.
+
+        Args:
+            needless: whether what it waits for has happened; asked once more when ``wake`` has an effect.
+            until: in monotonic seconds.
+        """
+        self._prepare()
+        self._asleep = True
+        try:
+            if not needless():
+                block(self._wait, until)
+        finally:
+            self._asleep = False
+
+    def release(self) -> None:
+        """Do the same as ``wake``: a future that completes calls it (``Future.add_waiter``)."""
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the thread, if one sleeps. Any thread."""
+        with self._lock:
+            if self._asleep and self._alarm >= 0:
+                os.eventfd_write(self._alarm, 1)
+
+    def close(self) -> None:
+        """Free the eventfd. No thread sleeps, or will."""
+        with self._lock:
+            if self._alarm >= 0:
+                os.close(self._alarm)
+                self._alarm = -1
+
+    def _prepare(self) -> None:
+        if self._alarm >= 0:
+            return
+        with self._lock:
+            self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLIN)
+        self._poll.register(self._alarm, select.POLLIN)
+
+    def _wait(self, seconds: float) -> bool:
+        ready = self._poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
+        if any(descriptor == self._alarm for descriptor, _ in ready):
+            os.eventfd_read(self._alarm)
+        return bool(ready)

@@ -1,0 +1,289 @@
+"""Turns of reading a stream: who waits reads, for others too, and gives the stream back however the wait ends."""
+
+import contextvars
+import signal
+import socket
+import threading
+import time
+from functools import partial
+
+import pytest
+from helpers.threads import until as wait_until
+from telegrad import rpc
+from telegrad.core.errors import RpcTimeoutError
+from telegrad.core.futures import Future, thread_role
+from telegrad.rpc.lanes import reading
+from telegrad.rpc.lanes.reading import CONFIDENCE, SharedReading
+from telegrad.rpc.lanes.stream_reader import StreamReader
+from telegrad.rpc.lanes.stream_writer import StreamWriter
+from telegrad.testing.cluster import in_process_cluster
+
+
+class Line:
+    """A stream without a loop: frames name the future that they complete."""
+
+    def __init__(self):
+        self.near, self.far = socket.socketpair()
+        for end in (self.near, self.far):
+            end.setblocking(False)
+        self.futures = [Future() for _ in range(4)]
+        self.readers, self.watched, self.ended = [], [], []
+        self.writer = StreamWriter(self.far, lambda: None)
+        read = StreamReader(self.near).read
+        self.reading = SharedReading(self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append)
+        for future in self.futures:
+            future.driver = self.reading
+
+    def deliver(self, frame):
+        self.readers.append(threading.current_thread())
+        self.futures[frame[0]].set_result(frame[0])
+
+    def send(self, number):
+        self.writer.send([bytes([number])], 1, None)
+
+    def close(self):
+        self.reading.close(self.near.close)
+        self.far.close()
+
+
+@pytest.fixture
+def line():
+    line = Line()
+    yield line
+    line.close()
+    wait_until(lambda: line.near.fileno() < 0)
+
+
+def is_asleep(line):
+    return lambda: line.reading._sleeper._asleep
+
+
+def in_thread(function, results):
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: results.append(context.run(function)))
+    thread.start()
+    return thread
+
+
+def test_a_thread_that_waits_reads_until_its_own_future_is_done(line):
+    for number in (1, 2, 0, 3):
+        line.send(number)
+    assert line.futures[0].wait() == 0
+    assert [future.done() for future in line.futures] == [True] * 4  # all came in one read
+    assert set(line.readers) == {threading.current_thread()}
+    assert line.watched == [False, True] and not line.ended
+
+
+def test_the_loop_reads_what_nobody_waits_for(line):
+    line.send(2)
+    line.reading.by_loop()
+    assert line.futures[2].done() and line.watched == []
+
+
+def test_a_thread_that_waits_in_vain_leaves_the_stream_to_the_loop(line):
+    with pytest.raises(TimeoutError):
+        line.futures[0].wait(0.001)
+    assert line.watched[-1] is True
+    line.send(0)
+    line.reading.by_loop()
+    assert line.futures[0].wait() == 0
+
+
+def test_a_reader_that_sleeps_is_woken_by_what_comes(line):
+    results = []
+    thread = in_thread(line.futures[0].wait, results)
+    wait_until(is_asleep(line))
+    line.send(0)
+    thread.join(20)
+    assert results == [0]
+
+
+def test_a_reader_that_sleeps_is_woken_when_its_future_completes_in_another_way(line):
+    results = []
+    thread = in_thread(line.futures[0].wait, results)
+    wait_until(is_asleep(line))
+    line.futures[0].set_result("otherwise")
+    thread.join(20)
+    assert results == ["otherwise"] and line.watched == [False, True]
+
+
+def test_one_thread_reads_for_all_and_then_another(line):
+    results, threads = [], []
+    for future in line.futures[:3]:
+        threads.append(in_thread(future.wait, results))
+        wait_until(is_asleep(line))
+    wait_until(lambda: len(line.reading._followers) == 2)
+    for number in (1, 0, 2):  # of a follower, of the reader, of the next reader
+        line.send(number)
+        wait_until(lambda number=number: number in results)
+    for thread in threads:
+        thread.join(20)
+    assert line.watched[-1] is True and not line.reading._followers
+    assert line.readers[0] is threads[0] and line.readers[-1] is threads[2]
+
+
+def test_a_follower_whose_time_is_up_passes_its_turn_on(line):
+    results = []
+    first = in_thread(line.futures[0].wait, results)
+    wait_until(is_asleep(line))
+    with pytest.raises(TimeoutError):
+        line.futures[1].wait(0.001)
+    third = in_thread(line.futures[2].wait, results)
+    wait_until(lambda: line.reading._followers)
+    line.send(0)
+    first.join(20)
+    line.send(2)
+    third.join(20)
+    assert results == [0, 2]
+
+
+def test_what_is_read_must_not_be_waited_for_meanwhile(line):
+    """Code that runs in the reader's thread, as the agent's does, would wait for itself."""
+    refused = []
+
+    def deliver(frame):
+        try:
+            line.futures[1].wait()
+        except RuntimeError as error:
+            refused.append(error)
+        line.futures[0].set_result(None)
+
+    line.reading._deliver = deliver
+    line.send(0)
+    line.futures[0].wait()
+    assert len(refused) == 1 and thread_role.blocker is None
+
+
+def test_the_end_of_the_stream_ends_the_reading_and_not_the_waiting(line):
+    results = []
+    thread = in_thread(line.futures[0].wait, results)
+    wait_until(is_asleep(line))
+    line.far.close()
+    wait_until(lambda: line.ended)
+    assert line.ended == [None] and not results
+    line.futures[0].set_result("the connection is lost")
+    thread.join(20)
+    assert results == ["the connection is lost"]
+
+
+def test_a_stream_is_closed_when_its_reader_has_left(line):
+    results = []
+    thread = in_thread(line.futures[0].wait, results)
+    wait_until(is_asleep(line))
+    line.close()
+    wait_until(lambda: line.near.fileno() < 0)
+    line.futures[0].set_result("closed")
+    thread.join(20)
+    assert results == ["closed"]
+
+
+def test_what_may_run_user_code_runs_when_the_reader_has_given_the_stream_back(line):
+    """``Caller.complete`` leaves the opening of an answer to the thread that waits for it."""
+    owned = []
+
+    def task():
+        owned.append((line.reading._turn._is_owned(), thread_role.blocker))
+        line.futures[0].set_result("opened")
+
+    def deliver(frame):
+        assert thread_role.awaited is line.futures[0]
+        thread_role.task = task
+
+    line.reading._deliver = deliver
+    line.send(0)
+    assert line.futures[0].wait() == "opened"
+    assert owned == [(False, None)] and thread_role.task is None and thread_role.awaited is None
+
+
+def test_ctrl_c_while_a_reader_sleeps_costs_nothing(line):
+    main = threading.main_thread().ident
+    thread = threading.Thread(target=lambda: wait_until(is_asleep(line)) and signal.pthread_kill(main, signal.SIGINT))
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        line.futures[0].wait()
+    thread.join(20)
+    assert line.watched == [False, True] and not line.ended and thread_role.blocker is None
+    line.send(0)
+    assert line.futures[0].wait() == 0
+
+
+def test_ctrl_c_while_frames_are_read_gives_the_connection_up(line):
+    """Nobody knows which of them were."""
+    line.reading._deliver = lambda frame: signal.raise_signal(signal.SIGINT)
+    line.send(0)
+    with pytest.raises(KeyboardInterrupt):
+        line.futures[0].wait()
+    assert [type(error) for error in line.ended] == [ConnectionResetError]
+    assert thread_role.blocker is None and line.reading._turn.acquire(blocking=False)
+    line.reading._turn.release()
+
+
+def test_spinning_ends_when_it_does_not_pay_and_begins_again_when_it_would(line, monkeypatch):
+    monkeypatch.setattr(reading, "LONG_SECONDS", 60.0)
+    for _ in range(CONFIDENCE):
+        line.reading.linger(lambda: False)
+    yields = []
+    monkeypatch.setattr(reading, "sched_yield", lambda: yields.append(1))
+    monkeypatch.setattr(reading, "SPIN_SECONDS", 60.0)
+    line.reading.linger(lambda: False)
+    assert not yields, "it still spins"
+    monkeypatch.setattr(reading, "SOON_SECONDS", 60.0)
+    line.send(0)
+    line.reading.by_loop()
+    line.reading.linger(lambda: bool(yields))
+
+
+def test_spinning_ends_at_once_when_others_need_the_core(line, monkeypatch):
+    yields = []
+    monkeypatch.setattr(reading, "sched_yield", lambda: yields.append(time.sleep(2 * reading.LONG_SECONDS)))
+    for _ in range(5):
+        line.reading.linger(lambda: False)
+    assert len(yields) == 1
+
+
+# -- with agents
+
+
+def sleep(seconds):
+    time.sleep(seconds)
+    return "late"
+
+
+@pytest.mark.slow
+def test_a_late_answer_is_not_taken_for_another_calls(workers, until):
+    a, *_ = workers
+    if a.connections.lanes.keys() != {"grpc"}:
+        return
+    with pytest.raises(RpcTimeoutError):
+        rpc.rpc_sync("b", sleep, (0.3,), timeout=0.05)
+    for number in range(20):
+        assert rpc.rpc_sync("b", abs, (-number,)) == number
+    with pytest.raises(KeyboardInterrupt):
+        future = rpc.rpc_async("b", sleep, (0.3,))
+        main = threading.main_thread().ident
+        timer = threading.Timer(0.05, partial(signal.pthread_kill, main, signal.SIGINT))
+        timer.start()
+        future.wait()
+    timer.join()
+    for number in range(20):
+        assert rpc.rpc_sync("b", abs, (-number,)) == number
+    assert future.wait() == "late"
+
+
+def call_back(depth):
+    return depth if depth == 0 else rpc.rpc_sync(["a", "b", "c"][depth % 3], call_back, (depth - 1,))
+
+
+@pytest.mark.slow
+def test_calls_that_nest_deeply_and_from_many_threads_all_end(workers):
+    results = []
+    threads = [in_thread(partial(rpc.rpc_sync, "b", call_back, (12,)), results) for _ in range(8)]
+    for thread in threads:
+        thread.join(30)
+    assert results == [0] * 8
+
+
+def test_the_in_process_lane_has_no_reading_to_do():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        future = rpc.rpc_async("b", abs, (-1,))
+        assert future.driver is None and future.wait() == 1
