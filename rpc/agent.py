@@ -131,6 +131,7 @@ class Agent:
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
         self.connections.on_frame = receiver.received
+        self.connections.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _connect_components(self) -> None:
         """Let the components hear of one another's events, in this order."""

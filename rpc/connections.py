@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 from ..core.errors import RpcError
@@ -20,6 +20,7 @@ from .state import AgentState
 from .timers import Timers
 from .wire.control import expelled
 
+CROWD = 64  # messages under way; more of them may wait for one another
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Connection, Any, bool], None]
 
@@ -39,6 +40,7 @@ class Connections(LaneListener):
         options: of the agent.
 
     Attributes:
+        under_way: calls of this worker, and requests that have not begun.
         on_frame: gets each frame that arrives: connection, frame, and whether its memory is nobody else's.
         on_dialed: called with a connection that this worker dialed, once it is open, and its peer.
         on_change: called with a peer after a connection to it opened or ended.
@@ -60,6 +62,7 @@ class Connections(LaneListener):
         self.tls = me.tls
         self.refusals = Refusals(state.name, timers.now)
         self.known: Future[None] = Future()
+        self.under_way: tuple[Sized, Sized] = ((), ())
         self.on_frame: Receiver
         self.on_dialed: list[Callable[[Peer, Connection], None]] = []
         self.on_change: list[PeerHandler] = []
@@ -180,6 +183,10 @@ class Connections(LaneListener):
             peer.accepted.append(connection)
         _call(self.on_change, peer)
         return ""
+
+    def crowded(self) -> bool:
+        calls, requests = self.under_way
+        return len(calls) + len(requests) > CROWD
 
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)

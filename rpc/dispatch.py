@@ -47,6 +47,9 @@ class CallTable:
     Args:
         timers: where the deadlines are kept.
         expired: called with a call whose deadline has passed, when it was taken out.
+
+    Attributes:
+        calls: by id; to be looked at only.
     """
 
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
@@ -55,13 +58,13 @@ class CallTable:
         # Re-entrant: a signal handler or a finalizer may close the agent, or call, while its thread is in here.
         self._lock = threading.RLock()
         # Ids begin anywhere: an answer to another incarnation of this worker must not match.
-        self._latest_id = random.getrandbits(48)
-        self._calls: dict[int, PendingCall] = {}
+        self._ids = itertools.count(random.getrandbits(48))
+        self.calls: dict[int, PendingCall] = {}
         self._queues: dict[float, DeadlineQueue] = {}  # by time-out
         self.sent = 0  # requests so far
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self.calls)
 
     def new_call(self, method: int, timeout: float, to: int, what: object) -> PendingCall:
         """Return a call that is not in the table yet, with an id that none has had.
@@ -72,18 +75,15 @@ class CallTable:
             to: rank of the callee; -1 for a wait that no single worker can end.
             what: its text names the call in errors; it is made only for them.
         """
-        with self._lock:
-            self._latest_id += 1
-            call_id = self._latest_id
         deadline = self._timers.now() + timeout if timeout else 0.0
-        call = PendingCall(Kind.REQUEST, method, call_id, timeout, to, deadline)
+        call = PendingCall(Kind.REQUEST, method, next(self._ids), timeout, to, deadline)
         call.what, call.future = what, Future()
         return call
 
     def add(self, call: PendingCall) -> None:
         """Add a call that is about to be sent."""
         with self._lock:
-            self._calls[call.call_id] = call
+            self.calls[call.call_id] = call
             self.sent += call.to >= 0
             if call.timeout:
                 queue = self._queues.get(call.timeout)
@@ -95,7 +95,7 @@ class CallTable:
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
         with self._lock:
-            call = self._calls.pop(call_id, None)
+            call = self.calls.pop(call_id, None)
             if call is not None and call.timeout:
                 queue = self._queues[call.timeout]
                 del queue[call_id]
@@ -115,7 +115,7 @@ class CallTable:
 
     def _listed(self) -> list[PendingCall]:
         with self._lock:
-            return list(self._calls.values())
+            return list(self.calls.values())
 
     def _expire(self, queue: DeadlineQueue, timeout: float) -> None:
         now, due = self._timers.now(), []
@@ -123,7 +123,7 @@ class CallTable:
             if self._queues.get(timeout) is not queue:
                 return  # it was empty, and removed this instant
             for call in list(itertools.takewhile(lambda call: call.deadline <= now, queue.values())):
-                del queue[call.call_id], self._calls[call.call_id]
+                del queue[call.call_id], self.calls[call.call_id]
                 due.append(call)
             if queue:
                 queue.timer = self._timers.call_at(next(iter(queue.values())).deadline, self._expire, queue, timeout)

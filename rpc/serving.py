@@ -69,9 +69,8 @@ class Server:
         self._quick: set[int] = set()
         self.serving: set[ServerCall] = set()
         self.accepted = 0
-        self._waiting: dict[
-            CallKey, ServerCall
-        ] = {}  # not started: the thread that takes a request out starts or drops it
+        # Not started: the thread that takes a request out starts or drops it.
+        self.waiting: dict[CallKey, ServerCall] = {}
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
         self.control = control
         self.done = Batch(timers, self._send_done)
@@ -95,7 +94,7 @@ class Server:
     def accept(self, call: ServerCall, connection: Connection) -> None:
         """Take a request that arrived. Runs in a reader's thread."""
         call.begin(self, connection)
-        if self._waiting.setdefault(call.key, call) is not call:
+        if self.waiting.setdefault(call.key, call) is not call:
             call.flow.used(call.size)  # a repetition
             return
         self.accepted += 1
@@ -124,7 +123,7 @@ class Server:
 
     def take(self, call: ServerCall) -> bool:
         """Take a request that starts, or is dropped; False if somebody else did. It no longer counts as in flight."""
-        if self._waiting.pop(call.key, None) is not call:
+        if self.waiting.pop(call.key, None) is not call:
             return False
         call.flow.used(call.size)
         return True
@@ -145,7 +144,7 @@ class Server:
         self._cancelled[key] = None
         while len(self._cancelled) > REMEMBERED:
             self._cancelled.pop(next(iter(self._cancelled)), None)
-        if (call := self._waiting.get(key)) is not None:
+        if (call := self.waiting.get(key)) is not None:
             self.drop(call)
 
     # -- answers

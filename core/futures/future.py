@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from ..errors import AgentClosedError
 from .blocking import Driver, Waiter, block
@@ -49,7 +49,7 @@ class Future(Generic[T]):
         self._lock = threading.Lock()
         self._forks = _forks
         self._done = False
-        self._value: T | None = None
+        self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callback] = []
         self._waiters: list[Any] = []
@@ -75,7 +75,8 @@ class Future(Generic[T]):
             finally:
                 # The traceback refers to this frame: without this, future -> error -> frame -> future is a cycle.
                 del self, error
-        return cast(T, self._value)
+        value: T = self._value
+        return value
 
     def exception(self) -> BaseException | None:
         """Return the exception that it completed with, or ``None``; without waiting.

@@ -121,6 +121,10 @@ class LaneListener(Protocol):
         """Return why a joiner that proved the secret is refused; empty if it is admitted, and the connection has its rank."""
         ...
 
+    def crowded(self) -> bool:
+        """Return whether so many messages are under way that they may wait a moment, to travel together."""
+        return False
+
     def refused(self, address: str, reason: str) -> None:
         """Count a joiner at ``address`` that was refused. ``reason`` is a fixed text without anything that the joiner sent."""
         ...

@@ -118,7 +118,7 @@ class GrpcConnection(Connection):
         if self._decided.is_set():  # it has ended, or its dialer has said that it has none
             connected.close()
             return
-        stream = Stream(connected, self._poller, self._received_small)
+        stream = Stream(connected, self._poller, self._received_small, self.listener.crowded)
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)
@@ -147,7 +147,7 @@ class GrpcConnection(Connection):
         if frame and frame[0] & SCATTERED and self._large is not None:
             self._large.received(memoryview(frame))
         else:
-            self._received(frame, owned=True)
+            self.listener.received(self, frame, True)
 
     def _received(self, frame: Any, owned: bool = False) -> None:
         self.listener.received(self, frame, owned)

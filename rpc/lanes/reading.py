@@ -26,7 +26,8 @@ READS_IN_A_ROW = 16  # by the loop, before it does its other work
 SPIN_SECONDS = 60e-6
 SOON_SECONDS = 2 * SPIN_SECONDS  # what comes so soon would have come while spinning
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
-LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core
+LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
+DISTRUST = 200  # short sleeps until it is tried again
 READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
@@ -39,6 +40,7 @@ class SharedReading:
         deliver: gets each frame.
         watch: told whether the loop is to call ``by_loop`` when there is something to read.
         end: told, once, why there is nothing more to read: an error, or ``None`` at the peer's end.
+        flush: writes what waits to be written, before a thread waits for what is to be read.
     """
 
     def __init__(
@@ -48,11 +50,13 @@ class SharedReading:
         deliver: Callable[[Any], None],
         watch: Callable[[bool], None],
         end: Callable[[Exception | None], None],
+        flush: Callable[[], None],
     ) -> None:
         self._read = read
         self._deliver = deliver
         self._watch = watch
         self._end = end
+        self._flush = flush
         self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
         self._busy = False  # between the beginning of a read and the end of its deliveries
         self._ended = False
@@ -77,15 +81,32 @@ class SharedReading:
         if self._closing:
             self._close()
 
+    def pause(self) -> None:
+        """Have the loop not read until ``resume``, unless another thread has read meanwhile."""
+        self._change_watch(False)
+
+    def resume(self) -> None:
+        """Have the loop read again."""
+        self._change_watch(not self._ended)
+
+    def _change_watch(self, wanted: bool) -> None:
+        if self._turn.acquire(blocking=False):  # else the thread that reads does it when it leaves
+            try:
+                self._watch(wanted)
+            finally:
+                self._turn.release()
+
     def drive(self, future: Future[Any], until: float) -> None:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
         if isinstance(thread_role.blocker, RefusesToBlock):
             return
+        self._flush()
         if not self._lead(future.done, until, future):
             self._follow(future, until)
 
     def linger(self, enough: Callable[[], bool]) -> None:
         """Read for a moment, until there is enough to do: what comes now comes without a hand-over."""
+        self._flush()
         if self._confidence > 0:
             self._lead(enough, 0.0, None)
         else:
@@ -202,7 +223,7 @@ class SharedReading:
     def _spun_in_vain(self, now: float, last_yield: float) -> None:
         self._gave_up = now
         if last_yield > LONG_SECONDS:
-            self._confidence = -CONFIDENCE
+            self._confidence = -DISTRUST
         elif self._confidence > 0:
             self._confidence -= 1
 

@@ -16,6 +16,7 @@ from .reading import SharedReading
 from .stream_reader import StreamReader
 from .stream_writer import StreamWriter
 
+PAUSE_SECONDS = 0.5e-3  # of the loop, when frames may wait for one another
 Deliver = Callable[[Any], None]
 
 
@@ -26,21 +27,23 @@ class Stream:
         connected: the socket, non-blocking.
         poller: watches it.
         deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
+        crowded: tells whether frames may wait for one another (``LaneListener.crowded``).
 
     Attributes:
         reading: who reads it.
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
-    def __init__(self, connected: socket.socket, poller: Poller, deliver: Deliver) -> None:
+    def __init__(self, connected: socket.socket, poller: Poller, deliver: Deliver, crowded: Callable[[], bool]) -> None:
         self.loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Exception | None] = self.loop.create_future()
         self._socket = connected
         self._descriptor = connected.fileno()
         self._poller = poller
-        self._writer = StreamWriter(connected, self._wait_for_room)
+        self._writer = StreamWriter(connected, self._watch_room)
+        self._crowded = crowded
         self.reading = SharedReading(
-            self._descriptor, StreamReader(connected).read, deliver, self._watch_input, self._end
+            self._descriptor, StreamReader(connected).read, deliver, self._watch_input, self._end, self._flush_waiting
         )
         self._watching = threading.RLock()  # guards what follows
         self._events = EPOLLIN  # what the poller watches for
@@ -61,7 +64,7 @@ class Stream:
             False if this stream has ended.
         """
         try:
-            return self._writer.send(parts, size, handle)
+            return self._writer.send(parts, size, handle, not self._crowded())
         except OSError as error:
             self._end(error)
             return False
@@ -89,8 +92,19 @@ class Stream:
         """Break this stream: something that belongs to it broke. Any thread."""
         self._end(error)
 
-    def _wait_for_room(self) -> None:
-        self._watch(EPOLLOUT, 0)
+    def _watch_room(self, wanted: bool) -> None:
+        if wanted:
+            self._watch(EPOLLOUT, 0)
+        else:
+            self._watch(0, EPOLLOUT)
+
+    def _flush_waiting(self) -> None:
+        """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
+        if self._writer.waits:
+            try:
+                self._writer.flush()
+            except OSError as error:
+                self._end(error)
 
     def _flush(self) -> None:
         try:
@@ -99,7 +113,6 @@ class Stream:
         except OSError as error:
             self._writer.clear()
             self._end(error)
-        self._watch(0, EPOLLOUT)
         if self._flushed is not None and not self._flushed.done():
             self._flushed.set_result(None)
 
@@ -109,6 +122,9 @@ class Stream:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
+            if self._crowded():
+                self.reading.pause()
+                self.loop.call_later(PAUSE_SECONDS, self.reading.resume)
         if events & EPOLLOUT:
             self._flush()
 

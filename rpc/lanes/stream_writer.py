@@ -11,6 +11,7 @@ from typing import Any
 from .base import FrameHandle
 from .outbox import BATCH_BYTES, LENGTH, SmallFrame
 
+TOGETHER = 64  # frames that wait without need are written when they are so many
 MOST_PARTS = 512  # of one write; the system takes 1024
 
 
@@ -19,12 +20,12 @@ class StreamWriter:
 
     Args:
         target: the socket.
-        wait_for_room: called when something begins to wait: ``flush`` must be called when the socket has room.
+        watch_room: told whether something waits: then ``flush`` must be called when the socket has room.
     """
 
-    def __init__(self, target: socket.socket, wait_for_room: Callable[[], None]) -> None:
+    def __init__(self, target: socket.socket, watch_room: Callable[[bool], None]) -> None:
         self._target = target
-        self._wait_for_room = wait_for_room
+        self._watch_room = watch_room
         # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.
         self._lock = threading.RLock()
         self._busy = False
@@ -32,13 +33,14 @@ class StreamWriter:
         self._rest: memoryview = memoryview(b"")  # of what has left in part
         self._waiting: deque[SmallFrame] = deque()
 
-    def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None, at_once: bool = True) -> bool:
         """Write one frame, or let it wait.
 
         Args:
             parts: the frame; their memory may change afterwards.
             size: its length in bytes.
             handle: names it, so that it can be withdrawn while it waits.
+            at_once: write it now if there is room; else it may wait for others, to be written with them.
 
         Returns:
             False if this writer is closed.
@@ -49,27 +51,38 @@ class StreamWriter:
         with self._lock:
             if self._closed:
                 return False
-            if self._busy or self._waiting or self._rest:
-                self._waiting.append(SmallFrame(b"".join(parts), handle))
+            if self._busy or self._waiting or self._rest or not at_once:
+                self._add(SmallFrame(b"".join(parts), handle))
                 return True
             self._busy = True
             data = [LENGTH.pack(size), *parts]
             if len(data) > MOST_PARTS:
                 data = [b"".join(data)]
-            sent = self._write(data)
+            try:
+                sent = self._target.sendmsg(data)
+            except BlockingIOError:
+                sent = 0
             if sent < size + LENGTH.size:
                 self._rest = memoryview(b"".join(data))[sent:]
             self._busy = False  # stays true if the writing was interrupted, and nobody knows how much has left
             if self._rest or self._waiting:
-                self._wait_for_room()
+                self._watch_room(True)
         return True
+
+    def _add(self, frame: SmallFrame) -> None:
+        # lock held
+        self._waiting.append(frame)
+        if len(self._waiting) == 1:
+            self._watch_room(True)
+        elif not self._busy and not self._rest and len(self._waiting) >= TOGETHER:
+            self.flush()
 
     def add(self, frames: Iterable[SmallFrame]) -> None:
         """Let frames that have waited elsewhere wait here."""
         with self._lock:
             self._waiting.extend(frames)
             if self._waiting:
-                self._wait_for_room()
+                self._watch_room(True)
 
     def flush(self) -> bool:
         """Write as much as there is room for of what waits; return whether something still waits.
@@ -85,12 +98,21 @@ class StreamWriter:
                 if not self._rest:
                     self._rest = self._next_batch()
                     continue
-                sent = self._write([self._rest])
-                self._rest = self._rest[sent:]
-                if not sent:
+                try:
+                    sent = self._target.send(self._rest)
+                except BlockingIOError:
                     break
+                self._rest = self._rest[sent:]
             self._busy = False
-            return bool(self._rest or self._waiting)
+            if waits := bool(self._rest or self._waiting):
+                return waits
+            self._watch_room(False)  # lock held: a frame that begins to wait now must not be forgotten
+            return False
+
+    @property
+    def waits(self) -> bool:
+        """Return whether frames wait."""
+        return bool(self._waiting)
 
     @property
     def interrupted(self) -> bool:
@@ -108,12 +130,7 @@ class StreamWriter:
             self._closed = True
             self._waiting.clear()
             self._rest = memoryview(b"")
-
-    def _write(self, data: list[Any]) -> int:
-        try:
-            return self._target.sendmsg(data)
-        except BlockingIOError:
-            return 0
+            self._watch_room(False)
 
     def _next_batch(self) -> memoryview:
         # lock held

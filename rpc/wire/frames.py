@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,8 +38,7 @@ def encode(message: Outgoing) -> Parts:
     rows, arrays = _tensor_rows(message)
     buffers = [*arrays, *message.buffers]
     lengths = [len(buffer) for buffer in buffers]
-    extras = b"".join(EXTRA.pack(number, len(data)) + data for number, data in message.extras.items())
-    tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), extras])
+    tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), *_extras(message.extras)])
     pickle_bytes = sum(map(len, message.pickled))
     counts = TABLES.pack(len(message.tensors), len(message.references), len(buffers), len(tables), pickle_bytes)
     start = b"".join([_head(message, message.flags | Flag.TABLES), counts, tables])
@@ -100,6 +99,10 @@ def _copy(view: memoryview, position: int, length: int) -> bytearray:
     return bytearray(view[position : position + length])
 
 
+def _extras(extras: dict[int, bytes]) -> list[bytes]:
+    return [EXTRA.pack(number, len(data)) + data for number, data in extras.items()] if extras else []
+
+
 def _head(message: Outgoing, flags: int) -> bytes:
     return HEAD.pack(message.kind, flags, message.method, message.call_id, message.timeout)
 
@@ -108,16 +111,21 @@ def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
     rows, arrays = [], []
     for tensor in message.tensors:
         array = tensor._array
-        name = dtype_name(array.dtype)
-        if not name:
+        if not (row := _row(array.dtype, array.shape, tensor.requires_grad)):
             raise SerializationError(
                 f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
             )
-        shape = array.shape
-        flags = 1 if tensor.requires_grad else 0
-        rows.append(struct.pack(f"<BBB{len(name)}s{len(shape)}Q", flags, len(name), len(shape), name, *shape))
+        rows.append(row)
         arrays.append(raw_bytes(array))
     return rows, arrays
+
+
+@lru_cache(maxsize=1024)
+def _row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool) -> bytes:
+    """Return the row of a tensor; empty if its type has no name."""
+    name = dtype_name(dtype)
+    data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
+    return data if name else b""
 
 
 def raw_bytes(array: Any) -> memoryview:
@@ -128,19 +136,23 @@ def raw_bytes(array: Any) -> memoryview:
     return memoryview(flat)
 
 
-Row = tuple[int, bytes, tuple[int, ...]]  # flags, name of the dtype, shape
+Row = tuple[bool, bytes, tuple[int, ...]]  # whether it requires a gradient, name of the dtype, shape
 
 
 def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[Row], int]:
     rows: list[Row] = []
     for _ in range(count):
-        flags, name_bytes, dimensions = struct.unpack_from("<BBB", view, position)
-        position += 3
-        name = bytes(view[position : position + name_bytes])
-        position += name_bytes
-        rows.append((flags, name, struct.unpack_from(f"<{dimensions}Q", view, position)))
-        position += 8 * dimensions
+        end = position + 3 + view[position + 1] + 8 * view[position + 2]
+        rows.append(_parse_row(bytes(view[position:end])))
+        position = end
     return rows, position
+
+
+@lru_cache(maxsize=1024)
+def _parse_row(row: bytes) -> Row:
+    flags, name_bytes, dimensions = row[:3]
+    shape = struct.unpack_from(f"<{dimensions}Q", row, 3 + name_bytes)
+    return bool(flags & 1), row[3 : 3 + name_bytes], shape
 
 
 def _read_extras(message: Incoming, view: memoryview) -> None:
@@ -164,7 +176,7 @@ def _read_buffers(message: Incoming, read: Read, position: int, lengths: tuple[i
 
 
 def _add_array(message: Incoming, row: Row, memory: Any) -> None:
-    flags, name, shape = row
+    requires_grad, name, shape = row
     dtype = find_dtype(name)
     if dtype is None:  # this call fails, when it is opened; the connection is sound
         message.problem = (
@@ -172,4 +184,4 @@ def _add_array(message: Incoming, row: Row, memory: Any) -> None:
         )
         dtype, shape = np.dtype(np.uint8), (len(memory),)
     message.arrays.append(np.ndarray(shape, dtype, memory))
-    message.requires_grad.append(flags & 1)
+    message.requires_grad.append(requires_grad)

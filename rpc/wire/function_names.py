@@ -11,7 +11,8 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from functools import lru_cache
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ...core.errors import SerializationError
@@ -34,14 +35,15 @@ def main_script() -> str:
 def main_module_name() -> str | None:
     """Return the importable name of ``__main__`` when it was started with ``python -m``."""
     spec = getattr(sys.modules.get(MAIN), "__spec__", None)
-    name = getattr(spec, "name", None)
-    if name in MAIN_NAMES:
+    if spec is None or (name := getattr(spec, "name", None)) in MAIN_NAMES:
         return None
     return name.removesuffix(".__main__") if isinstance(name, str) else None
 
 
 def reference(function: Any, same_main: bool) -> str | None:
     """Return ``module:qualified.name`` if the callee can find ``function`` by it, else ``None`` (it must travel by value)."""
+    if type(function) is FunctionType and _is_global(function):
+        return f"{function.__module__}:{function.__qualname__}"
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
@@ -59,22 +61,37 @@ def reference(function: Any, same_main: bool) -> str | None:
     return f"{module}:{name}" if found is function or found == function else None
 
 
+def _is_global(function: FunctionType) -> bool:
+    """Return whether a function is found under its name in the module whose code it is, and that is not ``__main__``."""
+    module, names = function.__module__, function.__globals__
+    if module in MAIN_NAMES or module == main_module_name() or module != names.get("__name__"):
+        return False
+    return names.get(function.__qualname__) is function and getattr(sys.modules.get(module), "__dict__", None) is names
+
+
+@lru_cache(maxsize=1024)
+def _split(name: str) -> tuple[str, list[str]]:
+    module, _, qualified = name.partition(":")
+    return module, qualified.split(".")
+
+
 def resolve(name: str) -> Callable[..., Any]:
     """Return the function of this process that another worker named.
 
     Raises:
         SerializationError: there is none; the message says what to do.
     """
-    module_name, _, qualified = name.partition(":")
+    module_name, path = _split(name)
     try:
         try:
-            module = _loaded(module_name)
+            found: Any = _loaded(module_name)
         except KeyError:
-            module = importlib.import_module(module_name)
-        found = _walk(module, qualified)
+            found = importlib.import_module(module_name)
+        for part in path:
+            found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise SerializationError(
-            f"the callee cannot find {qualified!r} in module {module_name!r} ({error}); define it at module level in a "
+            f"the callee cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); define it at module level in a "
             f"module that every worker can import, or pass a lambda or a local function, which travels by value"
         ) from error
     if not callable(found):

@@ -21,6 +21,7 @@ import numpy as np
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ..messages import Incoming, Outgoing
+from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
@@ -192,6 +193,8 @@ def pack(
     if body is None:
         message.flags |= Flag.EMPTY
         return
+    if pack_bare(message, body, limit):
+        return
 
     def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> Tables:
         tables = Tables(reference_types, same_main, limit)
@@ -272,6 +275,8 @@ def unpack(message: Incoming) -> Any:
     """
     if message.flags & Flag.EMPTY:
         return None
+    if message.flags & Flag.BARE:
+        return open_bare(message)
     try:
         if message.flags & Flag.PLAIN and not message.flags & Flag.TABLES:
             return pickle.loads(message.pickled)

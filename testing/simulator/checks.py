@@ -40,7 +40,7 @@ def tables(worker: Worker) -> dict[str, int]:
     info = worker.agent.debug_info()
     held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
     held.update(info["references"])
-    held["not started"] = len(worker.agent.server._waiting)
+    held["not started"] = len(worker.agent.server.waiting)
     held["gathered"] = sum(map(bool, worker.agent.part(Gathering)._rounds.values()))
     for connection in connections(worker):
         for name, count in flow(worker, connection).items():
@@ -58,7 +58,7 @@ def flow(worker: Worker, end: Any) -> dict[str, int]:
     flow = worker.agent.flows.of(end)
     held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:
-        held["not sent"] = len(end._waiting or ())
+        held["not sent"] = len(end.waiting or ())
         if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
             # The receiver may have used more: of messages that were repeated.
             held["under way"] = max(0, flow._window._messages - end.other.flow._receipts._messages)

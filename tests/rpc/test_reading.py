@@ -28,9 +28,11 @@ class Line:
             end.setblocking(False)
         self.futures = [Future() for _ in range(4)]
         self.readers, self.watched, self.ended = [], [], []
-        self.writer = StreamWriter(self.far, lambda: None)
+        self.writer = StreamWriter(self.far, lambda wanted: None)
         read = StreamReader(self.near).read
-        self.reading = SharedReading(self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append)
+        self.reading = SharedReading(
+            self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append, int
+        )
         for future in self.futures:
             future.driver = self.reading
 
@@ -287,3 +289,16 @@ def test_the_in_process_lane_has_no_reading_to_do():
     with in_process_cluster("a", "b") as (a, _), a.use():
         future = rpc.rpc_async("b", abs, (-1,))
         assert future.driver is None and future.wait() == 1
+
+
+@pytest.mark.slow
+def test_very_many_calls_at_once_are_all_answered_and_none_waits_for_the_others(workers):
+    futures = [rpc.rpc_async("b", abs, (-number,)) for number in range(3000)]
+    assert [future.wait() for future in futures] == list(range(3000))
+
+
+@pytest.mark.slow
+def test_calls_that_nobody_waits_for_are_sent_and_answered(workers, until):
+    """Frames that wait for others are written soon, although their thread does nothing more."""
+    futures = [rpc.rpc_async("b", abs, (-number,)) for number in range(500)]
+    until(lambda: all(future.done() for future in futures))

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import pytest
@@ -95,8 +95,9 @@ def hung_up_on(visitor):
 def test_a_stranger_at_the_socket_is_hung_up_on_and_counted(kind, words, until):
     with agents_with([kind], [kind]) as (a, b), a.use():
         visitor = visit(b.record.addresses[1])
-        visitor.sendall(words)
-        visitor.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # it may be hung up on before it has said all
+            visitor.sendall(words)
+            visitor.shutdown(socket.SHUT_WR)
         assert hung_up_on(visitor)
         until(lambda: b.connections.refusals.counts() == {REASON: 1})
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1

@@ -9,7 +9,7 @@ import pytest
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, StreamReader
-from telegrad.rpc.lanes.stream_writer import MOST_PARTS, StreamWriter
+from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
 SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES]
 
@@ -63,7 +63,7 @@ def test_a_frame_that_claims_too_much_is_refused_before_memory_is_taken(ends):
 
 def test_the_end_of_the_peer_is_told_after_its_last_frame(ends):
     near, far = ends
-    StreamWriter(near, lambda: None).send([b"last"], 4, None)
+    StreamWriter(near, lambda wanted: None).send([b"last"], 4, None)
     near.close()
     reader = StreamReader(far)
     assert list(map(bytes, reader.read())) == [b"last"]
@@ -75,7 +75,7 @@ def test_what_has_no_room_waits_in_order(ends):
     near, far = ends
     small_buffer(near)
     told = []
-    writer, reader = StreamWriter(near, lambda: told.append(True)), StreamReader(far)
+    writer, reader = StreamWriter(near, told.append), StreamReader(far)
     frames = [bytes([number]) * 3000 for number in range(50)]
     for frame in frames:
         assert writer.send([frame[:10], frame[10:]], len(frame), None)
@@ -89,7 +89,7 @@ def test_what_has_no_room_waits_in_order(ends):
 def test_a_frame_that_waits_can_be_withdrawn_and_one_that_left_cannot(ends):
     near, far = ends
     small_buffer(near)
-    writer, reader = StreamWriter(near, lambda: None), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None), StreamReader(far)
     handles = [Handle() for _ in range(40)]
     for number, handle in enumerate(handles):
         writer.send([bytes([number]) * 3000], 3000, handle)
@@ -116,8 +116,11 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
             self.data += whole
             return len(whole)
 
+        def send(self, data):
+            return self.sendmsg([data])
+
     target = Interrupted()
-    writer = StreamWriter(target, lambda: None)
+    writer = StreamWriter(target, lambda wanted: None)
     writer.send([b"first"], 5, None)
     assert not writer.flush()
     assert target.data == b"\5\0\0\0first" + b"\6\0\0\0second"
@@ -126,7 +129,7 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
 def test_a_frame_of_very_many_parts_is_one_frame(ends):
     near, far = ends
     parts = [b"%d" % (number % 10) for number in range(5 * MOST_PARTS)]
-    StreamWriter(near, lambda: None).send(parts, len(parts), None)
+    StreamWriter(near, lambda wanted: None).send(parts, len(parts), None)
     assert read_all(StreamReader(far)) == [b"".join(parts)]
 
 
@@ -138,10 +141,34 @@ def test_a_late_frame_gets_a_new_header(ends, monkeypatch):
     near, far = ends
     small_buffer(near)
     monkeypatch.setattr("telegrad.rpc.lanes.outbox.LATE_SECONDS", -1.0)
-    writer, reader = StreamWriter(near, lambda: None), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None), StreamReader(far)
     for _ in range(20):
         writer.send([b"o" * HEAD_BYTES, b"body" * 1000], HEAD_BYTES + 4000, Stamped())
     got = []
     while writer.flush() or len(got) < 20:
         got += read_all(reader)
     assert got[0].startswith(b"o" * HEAD_BYTES) and got[-1] == b"n" * HEAD_BYTES + b"body" * 1000
+
+
+def test_frames_that_may_wait_are_written_together(ends):
+    near, far = ends
+    writes, told = [], []
+
+    class Counted:
+        def sendmsg(self, data):
+            writes.append(data)
+            return near.sendmsg(data)
+
+        def send(self, data):
+            return self.sendmsg([data])
+
+    writer, reader = StreamWriter(Counted(), told.append), StreamReader(far)
+    frames = [b"%d" % number for number in range(TOGETHER + 3)]
+    for frame in frames:
+        writer.send([frame], len(frame), None, False)
+    assert len(writes) == 1 and told == [True, False, True], "a full group goes at once"
+    assert read_all(reader) == frames[:TOGETHER]
+    writer.send([b"at once"], 7, None)  # not before those that wait
+    assert len(writes) == 1
+    assert not writer.flush()
+    assert read_all(reader) == [*frames[TOGETHER:], b"at once"]
