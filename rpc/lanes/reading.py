@@ -174,6 +174,9 @@ class SharedReading:
             if self._read_once():
                 if role.task is not None:
                     return
+                if awaited is None:  # what came was done at once, as the agent does with some requests
+                    now = time.monotonic()
+                    spin_until = now + SPIN_SECONDS
                 continue
             before, now = now, time.monotonic()
             if now < spin_until:
