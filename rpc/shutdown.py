@@ -39,6 +39,7 @@ class Shutdown:
     def begin(self) -> None:
         """Note that user code here is done."""
         self.begun = True
+        self.agent.timers.run_soon()  # references that were dropped just now are no leak
         self._handle(q.ShutdownCalled(self._counts))
 
     def inquire(self) -> None:
