@@ -78,10 +78,14 @@ def polygamma(n: int, x: Array) -> Array:
 
 def _lgamma(x: Array) -> Array:
     y = np.where(x < 0.5, 1 - x, x)  # reflection
-    result = np.where(np.abs(y - 1.5) > 0.75, _stirling(y), _taylor(y))
-    with np.errstate(all="ignore"):
-        sine = np.abs(np.sin(np.pi * _offset(x)))
-        result = np.where(x < 0.5, np.log(np.pi) - np.log(sine) - result, result)
+    result = np.empty_like(y)
+    far = ~(np.abs(y - 1.5) <= 0.75)
+    result[far], result[~far] = _stirling(y[far]), _taylor(y[~far])
+    low = x < 0.5
+    if low.any():
+        with np.errstate(all="ignore"):
+            sine = np.abs(np.sin(np.pi * _offset(x)))
+            result = np.where(low, np.log(np.pi) - np.log(sine) - result, result)
     result = np.where((x <= 0) & (x == np.floor(x)), np.inf, result)
     return np.where(np.isnan(x), x, result)
 

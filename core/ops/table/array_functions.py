@@ -14,6 +14,7 @@ import numpy as np
 from ...dtypes import complex_type, converted
 from ...types import Array, DType
 from ..index.array_elements import LinearIndex, add_at, gather_index, read_at, without
+from ..special.error_arrays import erf
 from ..special.gamma_arrays import digamma, polygamma
 from .rows import ARRAYS
 
@@ -216,6 +217,7 @@ ARRAYS.__dict__.update(
         "cos": np.cos,
         "cosh": np.cosh,
         "digamma": digamma,
+        "erf": erf,
         "exp": np.exp,
         "fit": fit,
         "floor": np.floor,

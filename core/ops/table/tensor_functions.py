@@ -64,6 +64,7 @@ TENSORS.__dict__.update(
         "cos": trigonometric.cos,
         "cosh": trigonometric.cosh,
         "digamma": error_and_gamma.digamma,
+        "erf": error_and_gamma.erf,
         "exp": exponential.exp,
         "fit": _fit,
         "floor": rounding.floor,
