@@ -9,6 +9,7 @@ from .adam import AdamW as AdamW
 from .adamax import Adamax as Adamax
 from .asgd import ASGD as ASGD
 from .lbfgs import LBFGS as LBFGS
+from .muon import Muon as Muon
 from .nadam import NAdam as NAdam
 from .optimizer import Optimizer as Optimizer
 from .radam import RAdam as RAdam

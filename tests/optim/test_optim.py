@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 from telegrad import nn, optim
-from telegrad.core import autograd, from_numpy, no_grad, tensor, zeros
+from telegrad.core import autograd, from_numpy, no_grad, ones, tensor, zeros
 from telegrad.core.errors import AutogradError
 from telegrad.optim import lr_scheduler
 
@@ -299,3 +299,25 @@ def test_large_and_strided_parameters_are_updated_whole(kind):
 
 def tg_tensor(array):
     return from_numpy(array.copy(order="K")).requires_grad_()
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (6, 4), (3, 3)])
+def test_muon_steps_along_all_singular_vectors_alike(shape):
+    values = np.random.default_rng(1).normal(size=(2, *shape))
+    parameter = tensor(values[0], requires_grad=True)
+    optimizer = optim.Muon([parameter], lr=0.1, weight_decay=0.5)
+    parameter.grad = tensor(values[1])
+    optimizer.step()
+    step = (values[0] * 0.95 - parameter.detach().numpy()) / (0.1 * max(1, shape[0] / shape[1]) ** 0.5)
+    left, _, right = np.linalg.svd(values[1], full_matrices=False)
+    within = left.T @ step @ right.T
+    sizes = np.diag(within)
+    np.testing.assert_allclose(within, np.diag(sizes), atol=1e-12)
+    assert (sizes > 0.5).all() and (sizes < 1.3).all()
+
+
+def test_muon_takes_matrices_only():
+    with pytest.raises(ValueError, match=r"real matrices.* shape \(3,\)"):
+        optim.Muon([ones(3, requires_grad=True)])
+    with pytest.raises(ValueError, match="adjust_lr_fn must be"):
+        optim.Muon([ones(3, 3, requires_grad=True)], adjust_lr_fn="other")
