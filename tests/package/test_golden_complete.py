@@ -21,6 +21,7 @@ EXEMPT = {
     **dict.fromkeys(("Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "gumbel_softmax"), CHANCE),
     "StateDictError": "an error",
     "LinAlgError": "an error",
+    "Muon": "PyTorch computes it in bfloat16; tests/optim/test_optim.py holds it against singular values",
 }
 
 
