@@ -172,6 +172,7 @@ class Future(Generic[T]):
                 return None
             self._value, self._error = value, error
             self._done = True
+            self.driver = None  # it holds a connection
             callbacks, self._callbacks = self._callbacks, []
             waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -229,8 +230,8 @@ class Future(Generic[T]):
     def _block(self, timeout: float | None) -> bool:
         self._check_process()
         until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
-        if self.driver is not None:
-            self.driver.drive(self, until)
+        if (driver := self.driver) is not None:
+            driver.drive(self, until)
         waiter = Waiter()
         if not self.add_waiter(waiter):
             return True

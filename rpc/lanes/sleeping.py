@@ -7,6 +7,8 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from ...core.futures import block
 
@@ -21,9 +23,8 @@ class Sleeper:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.RLock()  # a signal handler may wake its own thread
-        self._asleep = False
+        self._asleep = 0  # 2 if a signal handler waits while its thread sleeps here
         self._alarm = -1
-        self._poll: select.poll
 
     def sleep(self, needless: Callable[[], bool], until: float) -> None:
         """Sleep until the socket can be read, ``wake`` is called, or the time is up.
@@ -32,13 +33,15 @@ class Sleeper:
             needless: whether what it waits for has happened; asked once more when ``wake`` has an effect.
             until: in monotonic seconds.
         """
-        self._prepare()
-        self._asleep = True
+        poll = self._prepare()
+        self._asleep += 1
         try:
             if not needless():
-                block(self._wait, until)
+                block(partial(self._wait, poll), until)
         finally:
-            self._asleep = False
+            self._asleep -= 1
+            if self._asleep:  # this may have taken the alarm that was meant for the thread's own sleep
+                self.wake()
 
     def release(self) -> None:
         """Do the same as ``wake``: a future that completes calls it (``Future.add_waiter``)."""
@@ -57,17 +60,18 @@ class Sleeper:
                 os.close(self._alarm)
                 self._alarm = -1
 
-    def _prepare(self) -> None:
-        if self._alarm >= 0:
-            return
+    def _prepare(self) -> select.poll:
         with self._lock:
-            self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._poll = select.poll()
-        self._poll.register(self._descriptor, select.POLLIN)
-        self._poll.register(self._alarm, select.POLLIN)
+            if self._alarm < 0:
+                self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        poll.register(self._alarm, select.POLLIN)
+        return poll
 
-    def _wait(self, seconds: float) -> bool:
-        ready = self._poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
+    def _wait(self, poll: select.poll, seconds: float) -> bool:
+        ready = poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
         if any(descriptor == self._alarm for descriptor, _ in ready):
-            os.eventfd_read(self._alarm)
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._alarm)
         return bool(ready)

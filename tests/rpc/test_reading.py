@@ -209,6 +209,28 @@ def test_ctrl_c_while_a_reader_sleeps_costs_nothing(line):
     assert line.futures[0].wait() == 0
 
 
+def test_a_signal_handler_may_wait_while_its_thread_sleeps(line):
+    results, main = [], threading.main_thread().ident
+    before = signal.signal(signal.SIGUSR1, lambda *_: results.append(line.futures[1].wait(20)))
+
+    def others():
+        wait_until(is_asleep(line))
+        signal.pthread_kill(main, signal.SIGUSR1)
+        wait_until(lambda: line.reading._sleeper._asleep == 2)
+        line.send(1)
+        wait_until(lambda: results)
+        line.futures[0].set_result("otherwise")
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    try:
+        assert line.futures[0].wait(20) == "otherwise"
+    finally:
+        thread.join(20)
+        signal.signal(signal.SIGUSR1, before)
+    assert results == [1] and not line.reading._turn._is_owned()
+
+
 def test_ctrl_c_while_frames_are_read_gives_the_connection_up(line):
     """Nobody knows which of them were."""
     line.reading._deliver = lambda frame: signal.raise_signal(signal.SIGINT)
