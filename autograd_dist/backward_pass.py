@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..core.errors import AutogradError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once
 from ..rpc.extend import Agent, ServerCall
-from .graph import ContextGraph
+from .graph import ContextGraph, ReceiveNode, current_gatherer
 from .local_pass import Entry, Kind, LocalPass, Unfed
 from .numbers import Method
 from .termination import Answer, Instruction, Over, Termination
@@ -24,6 +26,11 @@ from .termination import Answer, Instruction, Over, Termination
 # By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
 Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
 Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
+
+
+# Bytes of gradients that do not wait for more to the same worker while other nodes are ready to run here: that worker can run
+# at the same time. Smaller ones do: for them, a message costs more than the nodes that it would overlap with.
+LARGE = 65536
 
 
 class BackwardPass:
@@ -144,10 +151,13 @@ class BackwardPass:
         Returns:
             The future of the answer to wait for, if there is one to do; several are worked on where they arrive.
         """
+        token = current_gatherer.set(self)
         try:
             action()
         except BaseException as error:
             self._fail(error)
+        finally:
+            current_gatherer.reset(token)
         with self._lock:
             failure = self._failure
             if call is not None:
@@ -159,6 +169,19 @@ class BackwardPass:
         if call is not None:
             call.fail(failure)
         return None
+
+    def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
+        """Take the gradients of received tensors, for their sender. The graph task calls it."""
+        self.part.gather(node, gradients)
+        size = sum(gradient.nbytes for gradient in gradients or () if isinstance(gradient, np.ndarray))
+        if size >= LARGE and self.part.task.has_ready:
+            self._send_now()
+
+    def _send_now(self) -> None:
+        """Send what there is for others, while this thread goes on."""
+        with self._lock:
+            instructions = [] if self._failure else self._termination.sent(self.part.outgoing())
+        self._carry_out(instructions, waits=False)
 
     def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> Future[Any] | None:
         futures: list[Future[Any]] = []

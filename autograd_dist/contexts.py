@@ -34,8 +34,9 @@ from .local_pass import Kind
 from .numbers import Method, Topic
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
-# How long the news that contexts have ended may wait for more, so that short steps do not send a message each.
-BATCH_SECONDS = 0.005
+# How long the news that contexts have ended may wait for more, so that short steps do not send a message each, nor wake the
+# I/O loop.
+BATCH_SECONDS = 0.02
 
 
 class Context(Lifetime):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..core.errors import AutogradError
 from ..core.extend import Array, GraphTask, Node
-from .graph import ContextGraph, ReceiveNode, SendNode, current_gatherer, sender_of
+from .graph import ContextGraph, ReceiveNode, SendNode, sender_of
 
 
 class Kind:
@@ -51,7 +51,12 @@ class LocalPass:
     """
 
     def __init__(
-        self, rank: int, graph: ContextGraph, keep_graph: bool, smart: bool, roots: Sequence[Node] = ()
+        self,
+        rank: int,
+        graph: ContextGraph,
+        keep_graph: bool,
+        smart: bool,
+        roots: Sequence[Node] = (),
     ) -> None:
         self._rank = rank
         self._graph = graph
@@ -76,12 +81,8 @@ class LocalPass:
             AutogradError: the entries do not belong to this graph, or the pass has failed before.
             Exception: the error of a node or a hook.
         """
-        token = current_gatherer.set(self)
-        try:
-            if self._walk_first(entries, feeds):
-                self.task.run()
-        finally:
-            current_gatherer.reset(token)
+        if self._walk_first(entries, feeds):
+            self.task.run()
 
     def outgoing(self) -> dict[int, list[Entry]]:
         """Return the entries for other workers since the last call, by rank."""
@@ -95,7 +96,7 @@ class LocalPass:
         return [Unfed(node.message_id, node.receiver, node.num_inputs) for node in sends]
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
-        """Take the gradients of received tensors, for their sender. The graph task calls it."""
+        """Take the gradients of received tensors, for their sender."""
         if node.context_id != self._graph.context_id:
             raise AutogradError(
                 f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "

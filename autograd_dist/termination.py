@@ -81,6 +81,15 @@ class Termination(Generic[R]):
         self.awaited -= 1
         self.busy += 1
 
+    def sent(self, outgoing: dict[int, Work]) -> list[Instruction[R]]:
+        """Note that work for others leaves while a thread goes on; return the requests to send.
+
+        Args:
+            outgoing: the work, by rank.
+        """
+        self.awaited += len(outgoing)
+        return [Ask(to, work) for to, work in outgoing.items()]
+
     def rested(self, request: R | None, outgoing: dict[int, Work]) -> list[Instruction[R]]:
         """Note that a thread has nothing more to do.
 
@@ -99,8 +108,7 @@ class Termination(Generic[R]):
         if self.busy or self.awaited or outgoing:
             if back and self.parent is not None:
                 outgoing[self.parent.sender] = back  # others are waited for first: it must not wait with them
-            self.awaited += len(outgoing)
-            return [*instructions, *(Ask(to, work) for to, work in outgoing.items())]
+            return [*instructions, *self.sent(outgoing)]
         return [*instructions, *self._settle(back)]
 
     def _settle(self, back: Work) -> list[Instruction[R]]:

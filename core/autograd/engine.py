@@ -165,6 +165,11 @@ class GraphTask:
             return not (self._running or self._ready or self._fed)
 
     @property
+    def has_ready(self) -> bool:
+        """True if nodes are ready that do not run yet."""
+        return bool(self._ready)
+
+    @property
     def failed(self) -> bool:
         """True after a node, hook or sink has raised."""
         return self._failure is not None

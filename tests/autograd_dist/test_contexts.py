@@ -1,7 +1,9 @@
 """Ended contexts leave nothing behind that grows, and no lock of theirs is held while tensors are added."""
 
 import contextvars
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -69,6 +71,22 @@ def test_steps_leave_nothing_and_share_control_messages(pair, until, monkeypatch
 def test_the_news_that_a_context_has_ended_is_sent_soon(pair, until):
     step(tg.ones(3, requires_grad=True))
     until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
+
+
+def test_passes_die_with_their_context_without_the_garbage_collector(pair, until):
+    x = tg.ones(3, requires_grad=True)
+    step(x)
+    until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
+    gc.collect()
+    gc.disable()
+    try:
+        with autograd_dist.context() as context:
+            autograd_dist.backward(context, [rpc.rpc_sync("b", double, (x,)).sum()])
+            passes = [weakref.ref(*contexts_of(agent).find(context)._passes.values()) for agent in pair]
+        until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
+        until(lambda: [each() for each in passes] == [None, None])
+    finally:
+        gc.enable()
 
 
 def test_contexts_come_and_go_in_many_threads_while_workers_are_lost(cluster):

@@ -29,6 +29,38 @@ def test_a_context_that_is_not_there():
         tg.autograd_dist.get_gradients(99)
 
 
+def test_a_mode_that_is_not_there():
+    with tg.autograd_dist.context() as context, pytest.raises(ValueError, match="mode must be .* you gave 'slow'"):
+        tg.autograd_dist.backward(context, [tg.ones(1, requires_grad=True).sum()], mode="slow")
+
+
+@pytest.mark.parametrize("root", [None, 1.0, "loss"])
+def test_roots_that_are_no_tensors(root):
+    with tg.autograd_dist.context() as context, pytest.raises(TypeError, match="root 0 must be a tensor; you gave"):
+        tg.autograd_dist.backward(context, [root])
+
+
+def test_a_step_in_a_context_that_is_over_is_refused_at_the_caller():
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, [tg.RRef(tg.ones(2, requires_grad=True))], lr=0.1)
+    with tg.autograd_dist.context() as context:
+        pass
+    for wrong in (context, None, "x"):
+        with pytest.raises(RpcError, match="there is no autograd context"):
+            optimizer.step(wrong)
+
+
+def test_a_refused_backward_leaves_nothing(worker):
+    weight = tg.ones(2, requires_grad=True)
+    with tg.autograd_dist.context() as context:
+        for roots in ([tg.ones(1).sum()], [weight * 2], [None]):
+            with pytest.raises((AutogradError, TypeError)):
+                tg.autograd_dist.backward(context, roots)
+        assert not tg.autograd_dist.get_gradients(context)
+        tg.autograd_dist.backward(context, [(weight * 2).sum()])
+        assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [2.0, 2.0]
+    assert worker.debug_info()["contexts"] == 0
+
+
 @pytest.mark.parametrize(
     ("roots", "message"),
     [

@@ -152,6 +152,32 @@ def test_gradients_for_one_worker_travel_together():
     assert network.graphs[0].gradients()[leaf].tolist() == [40.0, 40.0, 40.0]
 
 
+class Watch(tg.autograd.Function):
+    """Notes how many requests had left when its gradient came."""
+
+    seen = None
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        Watch.seen.append(Watch.network.requests)
+        return gradient
+
+
+@pytest.mark.parametrize(("size", "left"), [(100_000, 1), (3, 0)])
+def test_large_gradients_leave_while_other_nodes_are_ready(size, left):
+    network = Watch.network = Network(random.Random(0), 2)
+    Watch.seen = []
+    leaf = tg.ones(size, requires_grad=True)
+    there = network.send(network.send(leaf, 0, 1) * 2.0, 1, 0)
+    network.backward((Watch.apply(leaf) + there).sum())
+    assert Watch.seen == [left]
+    assert network.graphs[0].gradients()[leaf].tolist() == [3.0] * size
+
+
 def test_a_worker_that_nothing_reaches_is_asked():
     """Worker 2 has a tensor of worker 1 and takes no part: worker 1 would wait for its gradients for ever."""
     network = Network(random.Random(0), 3)

@@ -45,7 +45,8 @@ class Network:
             for child in range(size):
                 to = self.pick([other for other in range(len(self.machines)) if other != rank])
                 outgoing.setdefault(to, []).append(max(size - 1 - child, 0))
-        for instruction in self.machines[rank].rested(request, outgoing):
+        early = self.machines[rank].sent(outgoing) if len(outgoing) > 1 and self.pick([True, False]) else []
+        for instruction in [*early, *self.machines[rank].rested(request, {} if early else outgoing)]:
             if isinstance(instruction, Ask):
                 self.flying.append(Request(rank, instruction.to, instruction.work))
             elif isinstance(instruction, Answer):
