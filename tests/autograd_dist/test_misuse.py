@@ -30,7 +30,7 @@ def test_a_context_that_is_not_there():
 
 
 def test_a_mode_that_is_not_there():
-    with tg.autograd_dist.context() as context, pytest.raises(ValueError, match="mode must be .* you gave 'slow'"):
+    with tg.autograd_dist.context() as context, pytest.raises(ValueError, match=r"mode must be .* you gave 'slow'"):
         tg.autograd_dist.backward(context, [tg.ones(1, requires_grad=True).sum()], mode="slow")
 
 
