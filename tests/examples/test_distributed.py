@@ -42,3 +42,8 @@ def test_embedding_server(run):
 
 def test_distributed_rnn(run):
     assert run(2, "distributed_rnn", 30, "bits per character on held-out text:") < 4.8
+
+
+def test_cartpole(run):
+    pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
+    assert run(3, "cartpole", 40, "last 30 episodes:") > 30.0

@@ -1,0 +1,186 @@
+"""Batched reinforcement learning: observers play CartPole, and one agent chooses the actions of all of them together.
+
+    telegrad run -n 4 examples/cartpole.py       an agent and three observers
+    python examples/cartpole.py                  the same without the launcher
+
+Every observer asks the agent for an action in each step. The agent's function is marked with ``async_execution``: a request
+holds no thread until the observations of all observers are there; then one forward of the network answers all. After some steps
+the agent learns from what they played (actor-critic: the advantage of an action is its return, less what the critic expected).
+Needs gymnasium: ``pip install 'telegrad[examples]'``.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+
+import gymnasium
+import numpy as np
+import telegrad as tg
+from numpy.typing import NDArray
+from telegrad.examples.curves import curves
+from telegrad.examples.local_options import Options, parse
+from telegrad.examples.start import start
+from telegrad.examples.tidy import show_all_tidy
+
+OBSERVED, ACTIONS, HIDDEN = 4, 2, 64
+PLAYED = 64  # steps of each observer between two steps of the optimizer
+DISCOUNT = 0.98
+Played = tuple[NDArray[np.float32], NDArray[np.bool_], list[int]]  # rewards, ends of episodes, lengths of episodes
+
+
+class Network(tg.nn.Module):
+    """Actor and critic: observations (N, 4) to scores of actions (N, 2) and expected returns (N,)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = tg.nn.Sequential(tg.nn.Linear(OBSERVED, HIDDEN), tg.nn.Tanh())
+        self.actor, self.critic = tg.nn.Linear(HIDDEN, ACTIONS), tg.nn.Linear(HIDDEN, 1)
+
+    def forward(self, observed: tg.Tensor) -> tuple[tg.Tensor, tg.Tensor]:
+        """Return scores and expectations."""
+        hidden = self.body(observed)
+        return self.actor(hidden), self.critic(hidden).squeeze(1)
+
+
+class Agent:
+    """Agent that chooses actions for all observers and learns.
+
+    Args:
+        observers: how many there are.
+        options: the options on the command line.
+    """
+
+    def __init__(self, observers: int, options: Options) -> None:
+        tg.manual_seed(options.seed)
+        self.network = Network()
+        self.optimizer = tg.optim.Adam(self.network.parameters(), lr=options.lr)
+        self.observed = np.zeros((observers, OBSERVED), np.float32)
+        self.missing, self.chosen = observers, tg.futures.Future[list[int]]()
+        self.chances: list[
+            tg.Tensor
+        ] = []  # of each step: the logarithms of the chances of the actions taken, (observers,)
+        self.expected: list[tg.Tensor] = []
+        self.lock = threading.Lock()
+
+    @tg.rpc.functions.async_execution
+    def choose(self, observer: int, observation: NDArray[np.float32]) -> tg.futures.Future[int]:
+        """Return the future of an observer's next action, which comes with those of the others."""
+        with self.lock:
+            self.observed[observer] = observation
+            mine = self.chosen.then(lambda chosen: chosen.value()[observer])
+            self.missing -= 1
+            complete, last = self.chosen, not self.missing
+            if last:
+                self.missing, self.chosen = len(self.observed), tg.futures.Future()
+        if last:
+            complete.set_result(self._choose_all())
+        return mine
+
+    def _choose_all(self) -> list[int]:
+        scores, expected = self.network(tg.tensor(self.observed))
+        choice = tg.distributions.Categorical(logits=scores)
+        actions = choice.sample()
+        self.chances.append(choice.log_prob(actions))
+        self.expected.append(expected)
+        return [int(action) for action in actions]
+
+    def learn(self, played: Sequence[Played]) -> None:
+        """Take one step of the optimizer on what all observers played since the last one."""
+        with tg.no_grad():
+            _, after = self.network(tg.tensor(self.observed))
+        rewards, ends = (np.stack([each[part] for each in played], 1) for part in (0, 1))
+        returns = tg.tensor(discounted(rewards, ends, after.numpy()))
+        chances, expected = tg.stack(self.chances), tg.stack(self.expected)
+        advantage = returns - expected
+        loss = -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        tg.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimizer.step()
+        self.chances, self.expected = [], []
+
+
+def discounted(
+    rewards: NDArray[np.float32], ends: NDArray[np.bool_], after: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the discounted sums of the rewards from each step on.
+
+    Args:
+        rewards: of each step and observer, (T, N).
+        ends: whether an episode ended there, (T, N).
+        after: what is expected after the last step, (N,).
+    """
+    returns, total = np.empty_like(rewards), after
+    for step in reversed(range(len(rewards))):
+        total = rewards[step] + DISCOUNT * total * ~ends[step]
+        returns[step] = total
+    return returns
+
+
+class Observer:
+    """Worker that plays.
+
+    Args:
+        agent: reference to the agent.
+        number: of this observer.
+        seed: of its game.
+    """
+
+    def __init__(self, agent: tg.RRef, number: int, seed: int) -> None:
+        self.agent, self.number = agent, number
+        self.game = gymnasium.make("CartPole-v1")
+        self.observation, _ = self.game.reset(seed=seed + number)
+        self.length = 0
+
+    def play(self) -> Played:
+        """Play some steps, over as many episodes as they take."""
+        rewards, ends, lengths = np.ones(PLAYED, np.float32), np.zeros(PLAYED, np.bool_), []
+        for step in range(PLAYED):
+            action = self.agent.rpc_sync().choose(self.number, self.observation)
+            self.observation, _, fell, out_of_time, _ = self.game.step(action)
+            self.length += 1
+            if fell or out_of_time:
+                ends[step] = True
+                lengths.append(self.length)
+                self.observation, _ = self.game.reset()
+                self.length = 0
+        return rewards, ends, lengths
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one worker under the launcher; without it, start all workers."""
+    start(work, 4, (parse("cartpole", "Learn to balance a pole.", 150, 0.01, arguments),))
+
+
+def work(rank: int, world_size: int, options: Options) -> None:
+    """Run one worker; the observers only serve: the agent calls them."""
+    if world_size < 2:
+        raise SystemExit("observers are needed: telegrad run -n 4 ...")
+    names = [f"observer{number}" for number in range(world_size - 1)]
+    tg.rpc.init_rpc(("agent", *names)[rank], rank=rank, world_size=world_size)
+    if rank == 0:
+        learn(names, options)
+        show_all_tidy(names, options.quiet)
+    tg.rpc.shutdown()
+
+
+def learn(names: Sequence[str], options: Options) -> None:
+    """Let all observers play and the agent learn, and print and draw how well."""
+    agent = Agent(len(names), options)
+    handle = tg.RRef(agent)
+    observers = [tg.rpc.remote(name, Observer, (handle, number, options.seed)) for number, name in enumerate(names)]
+    lengths: list[float] = []
+    for _ in range(options.steps):
+        played = tg.futures.wait_all([observer.rpc_async().play() for observer in observers])
+        agent.learn(played)
+        lengths += [length for each in played for length in each[2]]
+    first, latest = (float(np.mean(part)) for part in (lengths[:30], lengths[-30:]))
+    print(f"steps that the pole stayed up, last 30 episodes: {latest:.1f} (first 30: {first:.1f})")
+    title = f"CartPole: {len(names)} observers, {latest:.0f} steps at the end"
+    curves(options.out / "training.png", title, {"an episode": lengths}, "episode", "steps")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
