@@ -22,6 +22,7 @@ from .results import Results, Source
 from .turns import Run
 
 ROUNDS, QUICK_ROUNDS = 3, 2
+SECONDS, QUICK_SECONDS = 0.4, 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = [named(name) for name in options.only] or [case for case in CASES if case.quick or not options.quick]
     with run_facts(results.run) as load:
         rounds = min(options.rounds, QUICK_ROUNDS) if options.quick else options.rounds
+        seconds = min(options.seconds, QUICK_SECONDS) if options.quick else options.seconds
         try:
-            Run(results, entries, rounds, options.seconds, console, load).measure(cases)
+            Run(results, entries, rounds, seconds, console, load).measure(cases)
         except KeyboardInterrupt:
             results.run["interrupted"] = "what was measured until then is shown"
     title = f"calls between processes on this host, median of {rounds} rounds"
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    own = parser("rpc", __doc__.partition("\n")[0], rounds=ROUNDS, seconds=0.4)
+    own = parser("rpc", __doc__.partition("\n")[0], rounds=ROUNDS, seconds=SECONDS)
     own.add_argument("--quick", action="store_true", help="fewer contenders, cases and rounds: less than two minutes")
     own.add_argument(
         *("--only", "--case"),
