@@ -238,6 +238,7 @@ class AcceptorHandshake(_Handshake):
         super().__init__(secret, me)
         self.nonce = secrets.token_bytes(NONCE_BYTES)
         self.expected_identity = b""
+        self.certificate = b""
 
     def challenge(self, hello: bytes) -> bytes:
         """Answer the first message.
@@ -252,7 +253,7 @@ class AcceptorHandshake(_Handshake):
         return message
 
     def check(self, proof: bytes, certificate: PeerCertificate = NO_CERTIFICATE) -> None:
-        """Check the dialer's proof, and keep what it says in ``peer`` and ``expected_identity``.
+        """Check the dialer's proof, and keep what it says in ``peer``, ``expected_identity`` and ``certificate``.
 
         Args:
             proof: its message.
@@ -273,6 +274,7 @@ class AcceptorHandshake(_Handshake):
         if message.address not in self._me.addresses:
             raise AuthenticationError("it dialed an address of another worker, and was passed on to this one")
         self.peer, self.expected_identity = message.worker, message.expected_identity
+        self.certificate = certificate.fingerprint
 
     def welcome(self, refusal: str = "") -> bytes:
         """Return our own proof, which says who we are, or why the dialer is refused."""

@@ -104,6 +104,7 @@ class DialedConnection(GrpcConnection):
         self._target = lane.target(peer, address)
         self._tls = listener.tls
         self._certificate_name = peer.certificate_name
+        self._secured = self._tls, self._certificate_name
         remember(self._target)
 
     def start(self) -> None:
@@ -133,7 +134,7 @@ class DialedConnection(GrpcConnection):
         self.rank = handshake.peer.rank
         if not await self._open_socket(handshake):
             await stream.write(NO_SOCKET)
-        else:
+        elif self._tls is None or self.scheme == "unix":  # under TLS large frames go by gRPC's
             self._lane.keep(self._open_bulk_socket)
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
@@ -144,8 +145,8 @@ class DialedConnection(GrpcConnection):
     async def _open_socket(self, handshake: DialerHandshake) -> bool:
         kinds = self._lane.sockets
         try:
-            offers = choose(kinds, handshake.peer.addresses, self._target, self._tls is not None)
-            connected, kind = await open_socket(offers, handshake.socket_tokens(SMALL))
+            offers = choose(kinds, handshake.peer.addresses, self._target)
+            connected, kind = await open_socket(offers, handshake.socket_tokens(SMALL), *self._secured)
             self._bulk_offers = [each for each in offers if each.startswith(kind)], handshake.socket_tokens(LARGE)
             self.use_socket(connected, kind)
         except OSError as error:
@@ -155,7 +156,7 @@ class DialedConnection(GrpcConnection):
 
     async def _open_bulk_socket(self) -> None:
         try:
-            self.use_bulk_socket(*await open_socket(*self._bulk_offers))
+            self.use_bulk_socket(*await open_socket(*self._bulk_offers, *self._secured))
         except OSError as error:
             self.lane_note = f"large frames go by gRPC: {error}"
 
@@ -232,7 +233,7 @@ class GrpcLane(Lane):
 
     async def _listen(self, listener: LaneListener, address: str) -> str:
         self._acceptor = Acceptor(listener)
-        self._socket_acceptor = SocketAcceptor(listener.refused)
+        self._socket_acceptor = SocketAcceptor(listener.refused, listener.tls)
         self.serve(FRAMES, partial(self._accept, listener))
         self.serve(BULK, self._accept_bulk)
         self.serve(CHALLENGE, self._acceptor.challenge)
@@ -246,7 +247,7 @@ class GrpcLane(Lane):
         remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()
         host = address.rpartition(":")[0]
-        self.offers = self._socket_acceptor.listen(worth_offering(self.sockets, host, listener.tls is not None), host)
+        self.offers = self._socket_acceptor.listen(worth_offering(self.sockets, host), host)
         return f"grpc://{host}:{port}"
 
     async def _accept(self, listener: LaneListener, _: Any, context: Any) -> None:
@@ -259,7 +260,7 @@ class GrpcLane(Lane):
         token, sockets = handshake.session_token(), [handshake.socket_tokens(each) for each in (SMALL, LARGE)]
         self._sessions[token] = connection
         for tokens, take in zip(sockets, (connection.use_socket, connection.use_bulk_socket)):
-            self._socket_acceptor.expect(tokens, take)
+            self._socket_acceptor.expect(tokens, take, handshake.certificate)
         try:
             await connection.run(context, handshake.welcome())
         finally:  # its bulk stream, and its sockets, may arrive after its end, and are no stranger's

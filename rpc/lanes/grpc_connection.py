@@ -27,6 +27,7 @@ from .large.channel import SEGMENT_BYTES, LargeFrames
 from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 from .poller import Poller
 from .stream import Stream
+from .tls_socket import TlsSocket
 
 CLOSE_SECONDS = 2.0
 NO_SOCKET = b""  # the dialer's first message, if it has no socket
@@ -113,7 +114,7 @@ class GrpcConnection(Connection):
 
     # -- the loop's thread
 
-    def use_socket(self, connected: socket.socket, kind: str) -> None:
+    def use_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
         """Let small frames go by a socket from here on, those first that wait."""
         if self._decided.is_set():  # it has ended, or its dialer has said that it has none
             connected.close()
@@ -133,9 +134,9 @@ class GrpcConnection(Connection):
         self.lane_note = reason
         self._decided.set()
 
-    def use_bulk_socket(self, connected: socket.socket, kind: str) -> None:
+    def use_bulk_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
         """Let large frames go by a socket of their own from here on."""
-        if self.closed or self._stream is None or self._large is not None:
+        if self.closed or self._stream is None or self._large is not None or isinstance(connected, TlsSocket):
             connected.close()
             return
         stream = self._stream

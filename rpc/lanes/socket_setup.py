@@ -4,7 +4,9 @@
     acceptor -> dialer:  the acceptor's token
 
 Name and tokens come from the handshake of the connection (``security.SocketTokens``), so only its two ends know them. Each
-counts once. Until then nothing else is read, and a visitor gets ``HANDSHAKE_SECONDS`` and one of ``MOST_VISITORS`` places.
+counts once. If the worker has TLS, a TCP socket begins with a TLS handshake, in which both ends show the certificates that
+they have shown for the connection. Until all this is done nothing else is read, and a visitor gets ``HANDSHAKE_SECONDS`` and
+one of ``MOST_VISITORS`` places.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
+from ..tls import Tls
 from . import sockets
+from .tls_socket import TlsSocket
 
 MOST_VISITORS = 64  # sockets that have not proven whose they are
 PAUSE_SECONDS = 0.1  # after the system gave no socket
-Take = Callable[[socket.socket, str], None]
+Take = Callable[[Any, str], None]
 Refuse = Callable[[str, str], None]
 
 
@@ -31,11 +36,13 @@ class SocketAcceptor:
 
     Args:
         refused: called with where a visitor that was turned away came from, and why.
+        tls: what this end shows on TCP sockets; None without TLS.
     """
 
-    def __init__(self, refused: Refuse) -> None:
+    def __init__(self, refused: Refuse, tls: Tls | None) -> None:
         self._refused = refused
-        self._expected: dict[bytes, tuple[SocketTokens, Take]] = {}
+        self._tls = tls
+        self._expected: dict[bytes, tuple[SocketTokens, Take, bytes]] = {}
         self._listening: list[socket.socket] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._visits: dict[asyncio.Task[bool], None] = {}  # the oldest first
@@ -51,9 +58,15 @@ class SocketAcceptor:
                 addresses.append(address)
         return addresses
 
-    def expect(self, tokens: SocketTokens, take: Take) -> None:
-        """Give the socket that proves to belong to these tokens to ``take(socket, kind)``, once."""
-        self._expected[tokens.name] = (tokens, take)
+    def expect(self, tokens: SocketTokens, take: Take, certificate: bytes = b"") -> None:
+        """Give the socket that proves to belong to these tokens to ``take(socket, kind)``, once.
+
+        Args:
+            tokens: of the connection.
+            take: gets the socket.
+            certificate: fingerprint of what its dialer has shown for the connection, and shows again if there is TLS.
+        """
+        self._expected[tokens.name] = (tokens, take, certificate)
 
     def forget(self, tokens: SocketTokens) -> None:
         """Expect the socket of these tokens no longer."""
@@ -91,29 +104,35 @@ class SocketAcceptor:
         """Give a visitor's socket to the connection that it belongs to; return False if there is none."""
         try:
             sockets.prepare(visitor)
-            take = await asyncio.wait_for(self._check(visitor), HANDSHAKE_SECONDS)
+            secured = visitor if kind == "unix" or self._tls is None else TlsSocket(visitor, self._tls, None)
+            take = await asyncio.wait_for(self._check(secured), HANDSHAKE_SECONDS)
         except Exception:
             self._refused(f"{kind} socket", "it opened a socket that belongs to no connection")
             return False
-        take(visitor, kind)
+        take(secured, kind)
         return True
 
-    async def _check(self, visitor: socket.socket) -> Take:
+    async def _check(self, visitor: socket.socket | TlsSocket) -> Take:
+        shown = await visitor.handshake() if isinstance(visitor, TlsSocket) else None
         said = await _read_exactly(visitor, SOCKET_NAME_BYTES + SOCKET_TOKEN_BYTES)
-        tokens, take = self._expected[said[:SOCKET_NAME_BYTES]]
+        tokens, take, certificate = self._expected[said[:SOCKET_NAME_BYTES]]
+        if shown is not None and shown != certificate:
+            raise PermissionError("it shows another certificate than for the connection")
         if not hmac.compare_digest(said[SOCKET_NAME_BYTES:], tokens.dialer):
             raise PermissionError("its token is wrong")
         self.forget(tokens)
-        await asyncio.get_running_loop().sock_sendall(visitor, tokens.acceptor)
+        await _send(visitor, tokens.acceptor)
         return take
 
 
-async def open_socket(addresses: Sequence[str], tokens: SocketTokens) -> tuple[socket.socket, str]:
+async def open_socket(addresses: Sequence[str], tokens: SocketTokens, tls: Tls | None, name: str) -> tuple[Any, str]:
     """Return a socket to a peer, of which both ends have proven whose it is, and its kind.
 
     Args:
         addresses: where the peer listens, in the order in which they are tried.
         tokens: of the connection.
+        tls: what this end shows on a TCP socket; None without TLS.
+        name: name that the certificate of the other end must then carry.
 
     Raises:
         OSError: none of them can be had; the message says why.
@@ -121,33 +140,50 @@ async def open_socket(addresses: Sequence[str], tokens: SocketTokens) -> tuple[s
     problems = []
     for address in addresses:
         try:
-            return await asyncio.wait_for(_open(address, tokens), HANDSHAKE_SECONDS), address.partition("://")[0]
+            kind = address.partition("://")[0]
+            return await asyncio.wait_for(
+                _open(address, tokens, tls if kind == "tcp" else None, name), HANDSHAKE_SECONDS
+            ), kind
         except (OSError, ValueError, asyncio.TimeoutError) as error:
             problems.append(f"{address}: {error or type(error).__name__}")
     raise OSError("; ".join(problems) or "the peer offers none")
 
 
-async def _open(address: str, tokens: SocketTokens) -> socket.socket:
+async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) -> socket.socket | TlsSocket:
     made, target = sockets.endpoint(address)
+    secured: socket.socket | TlsSocket = made
     try:
         loop = asyncio.get_running_loop()
         await loop.sock_connect(made, target)
         sockets.prepare(made)
-        await loop.sock_sendall(made, tokens.name + tokens.dialer)
-        if not hmac.compare_digest(await _read_exactly(made, SOCKET_TOKEN_BYTES), tokens.acceptor):
+        if tls is not None:
+            secured = TlsSocket(made, tls, name)
+            await secured.handshake()
+        await _send(secured, tokens.name + tokens.dialer)
+        if not hmac.compare_digest(await _read_exactly(secured, SOCKET_TOKEN_BYTES), tokens.acceptor):
             raise PermissionError("its token is wrong")
     except BaseException:
         made.close()
         raise
-    return made
+    return secured
 
 
-async def _read_exactly(source: socket.socket, size: int) -> bytes:
+async def _send(target: socket.socket | TlsSocket, data: bytes) -> None:
+    if isinstance(target, TlsSocket):
+        await target.send_all(data)
+    else:
+        await asyncio.get_running_loop().sock_sendall(target, data)
+
+
+async def _read_exactly(source: socket.socket | TlsSocket, size: int) -> bytes:
     """Return the next ``size`` bytes, and read none beyond."""
     loop = asyncio.get_running_loop()
     data = b""
     while len(data) < size:
-        piece = await loop.sock_recv(source, size - len(data))
+        if isinstance(source, TlsSocket):
+            piece = await source.receive(size - len(data))
+        else:
+            piece = await loop.sock_recv(source, size - len(data))
         if not piece:
             raise ConnectionResetError("it hung up")
         data += piece

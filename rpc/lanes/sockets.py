@@ -93,31 +93,27 @@ def prepare(connected: socket.socket) -> None:
         raise PermissionError(f"process {process} of user {user} is at the other end of a Unix socket")
 
 
-def worth_offering(kinds: Sequence[str], host: str, tls: bool) -> list[str]:
+def worth_offering(kinds: Sequence[str], host: str) -> list[str]:
     """Return the kinds to listen on.
 
     Args:
         kinds: those that this worker may use.
         host: where gRPC listens: who reaches a loopback address also reaches a Unix socket.
-        tls: what leaves the host must be encrypted, and these TCP sockets are not.
     """
-    no_tcp = tls or ("unix" in kinds and is_loopback(host.strip("[]")))
+    no_tcp = "unix" in kinds and is_loopback(host.strip("[]"))
     return [kind for kind in kinds if not (no_tcp and kind == "tcp")]
 
 
-def choose(kinds: Sequence[str], addresses: Sequence[str], target: str, tls: bool) -> list[str]:
+def choose(kinds: Sequence[str], addresses: Sequence[str], target: str) -> list[str]:
     """Return the addresses of a peer's sockets to try, in this order.
 
     Args:
         kinds: those that this worker may use, the preferred first.
         addresses: that the peer announces.
         target: "host:port" that was dialed to reach its gRPC server; the host is right for its TCP socket, too.
-        tls: as for ``worth_offering``.
     """
     host = target.rpartition(":")[0]
-    found = [
-        each for kind in kinds for each in addresses if each.startswith(f"{kind}://") and not (tls and kind == "tcp")
-    ]
+    found = [each for kind in kinds for each in addresses if each.startswith(f"{kind}://")]
     return [f"tcp://{host}:{each.rpartition(':')[2]}" if each.startswith("tcp") else each for each in found]
 
 

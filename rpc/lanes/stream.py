@@ -13,8 +13,9 @@ from .base import FrameHandle
 from .outbox import SmallFrame
 from .poller import Poller
 from .reading import SharedReading
-from .stream_reader import StreamReader
+from .stream_reader import reader_of
 from .stream_writer import StreamWriter
+from .tls_socket import TlsSocket
 
 PAUSE_SECONDS = 0.5e-3  # of the loop, when frames may wait for one another
 Deliver = Callable[[Any], None]
@@ -34,7 +35,9 @@ class Stream:
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
-    def __init__(self, connected: socket.socket, poller: Poller, deliver: Deliver, crowded: Callable[[], bool]) -> None:
+    def __init__(
+        self, connected: socket.socket | TlsSocket, poller: Poller, deliver: Deliver, crowded: Callable[[], bool]
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Exception | None] = self.loop.create_future()
         self._socket = connected
@@ -43,7 +46,7 @@ class Stream:
         self._writer = StreamWriter(connected, self._watch_room)
         self._crowded = crowded
         self.reading = SharedReading(
-            self._descriptor, StreamReader(connected).read, deliver, self._watch_input, self._end, self._flush_waiting
+            self._descriptor, reader_of(connected).read, deliver, self._watch_input, self._end, self._flush_waiting
         )
         self._watching = threading.RLock()  # guards what follows
         self._events = EPOLLIN  # what the poller watches for

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.errors import SerializationError
 from .bulk import BULK_BYTES, new_memory
 from .outbox import LENGTH
+from .tls_socket import TlsSocket
 
 READ_BYTES = 64 * 1024
 HEAD = LENGTH.size
@@ -24,7 +25,7 @@ class StreamReader:
         most: bytes of the largest frame.
     """
 
-    def __init__(self, source: socket.socket, most: int = BULK_BYTES) -> None:
+    def __init__(self, source: socket.socket | TlsSocket, most: int = BULK_BYTES) -> None:
         self._source = source
         self._most = most
         self._buffer = bytearray(READ_BYTES)
@@ -90,3 +91,29 @@ class StreamReader:
             return ()
         self._large = None
         return (large,)
+
+
+class TlsStreamReader(StreamReader):
+    """The same for a socket under TLS, which takes more from the system than it returns at once.
+
+    Each read returns all that is complete in it: the socket says that there is something to read only if more arrives.
+    """
+
+    def __init__(self, source: TlsSocket, most: int = BULK_BYTES) -> None:
+        super().__init__(source, most)
+        self._tls = source
+
+    def read(self) -> Sequence[Any]:
+        frames = list(super().read())
+        try:
+            with self._tls.only_held_back():
+                while self._tls.holds_back:
+                    frames += super().read()
+        except (BlockingIOError, EOFError):
+            pass  # the end is told again by the next read
+        return frames
+
+
+def reader_of(source: socket.socket | TlsSocket) -> StreamReader:
+    """Return the reader for a socket."""
+    return TlsStreamReader(source) if isinstance(source, TlsSocket) else StreamReader(source)

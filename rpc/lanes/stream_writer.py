@@ -10,6 +10,7 @@ from typing import Any
 
 from .base import FrameHandle
 from .outbox import BATCH_BYTES, LENGTH, SmallFrame
+from .tls_socket import TlsSocket
 
 TOGETHER = 64  # frames that wait without need are written when they are so many
 MOST_PARTS = 512  # of one write; the system takes 1024
@@ -23,7 +24,7 @@ class StreamWriter:
         watch_room: told whether something waits: then ``flush`` must be called when the socket has room.
     """
 
-    def __init__(self, target: socket.socket, watch_room: Callable[[bool], None]) -> None:
+    def __init__(self, target: socket.socket | TlsSocket, watch_room: Callable[[bool], None]) -> None:
         self._target = target
         self._watch_room = watch_room
         # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.

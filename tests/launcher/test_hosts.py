@@ -49,7 +49,7 @@ if __name__ == "__main__":
         for size in (10, 300_000):
             text, tensor = rpc.rpc_sync(1, echo, ({MARK!r}, tg.ones(size)))
             assert text == {MARK!r} and tensor.sum() == 2 * size
-        print("answered by", rpc.debug_info()["peers"]["worker1"]["state"], flush=True)
+        print("answered by", rpc.debug_info()["peers"]["worker1"]["lane"], flush=True)
 """
 END = "    rpc.shutdown()\n"
 GO_ON = """
@@ -165,7 +165,7 @@ def test_workers_of_two_hosts_talk_and_the_wire_shows_nothing(endpoint, hosts, t
         last = hosts.launch(1, TALK + END, endpoint=endpoint)
         out, err = ended(first, 0)
         _, other_err = ended(last, 0)
-    assert "worker0 | answered by connected" in out
+    assert "worker0 | answered by tcp" in out
     ours, theirs = ("fd77::1", "fd77::2") if "fd77" in endpoint else ("10.77.0.1", "10.77.0.2")
     assert f"reached at {ours}" in err and f"reached at {theirs}" in other_err
     wire = (tmp_path / "wire").read_bytes()

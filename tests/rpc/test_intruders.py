@@ -115,6 +115,22 @@ def test_raw_bytes(text, pair, frames, until):
     assert not frames and call_works(pair)
 
 
+@pytest.mark.parametrize("text", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(48)])
+def test_raw_bytes_at_the_port_of_a_socket(text, jobs, tmp_path, until):
+    options = GrpcRpcBackendOptions(tls=tls_files(tmp_path / "a", jobs, "a"))
+    lane = GrpcLane(["tcp"])
+    agent = make_agent("a", 0, options, lanes=[lane], secret=SECRET)
+    try:
+        agent.listen()
+        (offer,) = lane.offers
+        with socket.create_connection(("127.0.0.1", int(offer.rpartition(":")[2]))) as intruder:
+            intruder.sendall(text)
+            intruder.shutdown(socket.SHUT_WR)
+            until(lambda: counts(agent) == {"it opened a socket that belongs to no connection": 1})
+    finally:
+        agent.close("its test ended")
+
+
 def test_a_worker_that_speaks_no_tls(pair, frames, until):
     stranger = RecordingListener("stranger", 1, SECRET)
     lane = GrpcLane()

@@ -26,7 +26,7 @@ def tcp(folder):
     return partial(GrpcLane, ["tcp"])
 
 
-def grpc_tls(folder):
+def grpc_tls(folder, sockets=()):
     jobs = authority()
 
     def secure(listener):
@@ -35,6 +35,9 @@ def grpc_tls(folder):
             listener.record.certificate_name = listener.tls.names[0]
 
     class SecuredLane(GrpcLane):
+        def __init__(self):
+            super().__init__(sockets)
+
         def listen(self, listener, address):
             secure(listener)
             return super().listen(listener, address)
@@ -46,7 +49,11 @@ def grpc_tls(folder):
     return SecuredLane
 
 
+def tcp_tls(folder):
+    return grpc_tls(folder, ["tcp"])
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-@pytest.mark.parametrize("lane", [in_process, grpc, grpc_tls, unix, tcp])
+@pytest.mark.parametrize("lane", [in_process, grpc, grpc_tls, unix, tcp, tcp_tls])
 def test_lane(lane, check, tmp_path):
     check(lane(tmp_path))

@@ -1,0 +1,180 @@
+"""Stream socket under TLS, with the methods of a plain one that streams use: it never blocks, and any thread may use it.
+
+An SSL object is not safe for a reader beside a writer (OpenSSL, ``SSL_read`` and ``SSL_write``): a lock is held around each
+call to it. It reads and writes memory, so that no call to it waits, and many records go with one call of the system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..tls import Tls
+
+RECEIVE_BYTES = 256 * 1024
+ENCRYPT_BYTES = 1024 * 1024  # at a time, so that the peer decrypts the first part meanwhile
+
+
+class TlsSocket:
+    """TLS on a connected, non-blocking socket, which is this object's from then on.
+
+    Args:
+        plain: the socket.
+        tls: what this end shows and trusts.
+        name: name that the certificate of the other end must carry, if this end has dialed; None if it has accepted.
+    """
+
+    def __init__(self, plain: socket.socket, tls: Tls, name: str | None) -> None:
+        self._plain = plain
+        self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = tls.server_context() if name is None else tls.client_context()
+        self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=name is None, server_hostname=name)
+        self._lock = threading.Lock()  # held around calls to _tls
+        self._unsent = memoryview(b"")  # ciphertext that the socket had no room for
+        self._owed = 0  # bytes that were encrypted although the caller was told that they wait
+        self._buffer = bytearray(RECEIVE_BYTES)
+        self._asks_system = True
+
+    async def handshake(self) -> bytes:
+        """Carry out the TLS handshake, and return the fingerprint of what the other end has shown. On the loop.
+
+        Raises:
+            OSError: it failed.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                await self._flush(loop)
+                await self._fill(loop)
+        await self._flush(loop)
+        certificate = self._tls.getpeercert(binary_form=True)
+        assert certificate is not None, "both ends must show one"
+        return hashlib.sha256(certificate).digest()
+
+    async def send_all(self, data: bytes) -> None:
+        """Send a few bytes, before the stream begins. On the loop."""
+        self._tls.write(data)
+        await self._flush(asyncio.get_running_loop())
+
+    async def receive(self, size: int) -> bytes:
+        """Return at most ``size`` bytes, before the stream begins; none if the other end has hung up. On the loop."""
+        while True:
+            try:
+                return self._tls.read(size)
+            except ssl.SSLWantReadError:
+                await self._fill(asyncio.get_running_loop())
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket."""
+        return self._plain.fileno()
+
+    def recv_into(self, buffer: Any) -> int:
+        """Read into ``buffer`` and return how many bytes; 0 if the other end has ended its side.
+
+        Raises:
+            BlockingIOError: nothing is there.
+            ConnectionResetError: the socket ended, and the other end did not say so: it was cut.
+        """
+        while True:
+            try:
+                with self._lock:
+                    size: Any = self._tls.read(len(buffer), buffer)
+                    return int(size)
+            except ssl.SSLWantReadError:
+                self._receive()
+            except ssl.SSLZeroReturnError:
+                return 0
+
+    def sendmsg(self, parts: Sequence[Any]) -> int:
+        """Send what there is room for and return how many bytes; the next call must begin with the others.
+
+        Raises:
+            BlockingIOError: there is no room.
+        """
+        if self._unsent and not self._send_rest():
+            raise BlockingIOError
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        owed, self._owed = self._owed, 0
+        fresh = memoryview(data)[owed : owed + ENCRYPT_BYTES]
+        with self._lock:
+            if fresh:
+                self._tls.write(fresh)
+            self._unsent = memoryview(self._leaving.read())
+        if self._send_rest():
+            return owed + len(fresh)
+        self._owed = 1  # the caller comes again, when there is room
+        if owed + len(fresh) == 1:
+            raise BlockingIOError
+        return owed + len(fresh) - 1
+
+    def send(self, data: Any) -> int:
+        """Send one part; as ``sendmsg``."""
+        return self.sendmsg((data,))
+
+    @property
+    def holds_back(self) -> bool:
+        """Return whether bytes have been taken from the socket that ``recv_into`` has not returned."""
+        return bool(self._arrived.pending or self._tls.pending())
+
+    def shutdown(self, how: int) -> None:
+        """Tell the other end that nothing more comes, and end this side of the socket."""
+        with self._lock:
+            try:
+                self._tls.unwrap()
+            except ssl.SSLError:
+                pass  # it wants to read the other end's own end, which comes later
+            self._unsent = memoryview(bytes(self._unsent) + self._leaving.read())
+        self._send_rest()
+        self._plain.shutdown(how)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._plain.close()
+
+    @contextlib.contextmanager
+    def only_held_back(self) -> Iterator[None]:
+        """Let ``recv_into`` return only what it holds back, and then raise ``BlockingIOError``. For the thread that reads."""
+        self._asks_system = False
+        try:
+            yield
+        finally:
+            self._asks_system = True
+
+    def _receive(self) -> None:
+        if not self._asks_system:
+            raise BlockingIOError
+        size = self._plain.recv_into(self._buffer)
+        if not size:
+            raise ConnectionResetError("the connection was cut")
+        with self._lock:
+            self._arrived.write(memoryview(self._buffer)[:size])
+
+    def _send_rest(self) -> bool:
+        """Send ciphertext, and return whether all of it has left."""
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[self._plain.send(self._unsent) :]
+        except BlockingIOError:
+            return False
+        return True
+
+    async def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._leaving.pending:
+            await loop.sock_sendall(self._plain, self._leaving.read())
+
+    async def _fill(self, loop: asyncio.AbstractEventLoop) -> None:
+        data = await loop.sock_recv(self._plain, RECEIVE_BYTES)
+        if not data:
+            raise ConnectionResetError("it hung up during the TLS handshake")
+        self._arrived.write(data)
