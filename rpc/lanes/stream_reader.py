@@ -104,14 +104,17 @@ class TlsStreamReader(StreamReader):
         self._tls = source
 
     def read(self) -> Sequence[Any]:
-        frames = list(super().read())
+        frames = super().read()
+        if not self._tls.holds_back:
+            return frames
+        found = list(frames)
         try:
             with self._tls.only_held_back():
                 while self._tls.holds_back:
-                    frames += super().read()
+                    found += super().read()
         except (BlockingIOError, EOFError):
             pass  # the end is told again by the next read
-        return frames
+        return found
 
 
 def reader_of(source: socket.socket | TlsSocket) -> StreamReader:

@@ -40,6 +40,7 @@ class TlsSocket:
         self._owed = 0  # bytes that were encrypted although the caller was told that they wait
         self._buffer = bytearray(RECEIVE_BYTES)
         self._asks_system = True
+        self._over = False  # the other end has ended its side
 
     async def handshake(self) -> bytes:
         """Carry out the TLS handshake, and return the fingerprint of what the other end has shown. On the loop.
@@ -86,6 +87,10 @@ class TlsSocket:
             BlockingIOError: nothing is there.
             ConnectionResetError: the socket ended, and the other end did not say so: it was cut.
         """
+        if self._over:
+            return 0
+        if not self.holds_back:
+            self._receive()  # first: asking TLS in vain costs an exception
         while True:
             try:
                 with self._lock:
@@ -94,6 +99,7 @@ class TlsSocket:
             except ssl.SSLWantReadError:
                 self._receive()
             except ssl.SSLZeroReturnError:
+                self._over = True
                 return 0
 
     def sendmsg(self, parts: Sequence[Any]) -> int:
