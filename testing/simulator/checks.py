@@ -49,8 +49,9 @@ def tables(worker: Worker) -> dict[str, int]:
 
 
 def connections(worker: Worker) -> list[Any]:
-    """Return the ends of connections that a worker has."""
-    return [end for peer in worker.agent.peers for end in peer.connections()]
+    """Return the ends of connections that a worker has to others; what it sends to itself uses no network."""
+    peers = [peer for peer in worker.agent.peers if peer.info.id != worker.rank]
+    return [end for peer in peers for end in peer.connections()]
 
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
@@ -58,7 +59,7 @@ def flow(worker: Worker, end: Any) -> dict[str, int]:
     flow = worker.agent.flows.of(end)
     held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:
-        held["not sent"] = len(end.waiting or ())
+        held["not sent"] = len(end._waiting or ())
         if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
             # The receiver may have used more: of messages that were repeated.
             held["under way"] = max(0, flow._window._messages - end.other.flow._receipts._messages)
