@@ -6,6 +6,7 @@ with its descriptor can map it. Arrays over it keep the mapping alive; views do 
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import sys
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from ..types import Array
 
 # Before 3.13, a mapping always kept a second descriptor of its own.
+_MAP_FIXED = 0x10  # Linux's; Python has no name for it
 _OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
@@ -62,6 +64,22 @@ class Segment(mmap.mmap):
         """
         array: Array = np.ndarray(shape, dtype, self, offset, strides)
         return array
+
+    def make_private(self) -> None:
+        """Map the same bytes again in the same place, so that nobody else sees what is written from here on.
+
+        That is how a process keeps memory that it has, and that others may not change any more, from a child that it forks.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        size, place = len(self), ctypes.addressof(ctypes.c_char.from_buffer(self))
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        protection = mmap.PROT_READ | mmap.PROT_WRITE
+        if libc.mmap(place, size, protection, mmap.MAP_PRIVATE | _MAP_FIXED, self.fd, 0) != place:
+            raise OSError(ctypes.get_errno(), "a segment cannot be mapped again")
 
     def close_descriptor(self) -> None:
         """Close the descriptor, when no other process is to get it any more. The mapping stays."""

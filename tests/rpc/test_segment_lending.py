@@ -218,6 +218,20 @@ def test_memory_that_a_forked_child_may_use_is_not_lent_again(borrower):
     assert len(borrower) == 0
 
 
+def test_a_forked_child_writes_into_memory_of_its_own(borrower):
+    segment = borrow(borrower)
+    segment[:4] = b"sent"
+    array = np.ndarray((4,), np.uint8, borrower.piece(1, 4))
+    if (child := os.fork()) == 0:
+        good = bytes(array) == b"sent"
+        array[:] = 0
+        os._exit(not good)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert bytes(array) == b"sent"
+    array[:] = 1
+    assert bytes(array) == b"\1\1\1\1" and segment[:4] == b"sent"
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_in_any_order_nothing_is_overwritten_while_it_is_in_use(seed):
     """Frames, returns and notices of both sides, delayed and in any order; each array keeps what was sent."""

@@ -8,7 +8,7 @@ import threading
 from typing import NamedTuple
 
 SHARE_OF_MEMORY = 8  # one part in so many of the machine's
-SHARE_OF_DESCRIPTORS = 8
+SHARE_OF_DESCRIPTORS = 16
 MOST_SEGMENTS = 1024
 
 

@@ -19,6 +19,8 @@ from ....core.errors import SerializationError
 from ....core.shared_memory import Segment, fork_count, open_segment
 from .allowance import Allowance
 
+_borrowers: weakref.WeakSet[Borrower] = weakref.WeakSet()
+
 
 class Borrower:
     """Segments that one connection's peer has lent.
@@ -29,11 +31,13 @@ class Borrower:
     """
 
     def __init__(self, allowance: Allowance, wake: Callable[[], object]) -> None:
+        _borrowers.add(self)
         self._lock = threading.Lock()
         self._allowance = allowance
         self._wake = wake
         self._process = os.getpid()
         self._segments: dict[int, Segment] = {}
+        self._in_use: dict[int, Segment] = {}  # those with arrays over them
         self._reusable: deque[int] = deque()
         self._refused: deque[int] = deque()
 
@@ -52,7 +56,6 @@ class Borrower:
             segment = open_segment(descriptor)
         except (OSError, ValueError):  # there is no room for a mapping, or it is no segment
             return None
-        segment.close_descriptor()
         return segment if self._allowance.take(len(segment)) else None
 
     def piece(self, number: int, size: int) -> memoryview:
@@ -66,17 +69,24 @@ class Borrower:
             raise SerializationError(f"a frame lies in {size} bytes of segment {number}, which is not there or smaller")
         # Views of it, and views of those, refer to it: NumPy keeps the last array that owns or wraps memory.
         memory = np.ndarray((size,), np.uint8, segment)
+        self._in_use[number] = segment
         weakref.finalize(memory, self._released, number, fork_count()).atexit = False
         return memoryview(memory)
 
     def _released(self, number: int, forks: int) -> None:
         if os.getpid() != self._process:
             return  # a forked child has no say
+        self._in_use.pop(number, None)
         if forks == fork_count():
             self._reusable.append(number)
         else:  # a child that was forked meanwhile may use the memory: it must not be written to again
             self._refused.append(number)
         self._wake()
+
+    def keep_from_child(self) -> None:
+        """Make the memory in use private, before a fork: what the child writes into it is its own, as in all other memory."""
+        for segment in list(self._in_use.values()):
+            segment.make_private()
 
     def take_returned(self) -> tuple[list[int], list[int]]:
         """Return, once, the numbers of segments that may be reused, and of those that must not."""
@@ -114,3 +124,11 @@ def _do_nothing() -> None:
 
 def _emptied(queue: deque[int]) -> list[int]:
     return [queue.popleft() for _ in range(len(queue))]
+
+
+def _before_fork() -> None:
+    for borrower in list(_borrowers):
+        borrower.keep_from_child()
+
+
+os.register_at_fork(before=_before_fork)
