@@ -32,7 +32,7 @@ from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, transla
 from .grpc_server import make_server
 from .grpc_tls import add_port
 from .ioloop import acquire_loop, first_of, release_loop
-from .large.allowance import segment_allowances
+from .large.resources import new_resources
 from .poller import Poller
 from .socket_setup import SocketAcceptor, open_socket
 from .sockets import choose, worth_offering
@@ -96,7 +96,7 @@ class DialedConnection(GrpcConnection):
     """
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
-        super().__init__(lane.loop, listener, lane.poller, lane.allowances)
+        super().__init__(lane.loop, listener, lane.poller, lane.resources)
         self._lane = lane
         self.rank = peer.rank
         self._identity = peer.identity
@@ -178,7 +178,7 @@ class GrpcLane(Lane):
         self._services: dict[str, dict[str, Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of dialed connections and of accepted streams
         self.poller = Poller(self.loop)
-        self.allowances = segment_allowances()
+        self.resources = new_resources()
         self._acceptor: Acceptor
         self._socket_acceptor: SocketAcceptor
 
@@ -253,7 +253,7 @@ class GrpcLane(Lane):
     async def _accept(self, listener: LaneListener, _: Any, context: Any) -> None:
         handshake = await self.authenticate(context)
         await listener.members_known()
-        connection = AcceptedConnection(self.loop, listener, self.poller, self.allowances)
+        connection = AcceptedConnection(self.loop, listener, self.poller, self.resources)
         if refusal := listener.admit(handshake, connection):
             context.set_trailing_metadata(((WELCOME_KEY, handshake.welcome(refusal)),))
             return

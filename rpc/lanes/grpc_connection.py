@@ -22,8 +22,8 @@ from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
 from .ioloop import first_of
-from .large.allowance import Allowances
 from .large.channel import SEGMENT_BYTES, LargeFrames
+from .large.resources import Resources
 from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 from .poller import Poller
 from .stream import Stream
@@ -43,18 +43,18 @@ class GrpcConnection(Connection):
         loop: of the lane.
         listener: hears of the connection's events.
         poller: watches the socket.
-        allowances: for shared segments.
+        resources: for shared segments.
     """
 
     scheme = "grpc"
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, allowances: Allowances
+        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, resources: Resources
     ) -> None:
         self.listener = listener
         self.closed = False
         self._poller = poller
-        self._allowances = allowances
+        self._resources = resources
         self._stream: Stream | None = None
         self._decided = asyncio.Event()  # whether there is a socket
         self._undecided = (
@@ -141,7 +141,7 @@ class GrpcConnection(Connection):
             return
         stream = self._stream
         deliver = partial(self._received, owned=True)
-        self._large = LargeFrames(connected, stream.send, deliver, self._allowances)
+        self._large = LargeFrames(connected, stream.send, deliver, self._resources)
         self._large.over.add_done_callback(partial(_break, stream))
 
     def _received_small(self, frame: Any) -> None:
@@ -228,13 +228,13 @@ class AcceptedConnection(GrpcConnection):
     """Connection of the end that listened.
 
     Args:
-        loop, listener, poller, allowances: as for ``GrpcConnection``.
+        loop, listener, poller, resources: as for ``GrpcConnection``.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, allowances: Allowances
+        self, loop: asyncio.AbstractEventLoop, listener: LaneListener, poller: Poller, resources: Resources
     ) -> None:
-        super().__init__(loop, listener, poller, allowances)
+        super().__init__(loop, listener, poller, resources)
         self.over = loop.create_future()
 
     async def run(self, context: Any, welcome: bytes) -> None:

@@ -15,8 +15,10 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import FrameHandle
 from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import arrival
-from telegrad.rpc.lanes.large.allowance import Allowance, Allowances
+from telegrad.rpc.lanes.large.allowance import Allowance
+from telegrad.rpc.lanes.large.buffers import Buffers
 from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
+from telegrad.rpc.lanes.large.resources import Resources
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
 
 HEAD = b"\x01" + bytes(range(1, 40))
@@ -54,8 +56,8 @@ class End:
         return self
 
     async def _open(self):
-        allowances = Allowances(Allowance(1 << 30, 100), Allowance(1 << 30, 100))
-        self.large = LargeFrames(self.bulk, self.send_small, self.deliver, allowances)
+        resources = Resources(Allowance(1 << 30, 100), Allowance(1 << 30, 100), Buffers())
+        self.large = LargeFrames(self.bulk, self.send_small, self.deliver, resources)
         self.large.over.add_done_callback(lambda over: self.note(self.errors, over.result()))
 
     def send_small(self, parts, size, handle):

@@ -108,8 +108,8 @@ def test_a_new_size_takes_the_place_of_idle_segments_but_not_of_lent_ones():
 
 @pytest.mark.parametrize("size", [PAGE, CLASS_BYTES // 8, CLASS_BYTES])
 def test_a_class_has_only_so_many_segments(size):
-    lender = Lender(allowance(1 << 40), lambda size: bytearray(1))  # no memory for them: only their number counts
-    lender._create = lambda size: np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (size,), (0,))
+    # No memory for them: only their number counts.
+    lender = Lender(allowance(1 << 40), lambda size: np.broadcast_to(np.uint8(0), (size,)))
     lender.offer([size], 0.0)
     assert len(lender.offer([size] * 100, 1.0)) == min(max(CLASS_BYTES // size, FEWEST), MOST)
 

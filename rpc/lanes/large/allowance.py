@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from typing import NamedTuple
 
 SHARE_OF_MEMORY = 8  # one part in so many of the machine's
 SHARE_OF_DESCRIPTORS = 16
@@ -41,19 +40,8 @@ class Allowance:
             self._number += 1
 
 
-class Allowances(NamedTuple):
-    """Bounds of the segments that a lane's connections hold: of those that they lend, and of those of their peers."""
-
-    lending: Allowance
-    borrowing: Allowance
-
-
-def segment_allowances() -> Allowances:
-    """Return the allowances of a lane: shares of the machine's memory and of the process's descriptors."""
-    return Allowances(_share(), _share())
-
-
-def _share() -> Allowance:
+def share_of_process() -> Allowance:
+    """Return the allowance of a lane for segments: a share of the machine's memory and of the process's descriptors."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Allowance(memory // SHARE_OF_MEMORY, min(descriptors // SHARE_OF_DESCRIPTORS, MOST_SEGMENTS))

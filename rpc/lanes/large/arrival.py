@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ....core.errors import SerializationError
 from ..base import SCATTERED
+from ..bulk import new_memory
 from .borrower import Borrower
+from .buffers import Buffers
 from .scattered import NO_SEGMENT, Piece, ScatteredFrame
 
 SCRATCH_BYTES = 1 << 20
 CHECKED_BYTES = 64 << 20  # for more, the kernel is asked whether there is memory: it promises more than it has
-
-
-def new_memory(size: int) -> memoryview:
-    """Return writable memory of ``size`` bytes, which are not set."""
-    array: Any = np.empty(size, np.uint8)
-    return memoryview(array)
 
 
 def available_bytes() -> int:
@@ -39,9 +33,10 @@ class Arrival:
         front: its front, writable.
         pieces: what the table says.
         borrower: has the segments.
+        buffers: give the memory for the other pieces.
     """
 
-    def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower) -> None:
+    def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower, buffers: Buffers) -> None:
         positions = [piece.position for piece in pieces]
         if any(later < earlier + piece.size for earlier, later, piece in zip(positions, positions[1:], pieces)):
             raise SerializationError("the pieces of a frame overlap, or are in no order")
@@ -49,6 +44,7 @@ class Arrival:
         self._front = front
         self._pieces = pieces
         self._borrower = borrower
+        self._buffers = buffers
         self._streamed = [piece.size for piece in pieces if piece.segment == NO_SEGMENT]
         self._memories: list[memoryview] = []
         self._problem = self._allocate(sum(self._streamed))
@@ -60,7 +56,7 @@ class Arrival:
                 f"a message with {total:,} bytes of arrays is larger than this worker's free memory; send it in parts"
             )
         try:
-            self._memories = [new_memory(size) for size in self._streamed]
+            self._memories = [self._buffers.take(size) for size in self._streamed]
         except (MemoryError, ValueError):
             self._memories = []
             return f"there is no memory for a message with {total:,} bytes of arrays; send it in parts"

@@ -21,11 +21,11 @@ from ....core.shared_memory import Segment
 from ..base import SCATTERED, FrameHandle
 from ..bulk import BULK_BYTES
 from ..ioloop import may_block
-from .allowance import Allowances
 from .arrival import Arrival
 from .borrower import Borrower
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
+from .resources import Resources
 from .scattered import NO_SEGMENT, Notices, Piece, decode_table, encode_table
 from .transfer import Offer, Transfer
 from .writer import BulkWriter
@@ -45,13 +45,13 @@ class LargeFrames:
         bulk: the bulk socket, non-blocking; it is this object's from now on.
         send_small: sends a frame the way of small frames: its parts, their length in bytes, and its handle.
         deliver: gets each frame that arrives; its memory is writable and nobody else's.
-        allowances: for segments.
+        resources: for segments.
 
     Attributes:
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
-    def __init__(self, bulk: socket.socket, send_small: SendSmall, deliver: Deliver, allowances: Allowances) -> None:
+    def __init__(self, bulk: socket.socket, send_small: SendSmall, deliver: Deliver, resources: Resources) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Exception | None] = loop.create_future()
         self._bulk = bulk
@@ -59,8 +59,9 @@ class LargeFrames:
         self._deliver = deliver
         self._closed = False
         self._shares_memory = bulk.family == socket.AF_UNIX
-        self._lender = Lender(allowances.lending)
-        self._borrower = Borrower(allowances.borrowing, self._wake)
+        self._buffers = resources.buffers
+        self._lender = Lender(resources.lending)
+        self._borrower = Borrower(resources.borrowing, self._wake)
         self._writer = BulkWriter(bulk, loop, self._end)
         self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
@@ -142,9 +143,7 @@ class LargeFrames:
 
     def _take_back(self, numbers: list[int]) -> None:
         self._lender.take_back(numbers, time.monotonic())
-        if len(self._lender) and not self._trimming:
-            self._trimming = True
-            self._on_loop(self._trim_later)
+        self._trim_in_a_while()
 
     def _restore(self, lent: list[int], notices: Notices) -> None:
         """Undo what a frame that was withdrawn would have told."""
@@ -164,12 +163,13 @@ class LargeFrames:
         front, pieces, notices = decode_table(data)
         self._note(notices)
         if len(front) > 1:
-            self._deliver(Arrival(front, pieces, self._borrower).frame())
+            self._deliver(Arrival(front, pieces, self._borrower, self._buffers).frame())
 
     def _begin(self, data: memoryview) -> Arrival:
         front, pieces, notices = decode_table(data)
         self._note(notices)
-        return Arrival(front, pieces, self._borrower)
+        self._trim_in_a_while()
+        return Arrival(front, pieces, self._borrower, self._buffers)
 
     def _offered(self, number: int, descriptor: int | None) -> None:
         self._borrower.open(number, descriptor)
@@ -205,13 +205,20 @@ class LargeFrames:
         parts = [*front, encode_table(pieces, notices)]
         return self._send_small(parts, sum(map(len, parts)), handle)
 
+    def _trim_in_a_while(self) -> None:
+        if not self._trimming:
+            self._trimming = True
+            self._on_loop(self._trim_later)
+
     def _trim_later(self) -> None:
         self._loop.call_later(IDLE_SECONDS, self._trim)
 
     def _trim(self) -> None:
-        self._lender.trim(time.monotonic())
+        now = time.monotonic()
+        self._lender.trim(now)
+        self._buffers.trim(now)
         self._flush()
-        self._trimming = len(self._lender) > 0 and not self._closed
+        self._trimming = bool(len(self._lender) or len(self._buffers)) and not self._closed
         if self._trimming:
             self._trim_later()
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import SerializationError
-from .arrival import Arrival, new_memory
+from ..bulk import new_memory
+from .arrival import Arrival
 from .transfer import DESCRIPTOR, HEAD, Kind
 
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer

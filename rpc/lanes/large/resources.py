@@ -1,0 +1,27 @@
+"""``Resources``: what the connections of a lane share for large frames."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .allowance import Allowance, share_of_process
+from .buffers import Buffers
+
+
+class Resources(NamedTuple):
+    """Resources for large frames that the connections of a lane share.
+
+    Attributes:
+        lending: allowance for segments that are lent.
+        borrowing: allowance for segments of peers.
+        buffers: memory for what arrives as bytes.
+    """
+
+    lending: Allowance
+    borrowing: Allowance
+    buffers: Buffers
+
+
+def new_resources() -> Resources:
+    """Return the resources of a lane."""
+    return Resources(share_of_process(), share_of_process(), Buffers())
