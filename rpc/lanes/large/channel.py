@@ -83,16 +83,20 @@ class LargeFrames:
         loans: dict[int, int] = {}  # part, segment
         try:
             missed = self._lend(parts, loans)
-        except BaseException:  # Ctrl-C, say
+            rest = size - sum(len(parts[index]) for index in loans)
+            inline = rest <= INLINE_BYTES
+            scattered = _scatter(parts, loans, rest if inline else PIECE_BYTES)
+        except BaseException:  # Ctrl-C, say: nothing of it has left, and whoever withdraws it is told so
             self._take_back(list(loans.values()))
+            if handle is not None:
+                handle.waiting = Transfer(parts, [], None)
             raise
-        rest = size - sum(len(parts[index]) for index in loans)
-        if rest <= INLINE_BYTES:
-            sent = self._send_inline(*_scatter(parts, loans, rest), list(loans.values()), handle)
+        if inline:
+            sent = self._send_inline(*scattered, list(loans.values()), handle)
         else:
             # A control frame is one part; it is not waited for, since locks may be held.
             waits = len(parts) > 1 and may_block()
-            sent = self._send_bulk(*_scatter(parts, loans, PIECE_BYTES), list(loans.values()), handle, waits)
+            sent = self._send_bulk(*scattered, list(loans.values()), handle, waits)
         if missed and sent:
             self._offer(missed)
         return sent
