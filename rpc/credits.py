@@ -122,6 +122,10 @@ class Window:
         self._asked = goal
         return goal
 
+    def forget_question(self) -> None:
+        """Note that the latest question was not sent: ``ask`` repeats it."""
+        self._asked = None
+
     def clear(self) -> list[Any]:
         """Empty the queue, because the connection ended. Returns what was queued."""
         waiting = list(self.queue)

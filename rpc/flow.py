@@ -228,5 +228,11 @@ class Flow:
             due.unsent(due)
 
     def _ask(self, goal: Amount | None) -> None:
-        if goal is not None:
+        if goal is None:
+            return
+        try:
             self._connection.send(encode_ask(goal))
+        except BaseException:  # Ctrl-C, say: nobody would ask again, and what is queued would wait for ever
+            with self._lock:
+                self._window.forget_question()
+            raise

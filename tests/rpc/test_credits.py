@@ -102,6 +102,16 @@ def run(seed):
     assert set(way.sent_order) | way.given_up == set(range(150))
 
 
+def test_a_question_that_was_not_sent_is_asked_again():
+    window = Window(Amount(100, 10))
+    for key in range(3):
+        window.offer(key, 50)
+    goal = window.ask()
+    assert goal is not None and window.ask() is None
+    window.forget_question()
+    assert window.ask() == goal
+
+
 def test_nothing_is_asked_while_there_is_room():
     told = []
     window, receipts = Window(Amount(1000, 100)), Receipts(told.append)
