@@ -18,6 +18,9 @@ from .step_queue import StepQueue
 class LocalOptimizer:
     """Optimizer of the parameters of one worker, and its schedulers.
 
+    Unless ``hogwild``, it moves twins of the parameters, tensors of its own. When a step is complete each parameter gets the
+    new array at once, so that whoever uses a parameter meanwhile never sees one that is changed in place.
+
     Args:
         optimizer_class: see ``DistributedOptimizer``.
         parameters: references to tensors of this worker.
@@ -30,7 +33,8 @@ class LocalOptimizer:
         self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
     ) -> None:
         self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
-        self.optimizer = optimizer_class(self.parameters, *args, **kwargs)
+        self.twins = self.parameters if hogwild else [_twin(parameter) for parameter in self.parameters]
+        self.optimizer = optimizer_class(self.twins, *args, **kwargs)
         self.hogwild = hogwild
         for parameter in self.parameters if hogwild else ():
             ignore_changes(parameter)  # others' backward passes go on while a step writes into it
@@ -43,21 +47,14 @@ class LocalOptimizer:
 
     def _step(self, context_id: int) -> None:
         gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
-        moved = [parameter for parameter in self.parameters if parameter in gradients]
+        moved = [] if self.hogwild else [pair for pair in zip(self.parameters, self.twins) if pair[0] in gradients]
+        for parameter, twin in moved:
+            twin.data = parameter.data.clone()
         # The optimizer's own step, which a user may have written, reads .grad and writes in place.
-        with _with_gradients(self.parameters, gradients):
-            if self.hogwild:
-                self.optimizer.step()
-                return
-            former = [(parameter, parameter.data) for parameter in moved]
-            try:
-                for parameter, data in former:
-                    parameter.data = data.clone()
-                self.optimizer.step()
-            except BaseException:
-                for parameter, data in former:
-                    parameter.data = data
-                raise
+        with _with_gradients(self.twins, [gradients.get(parameter) for parameter in self.parameters]):
+            self.optimizer.step()
+        for parameter, twin in moved:
+            parameter.data = twin.data
 
     # -- schedulers and state
 
@@ -88,11 +85,11 @@ class LocalOptimizer:
 
 
 @contextmanager
-def _with_gradients(parameters: Sequence[Tensor], gradients: dict[Tensor, Array]) -> Iterator[None]:
+def _with_gradients(parameters: Sequence[Tensor], gradients: Sequence[Array | None]) -> Iterator[None]:
     former = [parameter.grad for parameter in parameters]
     try:
-        for parameter in parameters:
-            parameter.grad = _as_tensor(gradients.get(parameter))
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = _as_tensor(gradient)
         yield
     finally:
         for parameter, grad in zip(parameters, former):
@@ -101,6 +98,11 @@ def _with_gradients(parameters: Sequence[Tensor], gradients: dict[Tensor, Array]
 
 def _as_tensor(gradient: Any) -> Tensor | None:
     return gradient if gradient is None or isinstance(gradient, Tensor) else Tensor(gradient)
+
+
+def _twin(parameter: Tensor) -> Tensor:
+    """Return a leaf over the parameter's array; an optimizer refuses what is no leaf, so that is returned as it is."""
+    return parameter.detach().requires_grad_() if parameter.is_leaf else parameter
 
 
 def _parameter(reference: RRef) -> Tensor:

@@ -304,3 +304,37 @@ def test_a_scheduler_that_takes_a_metric(layers):
     for metric in (1.0, 1.0, 1.0):
         scheduler.step(metric)
     assert scheduler.get_last_lr()["b"] == [0.25]
+
+
+products = []
+
+
+class UsesTheWeightMeanwhile(SGD):
+    """Optimizer in the midst of whose step somebody else uses the parameter."""
+
+    def step(self, closure=None):
+        weight = layer_here.weight
+        products.append((weight * weight).sum())
+        super().step(closure)
+
+
+layer_here = Layer(3, 2, 2)
+
+
+def own_reference():
+    return tg.RRef(layer_here.weight)
+
+
+def test_who_uses_a_parameter_during_a_step_sees_the_former_one_and_can_go_backward(workers):
+    products.clear()
+    before = layer_here.value()
+    optimizer = autograd_dist.DistributedOptimizer(UsesTheWeightMeanwhile, [own_reference()], lr=0.5)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [(layer_here.weight * 3).sum()])
+        optimizer.step(context)
+    assert np.allclose(layer_here.value(), before - 1.5)
+    (product,) = products
+    layer_here.weight.grad = None
+    product.backward()
+    assert np.allclose(layer_here.weight.grad.numpy(), 2 * before)
+    layer_here.weight.grad = None
