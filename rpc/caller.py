@@ -140,8 +140,8 @@ class Caller:
             complete_once(call.future, error=problem)
 
     def _send(self, call: PendingCall, peer: Peer) -> None:
-        self.table.add(call)
         try:
+            self.table.add(call)
             sent = self._transmit(call, encode(call), peer)
         except BaseException as error:
             if self.table.take(call.call_id):

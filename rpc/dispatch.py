@@ -98,7 +98,7 @@ class CallTable:
             call = self.calls.pop(call_id, None)
             if call is not None and call.timeout:
                 queue = self._queues[call.timeout]
-                del queue[call_id]
+                queue.pop(call_id, None)  # not there if a signal's handler interrupted ``add``
                 if not queue and len(self._queues) > MOST_QUEUES:
                     self._queues.pop(call.timeout).timer.cancel()
         return call
@@ -123,8 +123,9 @@ class CallTable:
             if self._queues.get(timeout) is not queue:
                 return  # it was empty, and removed this instant
             for call in list(itertools.takewhile(lambda call: call.deadline <= now, queue.values())):
-                del queue[call.call_id], self.calls[call.call_id]
-                due.append(call)
+                del queue[call.call_id]
+                if self.calls.pop(call.call_id, None) is not None:
+                    due.append(call)
             if queue:
                 queue.timer = self._timers.call_at(next(iter(queue.values())).deadline, self._expire, queue, timeout)
             else:

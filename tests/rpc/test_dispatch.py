@@ -88,3 +88,11 @@ def test_threads_that_take_the_same_calls_share_them():
         thread.join()
     assert sum(map(len, taken)) == 5000 and len({id(call) for part in taken for call in part}) == 5000
     assert len(table) == 0
+
+
+def test_a_call_whose_addition_was_interrupted_can_be_taken(table):
+    whole = table.call(5)
+    interrupted = table.new_call(1, 5, 0, "a call")
+    table.calls[interrupted.call_id] = interrupted  # as far as ``add`` had come
+    assert table.take(interrupted.call_id) is interrupted and table.take(whole.call_id) is whole
+    assert len(table) == 0

@@ -1,7 +1,7 @@
 """Guard of the costs of a small call: Python calls, writes, allocations and sleeps, which do not depend on the machine.
 
 A hand-over between threads, a lock more or a second write would be seen here. The bounds are a little above what was
-counted; over gRPC a no-op takes some 21 sleeps.
+counted; over gRPC a no-op takes some 21 sleeps, here none or one, and a few more where other programs use the cores.
 """
 
 import json
@@ -11,8 +11,8 @@ import pytest
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 BOUNDS = {
-    "no-op": {"python calls": 90, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 1},
-    "1 KiB echo": {"python calls": 115, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 1},
+    "no-op": {"python calls": 90, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
+    "1 KiB echo": {"python calls": 115, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
 }
 
 

@@ -32,6 +32,7 @@ def _copying(view: Callable[P, R], method: bool = False) -> Callable[P, R]:
     name = view.__name__
     _, _, arguments = (view.__doc__ or "").partition("\n")
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__module__ = __name__  # where others find it by name
     copy.__doc__ = f"Return a copy of what ``{name}`` with these arguments shows, in memory of its own.\n{arguments}"
     return operation(function=True, method=method)(copy)
 
