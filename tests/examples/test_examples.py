@@ -75,7 +75,8 @@ def test_distributed_gradients_equal_those_of_one_process(tmp_path, run_python):
 
 
 def test_a_killed_trainer_ends_the_job(tmp_path):
-    command = under_launcher(3, "parameter_server.py", "--epochs", "100000")
+    # Interpreters of their own: the environment of a forked worker cannot be read from outside.
+    command = [*LAUNCHER, "run", "--no-preload", "-n", "3", str(FOLDER / "parameter_server.py"), "--epochs", "100000"]
     with subprocess.Popen(
         [sys.executable, *command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as job:

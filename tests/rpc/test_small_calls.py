@@ -11,8 +11,8 @@ import pytest
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 BOUNDS = {
-    "no-op": {"python calls": 90, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
-    "1 KiB echo": {"python calls": 115, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
+    "no-op": {"python calls": 100, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
+    "1 KiB echo": {"python calls": 125, "writes": 1, "locks made": 2, "blocks": 0.5, "sleeps": 4},
 }
 
 
