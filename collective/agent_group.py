@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
 from ..core.extend import Array
-from ..core.futures import Future, complete_once
+from ..core.futures import Future
 from ..rpc.extend import Agent
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message
@@ -64,7 +64,7 @@ class AgentGroup(ProcessGroup):
             body()
             return None
         work = Work()
-        self._agent.threads.functions.submit(lambda: _complete(work, body))
+        self._agent.threads.functions.submit(lambda: work.complete(body))
         return work
 
     def begin(self, name: str, like: Any) -> CollectiveCall:
@@ -207,12 +207,3 @@ class AgentGroup(ProcessGroup):
 
     def _member(self, index: int) -> str:
         return f"rank {self.ranks[index]} ({self._agent.peers.at(self.ranks[index]).info.name!r})"
-
-
-def _complete(work: Work, body: Callable[[], Any]) -> None:
-    try:
-        result = body()
-    except BaseException as error:
-        complete_once(work, error=error)
-    else:
-        complete_once(work, result)

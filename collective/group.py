@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.extend import Array
-from ..core.futures import Future
+from ..core.futures import Future, complete_once
 from .reduction import ReduceOp
 
 
@@ -24,6 +24,15 @@ class Work(Future[Any]):
     def get_future(self) -> Work:
         """Return this object: it is the future."""
         return self
+
+    def complete(self, body: Callable[[], Any]) -> None:
+        """Run the body of the collective; its result or exception is the work's."""
+        try:
+            result = body()
+        except BaseException as error:
+            complete_once(self, error=error)
+        else:
+            complete_once(self, result)
 
 
 class ProcessGroup(ABC):

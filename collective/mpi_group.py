@@ -15,7 +15,6 @@ import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError
 from ..core.extend import Array
-from ..core.futures import complete_once
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
 
@@ -63,7 +62,7 @@ class MpiGroup(ProcessGroup):
             body()
             return None
         work = Work()
-        self._latest = self._background.submit(_complete, work, body)
+        self._latest = self._background.submit(work.complete, body)
         if in_background:
             return work
         work.wait()
@@ -175,12 +174,3 @@ def _bytes(row: Array) -> Array:
 def _byte_parts(row: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
     """Return a row for MPI, cut into parts of so many elements each."""
     return _bytes(row), [size * row.itemsize for size in sizes]
-
-
-def _complete(work: Work, body: Callable[[], Any]) -> None:
-    try:
-        result = body()
-    except BaseException as error:
-        complete_once(work, error=error)
-    else:
-        complete_once(work, result)
