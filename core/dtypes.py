@@ -62,6 +62,18 @@ _INEXACT = "fcV"
 _default: DType = float32
 
 
+def dtype_by_name(name: str) -> DType:
+    """Return the dtype of a name, ``"float32"``.
+
+    Raises:
+        ImportError: it is one of the package ``ml_dtypes``, which is not installed.
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise ImportError(f"the dtype {name} needs the package ml_dtypes; install it") from None
+
+
 def get_default_dtype() -> DType:
     """Return the floating-point dtype of new tensors."""
     return _default

@@ -14,7 +14,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from ..dtypes import bfloat16
+from ..dtypes import dtype_by_name
 from ..types import Array, DType
 
 CHECKSUM = "telegrad.sha256"
@@ -117,15 +117,13 @@ def _header(file: Any) -> bytes:
     start = file.read(_LENGTH.size)
     size = os.fstat(file.fileno()).st_size
     if len(start) < _LENGTH.size or (length := _LENGTH.unpack(start)[0]) > size - _LENGTH.size:
-        raise ValueError(_PICKLE if start.startswith(_PICKLES) else f"its header does not fit into its {size} bytes")
+        pickled = start.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5"))
+        raise ValueError(_PICKLE if pickled else f"its header does not fit into its {size} bytes")
     return start + file.read(length)
 
 
-# The first bytes of pickles and zip archives.
-_PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _PICKLE = (
-    "it is a pickle, or an archive of them, as torch.save() writes it, and pickles can run code; there, write the "
-    "state dict with safetensors.torch.save_file()"
+    "it is a pickle, which can run code, and not of the form of torch.save(); there, save a state dict with safetensors"
 )
 
 
@@ -147,7 +145,7 @@ def _tensor(opened: Any, name: str) -> Array:
     label = opened.get_slice(name).get_dtype()
     if label not in _LABELS.values():
         raise ValueError(f"tensor {name!r} is of type {label!r}, which NumPy does not have")
-    if label == "BF16" and bfloat16 is None:
-        raise ImportError("the file holds numbers of type bfloat16, which needs the package ml_dtypes; install it")
+    if label == "BF16":
+        dtype_by_name("bfloat16")  # raises where its package is missing
     array: Array = opened.get_tensor(name)
     return array

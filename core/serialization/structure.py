@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import dtype_by_name
 from ..ops.create.sparse import sparse_coo_tensor
 from ..tensors import Tensor
 from ..types import Array, DType
@@ -65,7 +66,7 @@ class Encoder:
             return self._stored("scalar", np.asarray(obj), obj, path, label)
         if kind in (list, tuple) or kind in _DICTS:
             return self._container(obj, path, label)
-        raise TypeError(f"{path} is of class {kind.__name__}, which cannot be saved; {_advice(obj)}")
+        raise TypeError(f"{path} is of class {kind.__name__}, which cannot be saved; {advice(obj)}")
 
     def _container(self, obj: Any, path: str, label: tuple[str, ...]) -> Any:
         if id(obj) in self._open:
@@ -132,15 +133,11 @@ def _bytes_as(name: str, array: Array) -> Array:
 def _stored_dtype(name: str) -> DType:
     if name not in _STORED_AS:
         raise ValueError(f"unknown dtype {name!r}")
-    try:
-        return np.dtype(name)
-    except TypeError:
-        raise ImportError(
-            f"the file holds numbers of type {name}, which needs the package ml_dtypes; install it"
-        ) from None
+    return dtype_by_name(name)
 
 
-def _advice(obj: Any) -> str:
+def advice(obj: Any) -> str:
+    """Return what to do instead of saving an object of another class."""
     if isinstance(obj, tuple):
         return "of a named tuple, save its _asdict(), or a plain tuple of it"
     return (

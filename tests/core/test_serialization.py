@@ -102,7 +102,7 @@ def test_a_type_of_a_package_that_is_not_there(name, path):
     save(Tensor(np.ones(2, getattr(pytest.importorskip("ml_dtypes"), name))), path)
     program = f"import sys; sys.modules['ml_dtypes'] = None; import telegrad; telegrad.load({str(path)!r})"
     failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert f"ImportError: the file holds numbers of type {name}, which needs the package ml_dtypes" in failed.stderr
+    assert f"ImportError: the dtype {name} needs the package ml_dtypes" in failed.stderr
 
 
 def test_scalars_do_not_take_one_anothers_place(path):

@@ -76,7 +76,11 @@ def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start:
     root = _root(x).reshape(-1) if _root(x).flags.c_contiguous else x.reshape(-1)
     if not all(size):
         return np.empty(size, x.dtype)
-    return _strided(root[start:], size, [step * x.itemsize for step in stride], writeable=x.flags.writeable)
+    # Unlike with NumPy's as_strided(), the base of the result is the array that owns the memory: views of it find all of it.
+    octets, steps = root.view(np.uint8), [step * x.itemsize for step in stride]
+    view: Array = np.ndarray(size, x.dtype, octets, start * x.itemsize, steps)
+    view.flags.writeable = x.flags.writeable
+    return view
 
 
 def _root(x: Array) -> Array:
