@@ -69,6 +69,7 @@ class Flow:
         """
         message.connection, message.unsent = self._connection, unsent
         if self._has_room(message.size):
+            message.dequeued()
             return self._connection.send(parts, message)
         if waits and may_block():
             message.parts, message.gate = parts, Future()

@@ -1,5 +1,6 @@
 """Flow control and cancels between agents: what is under way is bounded, and nobody works for a caller that gave up."""
 
+import gc
 import signal
 import threading
 
@@ -10,6 +11,7 @@ from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
+from telegrad.rpc.serving import Reply
 
 KIB = 1024
 gate = threading.Event()
@@ -241,6 +243,14 @@ def test_an_answer_of_a_call_that_is_over_is_not_sent(cluster, until):
         gate.set()
         until(lambda: b.debug_info()["serving"] == 0)
         assert line(b, "a") == 0
+
+
+def test_an_answer_that_has_left_is_kept_no_longer(narrow, until):
+    """One that takes more than half of the window goes another way; its memory must not wait for the call's deadline."""
+    gate.set()
+    for size in (10, 90, 500):
+        rpc.rpc_sync("b", wait_at_gate, (np.ones(size * KIB // 8),))
+    until(lambda: not any(isinstance(each, Reply) for each in gc.get_objects()))
 
 
 def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until, monkeypatch):

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -167,6 +168,18 @@ def test_memory_may_change_when_send_returns(ends):
         memory[:] = b"y" * size
     far.until(lambda: len(far.frames) == 6)
     assert all(set(frame[len(HEAD) :]) == {ord("x")} for frame in far.frames)
+
+
+def test_memory_is_let_go_when_the_frame_has_left(ends):
+    """Its handle may live on, until the deadline of its call."""
+    near, far = ends
+    far.open()
+    array, handle = np.zeros(5 * MIB, np.uint8), Handle()
+    memory = weakref.ref(array)
+    near.send(HEAD, memoryview(array), handle=handle)
+    del array
+    assert memory() is None
+    far.until(lambda: far.frames)
 
 
 @pytest.mark.parametrize("ends", ["unix"], indirect=True)

@@ -73,6 +73,7 @@ class Transfer:
         if sum(counts) == sum(map(len, parts)):
             place, parts, counts = self._unit = self._next(place)
             if not parts:
+                self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
                 self.released.set()
                 return True
         # In C as a whole: no signal handler can run between a write and the note of how much it took.
