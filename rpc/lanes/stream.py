@@ -145,6 +145,9 @@ class Stream:
 
     def _end(self, error: Exception | None) -> None:
         """Read no more, and tell the connection why, once."""
+        if error is not None:
+            # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
+            error = error.with_traceback(None)
         with self._watching:
             if self._ended:
                 return
@@ -167,11 +170,14 @@ class Stream:
 
     def _watch(self, more: int, less: int) -> None:
         with self._watching:
-            events = (self._events | more) & ~less
-            if events == self._events or self._closed:
+            if self._closed:
                 return
-            if events or not self._ended:
+            events = (self._events | more) & ~less
+            if self._ended:
+                events &= ~EPOLLIN  # a thread may leave the reading late
+            if self._ended and not events:
+                # Also if nobody watched it: the poller would keep this stream, and its epoll tell for ever of a hang-up.
+                self._poller.remove(self._descriptor)
+            elif events != self._events:
                 self._poller.watch(self._descriptor, events)
-            else:
-                self._poller.remove(self._descriptor)  # else it is told for ever that the peer has hung up
             self._events = events  # last: an interrupted change is made again

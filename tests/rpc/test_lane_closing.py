@@ -1,14 +1,20 @@
 """A gRPC lane that closes says nothing, whatever goes on meanwhile: gRPC would show tracebacks of its own."""
 
 import asyncio
+import socket
+import struct
 import threading
+import weakref
+from functools import partial
 
 import grpc
 import pytest
 from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
+from telegrad.core.errors import RpcError
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
+from telegrad.testing.cluster import in_process_cluster
 
 METHOD = "/test/Stream"
 PROGRAM = PROGRAMS / "closing.py"
@@ -84,3 +90,55 @@ def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
     until(lambda: a.closed)
     b.close()
     until(lambda: not [each for each in set(threading.enumerate()) - before if each.name.startswith("telegrad")])
+
+
+class Value:
+    """Object that can be referred to weakly."""
+
+
+released = threading.Event()
+
+
+def wait_for_release():
+    released.wait(30)
+
+
+def break_socket(connection):
+    """Close the socket of a connection so that its other end gets an error, not the end of the stream."""
+    stream = connection._stream
+    stream._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.fail(ConnectionResetError("broken by a test"))
+
+
+def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until, no_collector):
+    """The error of the socket was raised in the frames of a user who waited for an answer."""
+    kept, failures = [], []
+    released.clear()
+
+    def wait():
+        value = Value()
+        kept.append(weakref.ref(value))
+        with a.use():
+            rpc.rpc_sync("b", wait_for_release)
+
+    def wait_in_vain():
+        try:
+            wait()
+        except RpcError as error:  # pytest.raises would keep it
+            failures.append(str(error))
+
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, ("tcp",))) as (a, b):
+        with a.use():
+            rpc.rpc_sync("b", abs, (1,))
+        connection = a.peers.at(1).dialed
+        waiting = thread(wait_in_vain)
+        until(lambda: connection.reading._sleeper._asleep)
+        break_socket(b.peers.at(0).accepted[0])
+        waiting.join(30)
+        released.set()
+        until(lambda: kept[0]() is None)
+        assert "broke during the call" in failures[0]
+        poller, stream = connection._poller, connection._stream
+        stream._watch_input(True)  # as a thread that leaves the reading late
+        until(lambda: stream._closed)
+        assert stream not in poller._owners.values()

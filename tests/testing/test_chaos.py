@@ -170,9 +170,6 @@ async def ended(reader):
 
 
 @pytest.mark.long
-@pytest.mark.xfail(
-    reason="a reference of a worker to itself can be left in its table when the worker that forked it is isolated"
-)
 def test_a_short_run(run_python):
     """Connections break, descriptors run out, children are forked, workers are isolated and killed: all ends as it should."""
     command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "4"]

@@ -243,6 +243,8 @@ class LargeFrames:
             pass  # it is broken
 
     def _end(self, error: Exception | None) -> None:
+        if error is not None:
+            error = error.with_traceback(None)  # as in Stream
         self._on_loop(lambda: None if self.over.done() else self.over.set_result(error))
 
     def close(self) -> None:
