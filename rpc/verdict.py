@@ -10,8 +10,9 @@ of them are linked unless one of them suspects the other. From this graph each w
   their address are dead and do not count.
 * Silence proves nothing about the links of others: a worker that has reported nothing about another counts as linked to it. A
   worker that hears of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence.
-* A worker whose process was suspended for ``timeout`` seconds may be lost without knowing it. Until it hears from a member
-  again, it decides nothing about members that may be alive: where another would go on, it closes.
+* A worker whose process was suspended for ``timeout`` seconds may be lost without knowing it, and what arrives first was sent
+  while it stood still. So it reads for a while, then asks all members for a sign of life. Until one has answered, it decides
+  nothing about members that may be alive; if none does, it closes where another would go on.
 * A refused connection proves more: the suspected worker is lost after ``timeout`` seconds unless somebody reaches it, even if
   some of the members say nothing meanwhile.
 
@@ -116,7 +117,8 @@ class Verdicts:
         self._dead_since: dict[int, float] = {}  # those that we found dead, and nobody has reached since
         self._passed_on = 0  # losses that were passed on to the others
         self._seen = 0.0  # when the last event was
-        self._suspended = False  # this process was, and no member has answered since
+        self._woke: float | None = None  # when this process went on after a suspension; nobody has answered since
+        self._asked_all = False  # it has asked the members since
 
     @property
     def report(self) -> Report:
@@ -125,8 +127,8 @@ class Verdicts:
 
     @property
     def quiet(self) -> bool:
-        """Return whether nobody suspects anybody."""
-        return not any(report.links for report in self._reports.values())
+        """Return whether nobody suspects anybody, and this worker waits for no sign of life."""
+        return self._woke is None and not any(report.links for report in self._reports.values())
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """Take an event at the time ``now``, in seconds, and return what the driver has to do.
@@ -137,8 +139,8 @@ class Verdicts:
             IllegalEventError: there is no worker of that rank.
         """
         self._check_rank(event)
-        # A process that was suspended hears first that time passed, or anything else, and only then from a member.
-        self._suspended |= 0 < self._seen < now - self._timeout
+        if 0 < self._seen < now - self._timeout:
+            self._woke, self._asked_all = now, False
         self._seen = now
         if not self.closed:
             self._handle(event, now)
@@ -159,9 +161,9 @@ class Verdicts:
     def _handle(self, event: Event, now: float) -> None:
         match event:
             case Reached(rank):
-                self._suspended = False
                 if rank in self.members:
                     self._reached(rank, now)
+                    self._heard(now)
             case Failed(rank, evidence):
                 if rank in self.members:
                     self._failed(rank, evidence, now)
@@ -171,10 +173,11 @@ class Verdicts:
                     self._conclude(now)
             case Received(sender, report):
                 if sender in self.members and report.version > self._reports[sender].version:
-                    self._suspended = False
                     self._receive(sender, report, now)
+                    self._heard(now)
             case TimePassed():
-                if self._dead_since:
+                self._ask_all(now)
+                if self._dead_since or self._woke is not None:
                     self._conclude(now)
 
     # -- events
@@ -214,6 +217,20 @@ class Verdicts:
             self._answer_suspicion(sender, rank)
         self._conclude(now)
 
+    # -- suspension of this process
+
+    def _ask_all(self, now: float) -> None:
+        """Ask the members for a sign of life, if this process was suspended and has read what was sent meanwhile."""
+        if self._woke is not None and not self._asked_all and now >= self._woke + self._timeout / 2:
+            self._asked_all = True
+            self._send_report(sorted(self.members))
+
+    def _heard(self, now: float) -> None:
+        """Note a sign of life of a member: asked for it, this worker is still one of them."""
+        if self._asked_all and self._woke is not None and not self.closed:
+            self._woke = None
+            self._conclude(now)
+
     # -- questions
 
     def witness(self, rank: int) -> int | None:
@@ -250,7 +267,7 @@ class Verdicts:
         known = -1
         while known != len(self.report.lost) and not self.closed:
             known = len(self.report.lost)
-            self._resolve_split()
+            self._resolve_split(now)
             self._lose_dead(now)
         if not self.closed:
             self._withdraw_answers()
@@ -263,7 +280,7 @@ class Verdicts:
             uninformed = [rank for rank in sorted(self.members) if not self._reports[rank].lost.keys() >= lost.keys()]
             self._send_report(uninformed)
 
-    def _resolve_split(self) -> None:
+    def _resolve_split(self, now: float) -> None:
         """Lose the members that no path leads to, or close if they are the majority."""
         here = self._reports.paths(self.me).keys() | {self.me}
         outside = self.members - here
@@ -272,8 +289,9 @@ class Verdicts:
         dead = {rank for rank in outside if any(self._reports.finding(other, rank) is Finding.DEAD for other in here)}
         live = self.members - dead
         there = ", ".join(repr(self._names[rank]) for rank in sorted(live - here))
-        if there and self._suspended:
-            self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
+        if there and self._woke is not None:
+            if now >= self._woke + 2 * self._timeout:
+                self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
         elif 2 * len(here) > len(live) or (2 * len(here) == len(live) and min(live) in here):
             reasons = {rank: self._reports.reason(rank, here, self._names) for rank in sorted(outside)}
             for rank, reason in reasons.items():

@@ -131,27 +131,56 @@ def test_the_side_of_the_lowest_goes_on_at_a_tie():
     assert job.closed() == [1, 2] and job.lost() == {0: [1, 2], 3: [1, 2]}
 
 
+def suspended(job, rank):
+    """Let time pass in which one worker stands still."""
+    job.now = 1.0
+    job.handle(rank, TimePassed())
+    job.now = 100.0
+
+
 def test_a_suspended_worker_does_not_expel_others():
     """The worker may be lost without knowing it, and the others may have split since."""
     job = Job(3)
-    job.now = 1.0
-    job.handle(0, TimePassed())
-    job.now = 100.0
+    job.held = {1, 2}
+    suspended(job, 0)
     job.handle(0, Failed(1, DEAD))
     job.handle(0, Failed(2, SILENT))
+    job.pass_time(TIMEOUT)
+    assert job.closed() == [] and 2 not in job.lost()[0]
+    job.pass_time(TIMEOUT)
     assert job.closed() == [0] and "was suspended" in job.machines[0].closed
 
 
 def test_a_suspended_worker_goes_on_once_it_heard_from_a_member():
     job = Job(3)
-    job.now = 1.0
-    job.handle(0, TimePassed())
-    job.now = 100.0
-    job.handle(0, Reached(1))
+    suspended(job, 0)
+    job.pass_time(TIMEOUT / 2)  # it asks
     job.kill(2)
     job.failed(0, 2, SILENT)
     job.failed(1, 2, SILENT)
     assert job.lost() == {0: [2], 1: [2]}
+
+
+def test_what_was_sent_to_a_suspended_worker_meanwhile_proves_nothing():
+    """All others had lost sight of a worker for a moment, and say so in what a suspended worker reads first."""
+    job = Job(4)
+    suspended(job, 0)
+    for rank in (2, 3):
+        job.handle(rank, Failed(1, SILENT))
+        job.handle(rank, Reached(1))
+    said = [(rank, each.report) for rank, each in job.due]
+    job.due.clear()
+    job.handle(0, Reached(3))  # that answer is old, too
+    job.handle(0, Failed(1, SILENT))
+    for rank, report in said[::2]:
+        assert report.suspects(1)
+        job.handle(0, Received(rank, report))
+    assert job.closed() == [] and job.lost()[0] == []
+    for rank, report in said[1::2]:
+        job.handle(0, Received(rank, report))
+    job.settle()
+    job.pass_time(TIMEOUT / 2)
+    assert job.closed() == [] and job.lost() == {rank: [] for rank in range(4)}
 
 
 def test_of_three_pieces_without_a_majority_none_goes_on():
