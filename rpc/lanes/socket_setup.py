@@ -44,7 +44,7 @@ class SocketAcceptor:
         self._tls = tls
         self._expected: dict[bytes, tuple[SocketTokens, Take, bytes]] = {}
         self._listening: list[socket.socket] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._closed = False
         self._visits: dict[asyncio.Task[bool], None] = {}  # the oldest first
 
     def listen(self, kinds: Sequence[str], host: str) -> list[str]:
@@ -54,7 +54,7 @@ class SocketAcceptor:
             with suppress(OSError):
                 listening, address = sockets.listen(kind, host)
                 self._listening.append(listening)
-                self._tasks.append(asyncio.get_running_loop().create_task(self._accept(listening, kind)))
+                self._watch(listening, kind)
                 addresses.append(address)
         return addresses
 
@@ -74,26 +74,35 @@ class SocketAcceptor:
 
     async def close(self) -> None:
         """Stop listening, and end the visits."""
-        tasks = [*self._tasks, *self._visits]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._closed = True
         for listening in self._listening:
+            asyncio.get_running_loop().remove_reader(listening)
             listening.close()
+        visits = [*self._visits]
+        for visit in visits:
+            visit.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
 
-    async def _accept(self, listening: socket.socket, kind: str) -> None:
+    def _watch(self, listening: socket.socket, kind: str) -> None:
+        if not self._closed:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening, kind)
+
+    def _accept(self, listening: socket.socket, kind: str) -> None:
+        """Take the next visitor. Without a coroutine: one that is cancelled may drop a socket that was accepted."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                visitor, _ = await loop.sock_accept(listening)
-            except OSError:
-                await asyncio.sleep(PAUSE_SECONDS)
-                continue
-            visit = loop.create_task(self._visit(visitor, kind))
-            self._visits[visit] = None
-            visit.add_done_callback(partial(self._visited, visitor))
-            if len(self._visits) > MOST_VISITORS:
-                next(iter(self._visits)).cancel()
+        try:
+            visitor, _ = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # it has left
+        except OSError:
+            loop.remove_reader(listening)
+            loop.call_later(PAUSE_SECONDS, self._watch, listening, kind)
+            return
+        visit = loop.create_task(self._visit(visitor, kind))
+        self._visits[visit] = None
+        visit.add_done_callback(partial(self._visited, visitor))
+        if len(self._visits) > MOST_VISITORS:
+            next(iter(self._visits)).cancel()
 
     def _visited(self, visitor: socket.socket, visit: asyncio.Task[bool]) -> None:
         self._visits.pop(visit, None)

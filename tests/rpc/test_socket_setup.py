@@ -1,5 +1,7 @@
 """Sockets of connections: which lane is chosen and why, and what a socket must prove before a frame is read from it."""
 
+import asyncio
+import resource
 import socket
 import time
 from contextlib import contextmanager, suppress
@@ -120,6 +122,39 @@ def test_a_visitor_that_says_nothing_has_a_deadline(monkeypatch):
     monkeypatch.setattr(socket_setup, "HANDSHAKE_SECONDS", 0.05)
     with agents_with(["unix"], ["unix"]) as (_, b):
         assert hung_up_on(visit(b.record.addresses[1]))
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_visitor_that_comes_as_the_acceptor_closes_is_hung_up_on(turns):
+    """However far it has come: nobody forgets its socket, which would be a ResourceWarning."""
+    acceptor = socket_setup.SocketAcceptor(lambda *_: None, None)
+    (address,) = acceptor.listen(["unix"], "127.0.0.1")
+    await asyncio.sleep(0)
+    visitor = visit(address)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await acceptor.close()
+    assert hung_up_on(visitor)
+
+
+async def test_visitors_are_taken_again_after_the_system_gave_no_socket(monkeypatch):
+    monkeypatch.setattr(socket_setup, "PAUSE_SECONDS", 0.001)
+    refusals = []
+    acceptor = socket_setup.SocketAcceptor(lambda *words: refusals.append(words), None)
+    (address,) = acceptor.listen(["unix"], "127.0.0.1")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    visitor = visit(address)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (visitor.fileno() + 1, limits[1]))
+        await asyncio.sleep(0.01)
+        assert not acceptor._visits and not refusals
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    visitor.shutdown(socket.SHUT_WR)
+    while not refusals:
+        await asyncio.sleep(0.001)
+    assert hung_up_on(visitor)
+    await acceptor.close()
 
 
 @pytest.mark.parametrize("closes_far", [False, True])
