@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 
 from ..core.futures import Future
 from ..rpc.extend import Agent
@@ -20,9 +22,12 @@ class StepQueue:
         self._agent = agent
 
     def submit(self, step: Callable[[], None]) -> Future[None]:
-        """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future."""
+        """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future.
+
+        It runs with the context variables (agent, profiler) of this call, whoever's thread runs it.
+        """
         done: Future[None] = Future()
-        self._steps.append((step, done))
+        self._steps.append((partial(copy_context().run, step), done))
         while not done.done() and (job := self._next_step()) is not None:
             self._run(*job)
         if self._steps and not self._running:

@@ -9,6 +9,7 @@ from telegrad import autograd_dist, optim, rpc
 from telegrad.autograd_dist.step_queue import StepQueue
 from telegrad.core.errors import RpcError
 from telegrad.optim import SGD, Adam
+from telegrad.rpc.extend import current_agent
 from telegrad.testing import in_process_cluster
 
 
@@ -155,6 +156,24 @@ def test_no_submitter_waits_for_those_after_it(workers):
     assert not submitted.is_alive()
     later.wait(10)
     assert ran[:2] == ["first", "again"]
+
+
+def test_a_step_runs_in_the_context_of_who_submitted_it(workers, thread):
+    """The thread that runs it may be another call's, or one for callbacks, which has no agent."""
+    queue = workers[0].part(StepQueue)
+    inside, go, found = threading.Event(), threading.Event(), []
+
+    def first():
+        inside.set()
+        assert go.wait(10)
+
+    thread(queue.submit, first)
+    assert inside.wait(10)
+    with workers[1].use():
+        later = queue.submit(lambda: found.append(current_agent()))
+    go.set()
+    later.wait(10)
+    assert found == [workers[1]]
 
 
 def test_a_step_that_raises_does_not_stop_the_others(workers):
