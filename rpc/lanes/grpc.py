@@ -31,7 +31,7 @@ from .grpc_connection import CLOSE_SECONDS, NO_SOCKET, AcceptedConnection, GrpcC
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, translate
 from .grpc_server import make_server
 from .grpc_tls import add_port
-from .ioloop import acquire_loop, first_of, release_loop
+from .ioloop import acquire_loop, call_on_loop, first_of, release_loop
 from .large.resources import new_resources
 from .poller import Poller
 from .socket_setup import SocketAcceptor, open_socket
@@ -108,7 +108,7 @@ class DialedConnection(GrpcConnection):
         remember(self._target)
 
     def start(self) -> None:
-        self._lane.loop.call_soon_threadsafe(self._lane.keep, self.run)
+        call_on_loop(self._lane.loop, self._lane.keep, self.run)
 
     async def run(self) -> None:
         """Connect, move frames until the connection ends, and tell the listener."""

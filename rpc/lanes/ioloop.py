@@ -7,6 +7,7 @@ steal each other's wake-ups.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
@@ -41,6 +42,20 @@ def may_block() -> bool:
     return False
 
 
+def call_on_loop(loop: asyncio.AbstractEventLoop, action: Callable[..., object], *args: Any) -> None:
+    """Call ``action`` soon on a loop's thread, in an empty context: tasks and timers that it begins would keep the caller's.
+
+    Args:
+        loop: the loop.
+        action: what to call.
+        args: its arguments.
+
+    Raises:
+        RuntimeError: the loop is closed.
+    """
+    loop.call_soon_threadsafe(action, *args, context=contextvars.Context())
+
+
 class LoopThread:
     """asyncio loop that runs in a daemon thread.
 
@@ -50,7 +65,8 @@ class LoopThread:
     """
 
     def __init__(self, name: str, grace: float = 0.0) -> None:
-        self.loop = asyncio.new_event_loop()
+        # In an empty context: a loop keeps that of its maker, the first call of a coroutine say, and all that is in it.
+        self.loop = contextvars.Context().run(asyncio.new_event_loop)
         self._grace = grace
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()

@@ -20,7 +20,7 @@ import numpy as np
 from ....core.shared_memory import Segment
 from ..base import SCATTERED, FrameHandle
 from ..bulk import BULK_BYTES
-from ..ioloop import may_block
+from ..ioloop import call_on_loop, may_block
 from .arrival import Arrival
 from .borrower import Borrower
 from .lender import IDLE_SECONDS, Lender
@@ -228,7 +228,7 @@ class LargeFrames:
 
     def _on_loop(self, action: Callable[[], object]) -> None:
         try:
-            self._loop.call_soon_threadsafe(action)
+            call_on_loop(self._loop, action)
         except RuntimeError:
             pass  # the loop is closed, and the connection with it
 

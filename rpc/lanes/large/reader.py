@@ -15,6 +15,7 @@ from typing import Any
 
 from ....core.errors import SerializationError
 from ..bulk import new_memory
+from ..ioloop import call_on_loop
 from .arrival import Arrival
 from .transfer import DESCRIPTOR, HEAD, Kind
 
@@ -85,7 +86,7 @@ class BulkReader:
             self._ended(error)
         else:
             try:
-                self._loop.call_soon_threadsafe(self._watch)
+                call_on_loop(self._loop, self._watch)
             except RuntimeError:
                 pass  # the loop is closed, and the connection with it
 

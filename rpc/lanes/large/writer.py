@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from ..ioloop import call_on_loop
 from .transfer import Offer, Transfer
 
 LOOK_SECONDS = 0.05  # how often a thread that waits looks whether its frame was withdrawn, or the socket closed
@@ -115,7 +116,7 @@ class BulkWriter:
 
     def _soon(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._write_on_loop)
+            call_on_loop(self._loop, self._write_on_loop)
         except RuntimeError:
             pass  # the loop is closed, and the connection with it
 

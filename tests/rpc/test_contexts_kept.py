@@ -1,0 +1,34 @@
+"""What lives longer than a call keeps nothing of the call's context variables: connections, loops, their tasks and timers."""
+
+import contextvars
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from telegrad import rpc
+
+variable = contextvars.ContextVar("value_of_a_call")
+
+
+class Value:
+    pass
+
+
+async def same_later(value):
+    return value
+
+
+@pytest.mark.parametrize("payload", [1, np.zeros(3_000_000)], ids=["small", "large"])
+def test_the_first_call_to_a_worker_leaves_nothing_of_its_context(workers, until, payload):
+    """It opens the connections, and makes the loop of coroutines."""
+
+    def call():
+        value = Value()
+        variable.set(value)
+        for worker in "bc":
+            assert np.array_equal(rpc.rpc_sync(worker, same_later, (payload,)), payload)
+        return weakref.ref(value)
+
+    kept = contextvars.copy_context().run(call)
+    until(lambda: gc.collect() is not None and kept() is None)
