@@ -6,12 +6,14 @@ import struct
 
 from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
 from ..rpc.extend import Incoming, Interceptor, Kind, Outgoing
+from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
 from .graph import ReceiveNode, SendNode, make_message_id
 from .numbers import Method
 
 NUMBER = 2
-EXTRA = struct.Struct("<QQ")  # context id, message id (0: no tensor of it requires grad)
+# Context id, message id (0: no tensor of it requires grad). In a request ``pack_mode()`` follows.
+EXTRA = struct.Struct("<QQ")
 
 
 class AutogradInterceptor(Interceptor):
@@ -30,7 +32,8 @@ class AutogradInterceptor(Interceptor):
             return
         message_id = self._record(context, message)
         message.notes[NUMBER] = (context, message_id)
-        message.extras[NUMBER] = EXTRA.pack(context.id, message_id)
+        mode = pack_mode() if message.kind == Kind.REQUEST else b""
+        message.extras[NUMBER] = EXTRA.pack(context.id, message_id) + mode
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
@@ -51,12 +54,13 @@ class AutogradInterceptor(Interceptor):
         extra = message.extras.get(NUMBER)
         if extra is None:
             return
-        context_id, message_id = EXTRA.unpack(extra)
+        context_id, message_id = EXTRA.unpack_from(extra)
         context = self.contexts.join(context_id, message.sender)
         if context is None:
             return
         if message.kind == Kind.REQUEST:
             current_context.set(context)
+            enter_mode(extra[EXTRA.size :])
         if message_id:
             _connect(message, context, message_id)
         else:

@@ -5,6 +5,7 @@ backward pass imports from here.
 """
 
 from .autograd.accumulate import AccumulateGrad
+from .autograd.anomaly import anomaly_mode, detect_anomaly
 from .autograd.drawing import HEIGHT as BOX_HEIGHT
 from .autograd.drawing import WIDTH as BOX_WIDTH
 from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
@@ -46,12 +47,14 @@ __all__ = [
     "RemovableHandle",
     "Row",
     "Tensor",
+    "anomaly_mode",
     "attach",
     "binary",
     "changed",
     "check_reduction",
     "check_device",
     "comparison",
+    "detect_anomaly",
     "fused",
     "gradient_edge",
     "ignore_changes",

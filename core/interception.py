@@ -90,6 +90,16 @@ class Watcher:
         _leave(self)
         _watchers.set(_without(_watchers.get(), self))
 
+    def enter_context(self) -> None:
+        """Begin to watch, for as long as the present context of ``contextvars``, or a copy of it, lives."""
+        _watchers.set((*_watchers.get(), self))
+        _enter(weakref.ref(self, _leave))
+
+
+def watchers() -> tuple[Watcher, ...]:
+    """Return the watchers of this thread or task, the innermost last."""
+    return _watchers.get()
+
 
 class PlainTensors:
     """A ``with`` block in which tensor classes take no operation over: operations see only the arrays."""

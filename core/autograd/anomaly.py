@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 import weakref
 from collections.abc import Callable
@@ -10,29 +11,31 @@ from typing import Any
 
 from .. import interception
 from ..errors import AutogradError
-from ..interception import Watcher
+from ..interception import Watcher, watchers
+from .forward_lines import forward_line, note_lines
+from .hooks import Hook
 from .node import Node
 from .saved_hooks import new_nodes
 
-_LINES = object()
-# Frames of these files are left out of the shown lines: they belong to the watching.
-_OWN_FILES = (__file__, interception.__file__)
+# Frames of these files are left out of the shown lines: they belong to the operations and to the watching.
+_OWN_FOLDER = os.path.dirname(interception.__file__)
 
 
 class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
-    """A ``with`` block in which operations record the line that called them, and backward passes are watched.
+    """A ``with`` block in which operations record the line that called them, and backward passes over them are watched.
+
+    Remote calls that are made in the block are watched too, on the workers that run them.
 
     Args:
         check_nan: raise when a node computes a nan from gradients without one.
 
     Raises:
         AutogradError: from the backward pass, when it computes a nan. The message shows the forward line; so does the
-            message of any other error of a backward pass inside the block.
+            message of any other error of a backward pass over an operation of the block.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        self._running: Node | None = None
 
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -47,33 +50,29 @@ class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
         """
         result = run()
         for node in new_nodes(result):
-            if _LINES not in node.metadata:
-                stack = [frame for frame in traceback.extract_stack() if frame.filename not in _OWN_FILES]
-                node.metadata[_LINES] = "".join(traceback.format_list(stack))
-                self._watch(node)
+            if note_lines(node, "".join(traceback.format_list(self.shown(traceback.extract_stack())))):
+                # A hook also where no nan is looked for: the engine shows the line in errors of nodes with hooks.
+                node.register_hook(_check_nan(node) if self.check_nan else _change_nothing)
         return result
 
-    def _watch(self, node: Node) -> None:
-        known = weakref.ref(node)  # its own hooks must not keep it alive
+    def shown(self, stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+        """Return the frames of a stack that say something to the author of the program, the innermost last."""
+        return [frame for frame in stack if not frame.filename.startswith(_OWN_FOLDER)]
 
-        def before(_: Any) -> None:
-            self._running = known()
 
-        def after(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
-            node = known()
-            self._running = None
-            if self.check_nan and node is not None and _has_nan(grad_inputs) and not _has_nan(grad_outputs):
-                raise AutogradError(f"{node.name()} made a nan in the backward pass.{forward_line(node)}")
+def _check_nan(node: Node) -> Hook:
+    known = weakref.ref(node)  # its own hook must not keep it alive
 
-        node._hook_tables().before.add(before)
-        node._hook_tables().after.add(after)
+    def check(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+        node = known()
+        if node is not None and _has_nan(grad_inputs) and not _has_nan(grad_outputs):
+            raise AutogradError(f"{node.name()} made a nan in the backward pass.{forward_line(node)}")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        super().__exit__(kind, error, tb)
-        if error is not None and self._running is not None and error.args and isinstance(error.args[0], str):
-            name, line = self._running.name(), forward_line(self._running)
-            error.args = (f"{error.args[0]}\n{name} failed in the backward pass.{line}", *error.args[1:])
-        self._running = None
+    return check
+
+
+def _change_nothing(*_: Any) -> None:
+    pass
 
 
 class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
@@ -109,10 +108,9 @@ def is_anomaly_enabled() -> bool:
     return set_detect_anomaly._current is not None
 
 
-def forward_line(node: Node) -> str:
-    """Return the lines that called a node's operation, as text."""
-    lines = node.metadata.get(_LINES)
-    return f" Its forward call:\n{lines}" if lines else " Its forward call was made outside anomaly mode."
+def anomaly_mode() -> detect_anomaly | None:
+    """Return the anomaly mode of this thread or task; ``None`` if there is none."""
+    return next((watcher for watcher in watchers() if isinstance(watcher, detect_anomaly)), None)
 
 
 def _has_nan(grads: tuple[Any, ...]) -> bool:

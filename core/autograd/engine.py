@@ -20,6 +20,7 @@ from ..tensors import Tensor
 from . import hook_calls
 from .accumulate import AccumulateGrad, accumulate_grad
 from .captures import Captures
+from .forward_lines import show_forward_line
 from .grad_mode import GradMode
 from .node import Node
 from .reentrant import run_reentrant
@@ -147,16 +148,23 @@ class GraphTask:
             with GradMode(self.create_graph):
                 while not finished:
                     run_reentrant(self._run_ready)
+                    self._check()
                     finished = self._yield_claim()
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.
-            self._failure = f"{type(error).__name__}: {error}"
+            self.stop(f"{type(error).__name__}: {error}")
             self._pending.clear()
             self._ready.clear()
             raise
         finally:
             if not finished:
                 self._running = False
+
+    def stop(self, reason: str) -> None:
+        """Let the pass fail, unless it has failed: no further node runs. May be called from any thread."""
+        with self._lock:
+            if self._failure is None:
+                self._failure = reason
 
     @property
     def idle(self) -> bool:
@@ -180,14 +188,17 @@ class GraphTask:
 
     def _claim(self) -> bool:
         with self._lock:
-            if self._failure is not None:
-                raise AutogradError(f"this backward pass failed before ({self._failure}); start a new one")
+            self._check()
             if self._running:
                 return False
             self._running = True
         if self._captures is not None:
             self._captures.prepare(self._pending)
         return True
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise AutogradError(f"this backward pass failed before ({self._failure}); start a new one")
 
     def _yield_claim(self) -> bool:
         with self._lock:
@@ -235,7 +246,7 @@ class GraphTask:
         # The hot loop: about a microsecond a node, so it is written out in one piece.
         ready, pending = self._ready, self._pending
         keep, recorded, plain = self.keep_graph, self.create_graph, self._captures is None
-        while ready or self._accept():
+        while (ready or self._accept()) and self._failure is None:
             entry = ready.pop()
             node = entry[NODE]
             if not (node.tape and plain and node._hooks is None):
@@ -270,6 +281,13 @@ class GraphTask:
 
     def _run_node(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         """Run a node of any kind, its hooks and the pass's captures; return the gradients of its inputs."""
+        try:
+            return self._with_hooks(node, grads)
+        except Exception as error:
+            show_forward_line(node, error)
+            raise
+
+    def _with_hooks(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         given: list[Any] | None = None if all(grad is None for grad in grads) else grads
         wanted = True
         if node._hooks is not None or self._captures is not None:
