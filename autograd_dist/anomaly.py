@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import struct
 import traceback
 
-from .. import rpc
 from ..core.extend import anomaly_mode, detect_anomaly
+from ..rpc.extend import Agent
 
 EXTRA = struct.Struct("<?")  # whether it looks for nan
-RPC_FOLDER = os.path.dirname(rpc.__file__)
+RPC_FOLDER = os.path.dirname(inspect.getfile(Agent))
 
 
 def pack_mode() -> bytes:

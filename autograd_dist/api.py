@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +15,6 @@ from ..core.futures import Future
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass, Feeds
 from .contexts import Context, Contexts, contexts_of, current_context
-
-_pass_numbers = itertools.count(1)
 
 
 @contextmanager
@@ -121,7 +119,14 @@ def backward_async(
     """
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
     fresh.begin(feeds)
-    return agent.caller.with_deadline(fresh.finished, agent.rpc_timeout, what)
+    ended = agent.caller.with_deadline(fresh.finished, agent.rpc_timeout, what)
+    return ended.then(partial(_value_or_stop, fresh))
+
+
+def _value_or_stop(started: BackwardPass, ended: Future[None]) -> None:
+    if (error := ended.exception()) is not None:
+        started.stop(error)  # it timed out
+    return ended.value()
 
 
 def _prepare(
@@ -132,8 +137,9 @@ def _prepare(
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
-    pass_id, nodes = (agent.rank, next(_pass_numbers)), [node for node, _ in feeds]
-    fresh = context.join_pass(agent, pass_id, retain_graph, mode == "smart", nodes)
+    roots_fed = [node for node, _ in feeds]
+    make = partial(BackwardPass, agent, context.graph, keep_graph=retain_graph, smart=mode == "smart", roots=roots_fed)
+    fresh = context.passes.begin(make)
     return fresh, feeds, _Description(contexts, context)
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from ..core.errors import AutogradError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once
+from ..proto.autograd_dist_pb2 import PassStopped
 from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
 from .local_pass import Entry, Kind, LocalPass, Unfed
-from .numbers import Method
-from .termination import Answer, Instruction, Over, Termination
+from .numbers import Method, Topic
+from .termination import Answer, Ask, Instruction, Over, Termination
 
 # By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
 Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
@@ -31,15 +32,16 @@ Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
 # Bytes of gradients that do not wait for more to the same worker while other nodes are ready to run here: that worker can run
 # at the same time. Smaller ones do: for them, a message costs more than the nodes that it would overlap with.
 LARGE = 65536
+MOST_CHARACTERS = 4096  # of the reason why a pass was stopped
 
 
 class BackwardPass:
-    """The pass ``pass_id``, (root worker, number), over the part of a context's graph on one worker.
+    """A backward pass over the part of a context's graph on one worker.
 
     Args:
         agent: the worker's agent.
         graph: what to differentiate.
-        pass_id: the same on all workers.
+        pass_id: the same on all workers; it begins with the rank of the root.
         keep_graph: keep what the nodes saved, for another pass.
         smart: leave out what takes no part; otherwise that is an error.
         roots: nodes that ``begin`` will feed, at the worker that starts the pass.
@@ -49,9 +51,9 @@ class BackwardPass:
         self,
         agent: Agent,
         graph: ContextGraph,
-        pass_id: tuple[int, int],
-        keep_graph: bool,
-        smart: bool,
+        pass_id: tuple[int, int, int],
+        keep_graph: bool = False,
+        smart: bool = True,
         roots: Sequence[Node] = (),
     ) -> None:
         self._agent = agent
@@ -65,6 +67,7 @@ class BackwardPass:
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._calls: set[ServerCall] = set()  # requests that threads work on
+        self._asked: set[int] = set()  # ranks of the workers that got requests
         self._settled = 0
         self._reports: Reports = {}
         self._queried: set[int] = set()  # at the root: messages whose receivers were asked
@@ -98,9 +101,9 @@ class BackwardPass:
             _wait(self.finished, deadline)
         except TimeoutError:
             options = "GrpcRpcBackendOptions(rpc_timeout=)"
-            self._fail(RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}"))
+            self.stop(RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}"))
         except BaseException as error:
-            self._fail(error)
+            self.stop(error)
             raise
         self.finished.value()
 
@@ -125,7 +128,9 @@ class BackwardPass:
 
     def _take_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
-            self._fail(error)
+            self.stop(
+                error.with_traceback(None)
+            )  # it shows where it was raised, elsewhere, not where this thread waited
         elif (content := answer.value()) is not None:
             entries, reports = content
             self._merge(reports)
@@ -155,7 +160,7 @@ class BackwardPass:
         try:
             action()
         except BaseException as error:
-            self._fail(error)
+            self.stop(error)
         finally:
             current_gatherer.reset(token)
         with self._lock:
@@ -163,7 +168,7 @@ class BackwardPass:
             if call is not None:
                 self._calls.remove(call)
             if failure is None:
-                instructions = self._termination.rested(call, self.part.outgoing())
+                instructions = self._noted(self._termination.rested(call, self.part.outgoing()))
         if failure is None:
             return self._carry_out(instructions, waits)
         if call is not None:
@@ -180,8 +185,13 @@ class BackwardPass:
     def _send_now(self) -> None:
         """Send what there is for others, while this thread goes on."""
         with self._lock:
-            instructions = [] if self._failure else self._termination.sent(self.part.outgoing())
+            instructions = [] if self._failure else self._noted(self._termination.sent(self.part.outgoing()))
         self._carry_out(instructions, waits=False)
+
+    def _noted(self, instructions: list[Instruction[ServerCall]]) -> list[Instruction[ServerCall]]:
+        # lock held: whoever stops the pass from now on tells those that are about to be asked.
+        self._asked.update(each.to for each in instructions if isinstance(each, Ask))
+        return instructions
 
     def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> Future[Any] | None:
         futures: list[Future[Any]] = []
@@ -194,7 +204,7 @@ class BackwardPass:
                 else:
                     futures.append(self._ask(instruction.to, instruction.work))
             except Exception as error:  # a gradient of a type that cannot be sent; the agent was closed
-                self._fail(error)
+                self.stop(error)
         if waits and len(futures) == 1:
             return futures[0]
         for future in futures:
@@ -265,19 +275,34 @@ class BackwardPass:
             f'loss. Use mode="smart", leave such calls out of the context, or send no tensor that requires grad'
         )
 
-    def _fail(self, error: BaseException) -> None:
-        """Fail the pass. Requests that threads work on are left to them."""
+    def stop(self, error: BaseException) -> None:
+        """Fail the pass, unless it is over, here and at the workers that this one asked, which tell others.
+
+        Requests that threads work on are left to them.
+        """
         with self._lock:
-            if self._failure is not None:
+            if self._failure is not None or self.finished.done():
                 return
             self._failure = error
             parent, self._termination.parent = self._termination.parent, None
             if parent in self._calls:
                 parent = None
+            asked = sorted(self._asked)
+        self.part.stop(f"{type(error).__name__}: {error}")
+        for rank in asked:
+            self._tell_stopped(rank, error)
         if self._termination.is_root:
             complete_once(self.finished, error=error)
         elif parent is not None:
             parent.fail(error)
+
+    def _tell_stopped(self, rank: int, error: BaseException) -> None:
+        peer = self._agent.peers.at(rank)
+        if not (peer.gone or self._agent.closed):
+            root, number, oldest = self.id
+            reason = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
+            stopped = PassStopped(context=self._context_id, root=root, number=number, oldest=oldest, reason=reason)
+            self._agent.control.post(peer, Topic.PASS_STOPPED, stopped.SerializeToString())
 
     def _name(self, rank: int) -> str:
         return repr(self._agent.peers.at(rank).info.name)
@@ -299,11 +324,13 @@ def _label(body: Any) -> list[tuple[str, Any]]:
 
 
 def _wait(future: Future[Any], deadline: float | None) -> None:
-    """Block until a future has completed, with a value or an error.
+    """Block until a future has completed, with a value or an error, which is not raised.
 
     Raises:
         TimeoutError: the deadline has passed.
     """
+    if future.done():
+        return
     try:
         future.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
     except BaseException as error:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 
 from ..core.errors import AutogradError, RpcError
-from ..core.extend import Node
-from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages
+from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages, PassStopped
 from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
@@ -32,6 +31,7 @@ from .lifetimes import (
 )
 from .local_pass import Kind
 from .numbers import Method, Topic
+from .passes import Passes, PassId
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
 # How long the news that contexts have ended may wait for more, so that short steps do not send a message each, nor wake the
@@ -40,48 +40,18 @@ BATCH_SECONDS = 0.02
 
 
 class Context(Lifetime):
-    """One context on one worker: its lifetime, its graph, and its backward passes."""
+    """One context on one worker: its lifetime, its graph, and its backward passes.
 
-    def __init__(self, context_id: int, parent: int | None = None) -> None:
+    Args:
+        context_id: see ``Lifetime``.
+        parent: see there.
+        rank: the worker.
+    """
+
+    def __init__(self, context_id: int, parent: int | None, rank: int) -> None:
         super().__init__(context_id, parent)
         self.graph = ContextGraph(context_id)
-        self._lock = threading.Lock()
-        self._passes: dict[int, BackwardPass] = {}  # the latest of each root worker
-
-    def join_pass(
-        self, agent: Agent, pass_id: tuple[int, int], keep_graph: bool, smart: bool, roots: Sequence[Node] = ()
-    ) -> BackwardPass:
-        """Return this worker's part of a pass, made if it is new here. An earlier pass of the same root must be over.
-
-        Args:
-            agent: the worker's agent.
-            pass_id: root worker and number.
-            keep_graph: see ``BackwardPass``.
-            smart: see ``BackwardPass``.
-            roots: see ``BackwardPass``.
-
-        Raises:
-            AutogradError: the earlier pass is not over, or this one is.
-        """
-        with self._lock:
-            earlier = self._passes.get(pass_id[0])  # dies, if it does, after the lock was released
-            if earlier is not None and earlier.id == pass_id:
-                return earlier
-            if earlier is not None:
-                self._check_order(agent, pass_id, earlier)
-            fresh = self._passes[pass_id[0]] = BackwardPass(agent, self.graph, pass_id, keep_graph, smart, roots)
-            return fresh
-
-    def _check_order(self, agent: Agent, pass_id: tuple[int, int], earlier: BackwardPass) -> None:
-        if earlier.id > pass_id:
-            raise AutogradError(
-                f"gradients of backward {pass_id[1]} came after backward {earlier.id[1]} of the same worker began"
-            )
-        if pass_id[0] == agent.rank and not earlier.finished.done():
-            raise AutogradError(
-                f"a backward of context {self.id} is under way on this worker (or timed out); wait for its end, or use a "
-                f"context for each"
-            )
+        self.passes = Passes(rank)
 
 
 current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_context", default=None)
@@ -93,10 +63,11 @@ class Contexts:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.message_ids = itertools.count(1)
-        self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), Context)
+        self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), partial(Context, rank=agent.rank))
         self._lock = threading.Lock()
         self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
         agent.control.on(Topic.CONTEXT, self._on_message)
+        agent.control.on(Topic.PASS_STOPPED, self._on_stopped)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
         agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
@@ -164,6 +135,16 @@ class Contexts:
             message = Release(given.context, given.since) if released else Orphan(given.context)
             self._handle(Received(peer.info.id, message))
 
+    def _on_stopped(self, peer: Peer, payload: bytes) -> None:
+        stopped = PassStopped.FromString(payload)
+        if (context := self.get(stopped.context)) is None:
+            return
+        with suppress(AutogradError):  # it is over
+            pass_id = PassId(stopped.root, stopped.number, stopped.oldest)
+            # It may overtake the request that brings the pass here, so the part is made if need be.
+            part = context.passes.join(pass_id, partial(BackwardPass, self.agent, context.graph))
+            part.stop(AutogradError(f"the backward was stopped by worker {peer.info.name!r}: {stopped.reason}"))
+
     def _on_lost(self, peer: Peer) -> None:
         self._handle(WorkerLost(peer.info.id))
 
@@ -209,4 +190,5 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
         call.reply(([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))  # it has yet to come here
         return
     context = contexts.find(context_id)
-    context.join_pass(contexts.agent, pass_id, keep_graph, smart).received(call, entries)
+    make = partial(BackwardPass, contexts.agent, context.graph, keep_graph=keep_graph, smart=smart)
+    context.passes.join(PassId(*pass_id), make).received(call, entries)

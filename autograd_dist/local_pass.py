@@ -84,6 +84,10 @@ class LocalPass:
         if self._walk_first(entries, feeds):
             self.task.run()
 
+    def stop(self, reason: str) -> None:
+        """Run no more nodes; what a node does that runs now is in vain."""
+        self.task.stop(reason)
+
     def outgoing(self) -> dict[int, list[Entry]]:
         """Return the entries for other workers since the last call, by rank."""
         with self._lock:

@@ -11,3 +11,4 @@ class Topic:
     """Topics of control messages."""
 
     CONTEXT = 32
+    PASS_STOPPED = 33

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"telegrad/proto/autograd_dist.proto\x12\x16telegrad.autograd_dist\">\n\x0e\x43ontextMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x06\x12\r\n\x05since\x18\x03 \x01(\x04\"K\n\x0f\x43ontextMessages\x12\x38\n\x08messages\x18\x01 \x03(\x0b\x32&.telegrad.autograd_dist.ContextMessageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"telegrad/proto/autograd_dist.proto\x12\x16telegrad.autograd_dist\">\n\x0e\x43ontextMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x06\x12\r\n\x05since\x18\x03 \x01(\x04\"K\n\x0f\x43ontextMessages\x12\x38\n\x08messages\x18\x01 \x03(\x0b\x32&.telegrad.autograd_dist.ContextMessage\"\\\n\x0bPassStopped\x12\x0f\n\x07\x63ontext\x18\x01 \x01(\x06\x12\x0c\n\x04root\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12\x0e\n\x06oldest\x18\x04 \x01(\x04\x12\x0e\n\x06reason\x18\x05 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,4 +25,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTEXTMESSAGE']._serialized_end=124
   _globals['_CONTEXTMESSAGES']._serialized_start=126
   _globals['_CONTEXTMESSAGES']._serialized_end=201
+  _globals['_PASSSTOPPED']._serialized_start=203
+  _globals['_PASSSTOPPED']._serialized_end=295
 # @@protoc_insertion_point(module_scope)

@@ -20,3 +20,17 @@ class ContextMessages(_message.Message):
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     messages: _containers.RepeatedCompositeFieldContainer[ContextMessage]
     def __init__(self, messages: _Optional[_Iterable[_Union[ContextMessage, _Mapping]]] = ...) -> None: ...
+
+class PassStopped(_message.Message):
+    __slots__ = ("context", "root", "number", "oldest", "reason")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    context: int
+    root: int
+    number: int
+    oldest: int
+    reason: str
+    def __init__(self, context: _Optional[int] = ..., root: _Optional[int] = ..., number: _Optional[int] = ..., oldest: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 import telegrad as tg
-from helpers.remote import Gate, same, there_and_back, wait_at_gate, weights
+from helpers.remote import same, there_and_back, weights
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import AutogradError, RpcError, WorkerLostError
 from telegrad.core.futures import wait_all
@@ -325,41 +325,6 @@ def test_an_exception_in_a_node_elsewhere_arrives_at_the_root(workers, route):
         loss = through(x, list(route)).sum()
         with pytest.raises(KeyError, match="in the backward"):
             autograd_dist.backward(context, [loss])
-
-
-class Slow(tg.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1.0
-
-    @staticmethod
-    def backward(ctx, gradient):
-        wait_at_gate()
-        return gradient
-
-
-def slow_backward(x):
-    return Slow.apply(x)
-
-
-def test_a_second_backward_in_a_context_while_one_is_under_way(workers, until):
-    x, a, b, _ = weights(1, 2), *workers
-    Gate.event = threading.Event()
-    with autograd_dist.context() as context:
-        loss = rpc.rpc_sync("b", slow_backward, (x,)).sum()
-
-        def first():
-            with a.use():
-                autograd_dist.backward(context, [loss])
-
-        thread = threading.Thread(target=first)
-        thread.start()
-        until(lambda: b.debug_info()["serving"])
-        with pytest.raises(AutogradError, match="is under way on this worker"):
-            autograd_dist.backward(context, [(x * 1.0).sum()])
-        Gate.event.set()
-        thread.join(20)
-        assert autograd_dist.get_gradients(context)[x].tolist() == [1, 1]
 
 
 def through(x, route):

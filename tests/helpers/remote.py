@@ -84,6 +84,19 @@ def wait_at_gate():
     assert Gate.event.wait(20)
 
 
+class SlowBackward(tg.autograd.Function):
+    """Operation whose backward waits at the gate."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        wait_at_gate()
+        return gradient
+
+
 class Shelf:
     """Objects that functions keep after they returned, by name."""
 

@@ -1,0 +1,76 @@
+"""Backward passes of one context on one worker: any number at a time, also of one root.
+
+A worker keeps its part of a pass until it hears that the pass is over: each pass names the oldest one of its root that was not
+over when it began, so parts of those before can go. Nothing is sent for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..core.errors import AutogradError
+from .backward_pass import BackwardPass
+
+
+class PassId(NamedTuple):
+    """A pass: the rank of its root worker, its number there in the context, and the oldest pass that went on when it began."""
+
+    root: int
+    number: int
+    oldest: int
+
+
+class Passes:
+    """Parts of a context's passes on one worker.
+
+    Args:
+        rank: the worker.
+    """
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self._parts: dict[PassId, BackwardPass] = {}
+        self._oldest: dict[int, int] = {}  # by root
+        self._last = 0  # number of the latest pass of this worker
+        self._lock = threading.Lock()
+
+    def begin(self, make: Callable[[PassId], BackwardPass]) -> BackwardPass:
+        """Return a new pass whose root is this worker."""
+        with self._lock:
+            self._last += 1
+            going_on = [each.number for each, part in self._parts.items() if self._goes_on(each, part)]
+            pass_id = PassId(self._rank, self._last, min(going_on, default=self._last))
+            over = self._forget(pass_id)
+            part = self._parts[pass_id] = make(pass_id)
+        del over  # the graphs behind them die outside the lock
+        return part
+
+    def join(self, pass_id: PassId, make: Callable[[PassId], BackwardPass]) -> BackwardPass:
+        """Return this worker's part of a pass, made if it is new here.
+
+        Raises:
+            AutogradError: the pass is over.
+        """
+        over: list[BackwardPass] = []
+        with self._lock:
+            part = self._parts.get(pass_id)
+            if part is None:
+                if pass_id.root == self._rank or pass_id.number < self._oldest.get(pass_id.root, 0):
+                    raise AutogradError(
+                        f"gradients came for backward {pass_id.number} of worker {pass_id.root}, which is over"
+                    )
+                over = self._forget(pass_id)
+                part = self._parts[pass_id] = make(pass_id)
+        del over
+        return part
+
+    def _goes_on(self, pass_id: PassId, part: BackwardPass) -> bool:
+        return pass_id.root == self._rank and not part.finished.done()
+
+    def _forget(self, fresh: PassId) -> list[BackwardPass]:
+        # lock held. A pass that began earlier may come here later, and know less.
+        oldest = self._oldest[fresh.root] = max(fresh.oldest, self._oldest.get(fresh.root, 0))
+        over = [each for each in self._parts if each.root == fresh.root and each.number < oldest]
+        return [self._parts.pop(each) for each in over]
