@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from . import collective as collective
     from . import data as data
     from . import distributions as distributions
+    from . import func as func
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .core import sparse as sparse
     from .core.serialization import load as load
     from .core.serialization import save as save
+    from .func import vmap as vmap
     from .nn.functional.spectrogram import istft as istft
     from .nn.functional.spectrogram import stft as stft
     from .rref import RemoteModule as RemoteModule
@@ -69,7 +71,18 @@ _ALIASES = {
 ImportAliases(__name__, _ALIASES).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
-    _PACKAGES = ("autograd_dist", "collective", "data", "distributions", "launcher", "nn", "optim", "rpc", "rref")
+    _PACKAGES = (
+        "autograd_dist",
+        "collective",
+        "data",
+        "distributions",
+        "func",
+        "launcher",
+        "nn",
+        "optim",
+        "rpc",
+        "rref",
+    )
     # Functions of nn that PyTorch has at the top as well.
     _LAYERS = [
         "bilinear",
@@ -96,6 +109,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
         "RRef": ".rref",
+        "vmap": ".func",
         "RemoteModule": ".rref",
     }
 

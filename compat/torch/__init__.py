@@ -20,6 +20,7 @@ PLACES = {
     "distributed.rpc.functions": "rpc.functions",
     "distributions": "distributions",
     "fft": "core.fft",
+    "func": "func",
     "futures": "core.futures",
     "linalg": "core.linalg",
     "nn": "nn",

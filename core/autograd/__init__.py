@@ -3,11 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from . import functional, graph
+from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .checkpointing import checkpoint, checkpoint_sequential
 from .edges import attach, gradient_edge
 from .engine import GraphTask
+from .forward import push_forward
 from .function import Function, once_differentiable
 from .function_context import FunctionContext
 from .grad_mode import (
@@ -21,6 +22,7 @@ from .grad_mode import (
 from .gradient_check import GradcheckError, gradcheck, gradgradcheck
 from .gradients import backward, grad
 from .node import Edge, Node
+from .reached import reached
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "detect_anomaly",
+    "forward_ad",
     "functional",
     "graph",
     "inference_mode",
@@ -54,6 +57,8 @@ __all__ = [
     "no_grad",
     "profiler",
     "once_differentiable",
+    "push_forward",
+    "reached",
     "set_grad_enabled",
 ]
 

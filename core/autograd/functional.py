@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import AutogradError
 from ..ops.shape.joining import stack
 from ..tensors import Tensor
+from .forward import push_forward
 from .grad_mode import enable_grad
 from .gradients import grad
 
@@ -114,8 +115,6 @@ def vjp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = Fals
 def jvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return ``func(*inputs)``, and the product of the Jacobian with the vector ``v``.
 
-    The vector-Jacobian product is linear in its vector; differentiating it by that vector gives this product.
-
     Args:
         func: returns a tensor or a tuple of tensors.
         inputs: a tensor, or several.
@@ -130,15 +129,7 @@ def jvp(func: Function, inputs: Inputs, v: Any = None, create_graph: bool = Fals
         AutogradError: ``v`` does not fit; ``strict``, and an input takes no part.
     """
     given, outputs = _evaluated(func, inputs, True)
-    outs = _tuple(outputs)
-    doubles = tuple(Tensor(np.zeros(output.shape, output.dtype), True) for output in outs)
-    left = grad(outs, given, doubles, create_graph=True, allow_unused=not strict, materialize_grads=not strict)
-    used = [(product, vector) for product, vector in zip(left, _vectors(v, given, "v")) if product.requires_grad]
-    zeros = tuple(Tensor(np.zeros(output.shape, output.dtype)) for output in outs)
-    products = zeros
-    if used:
-        sides, vectors = zip(*used)
-        products = grad(sides, doubles, vectors, create_graph=create_graph, allow_unused=True, materialize_grads=True)
+    products = push_forward(_tuple(outputs), given, strict)(_vectors(v, given, "v"), create_graph)
     return _freed(outputs, create_graph), products[0] if isinstance(outputs, Tensor) else products
 
 

@@ -19,6 +19,7 @@ LAYERS = {
     "optim": 1,
     "data": 1,
     "distributions": 1,
+    "func": 2,
     "rref": 2,
     "collective": 2,
     "autograd_dist": 3,
