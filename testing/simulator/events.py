@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 
 LAST_EVENTS = 40
@@ -62,6 +62,11 @@ class EventQueue:
     def after(self, seconds: float, process: Process | None, kind: str, action: Action) -> None:
         """Run ``action`` after a while."""
         self.add(self.now + seconds, process, kind, action)
+
+    def drop(self, kinds: Collection[str]) -> None:
+        """Drop the events of these kinds that belong to no process."""
+        self._heap = [event for event in self._heap if event[2] is not None or event[3] not in kinds]
+        heapq.heapify(self._heap)
 
     def step(self) -> bool:
         """Run the next event; return False if there is none."""

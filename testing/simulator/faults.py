@@ -53,7 +53,6 @@ class Faults:
         self._simulation = simulation
         self._plan = plan
         self._rng = random.Random(f"{simulation.seed}/faults")
-        self._over = False
         self.counts: Counter[str] = simulation.network.counts
 
     def start(self) -> None:
@@ -72,7 +71,7 @@ class Faults:
 
     def end(self) -> None:
         """End all faults: heal links, let stopped processes go on. Killed processes stay so."""
-        self._over = True
+        self._simulation.queue.drop(KINDS)
         self._simulation.network.rates = Rates()
         self._simulation.network.heal_all()
         self._simulation.reach.look()
@@ -82,9 +81,8 @@ class Faults:
 
     def _next(self, kind: str, pause: float, happen: Callable[[], bool]) -> None:
         def event() -> None:
-            if not self._over:
-                self.counts[kind] += happen()
-                self._next(kind, pause, happen)
+            self.counts[kind] += happen()
+            self._next(kind, pause, happen)
 
         self._simulation.queue.after(self._rng.expovariate(1.0 / pause), None, kind, event)
 

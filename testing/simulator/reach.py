@@ -2,7 +2,7 @@
 
 Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
 silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the
-majority must not be lost.
+majority must not be lost. A member that has closed itself behind a doubtful link still counts: it cannot tell.
 """
 
 from __future__ import annotations
@@ -44,13 +44,19 @@ class Reach:
     def joined(self, worker: Worker) -> bool:
         """Return whether a path without doubtful links joins a worker to the majority."""
         piece, fresh = {worker}, [worker]
-        members = {other for other in self._simulation.workers if other is worker or not other.agent.closed}
+        others = [other for other in self._simulation.workers if other is not worker]
+        open_ones = {other for other in others if not other.agent.closed}
         while fresh:
             at = fresh.pop()
-            found = [other for other in members - piece if not self._is_doubtful(at.rank, other.rank)]
+            found = [other for other in open_ones - piece if not self._is_doubtful(at.rank, other.rank)]
             piece.update(found)
             fresh += found
-        return 2 * len(piece) > len(members)
+        silent = [other for other in others if other.agent.closed and self._misses(worker, other)]
+        return 2 * len(piece) > 1 + len(open_ones) + len(silent)
+
+    def _misses(self, worker: Worker, other: Worker) -> bool:
+        """Return whether a worker cannot know that another has closed itself."""
+        return self._is_doubtful(worker.rank, other.rank) and not worker.agent.peers.at(other.rank).gone
 
     def _is_doubtful(self, one: int, other: int) -> bool:
         link, now = (min(one, other), max(one, other)), self._simulation.queue.now
