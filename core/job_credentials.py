@@ -5,7 +5,6 @@ The environment names the folder only: what is in the environment, or on a comma
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "TELEGRAD_CREDENTIALS"
@@ -38,10 +37,8 @@ def write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
     return {VARIABLE: str(place)}
 
 
-def remove(place: Path) -> None:
-    """Remove a folder that ``write`` made, and the job's folder around it once it is empty."""
+def remove_job(place: Path) -> None:
+    """Remove the job's folder around one that ``write`` made: the launcher is gone, and the job with it."""
     import shutil  # only launchers come here, and workers import no compression for it
 
-    shutil.rmtree(place, ignore_errors=True)
-    with suppress(OSError):
-        place.parent.rmdir()
+    shutil.rmtree(place.parent, ignore_errors=True)

@@ -1,15 +1,23 @@
-"""Credentials of a job's workers on this machine: a folder for each, which goes with the job."""
+"""Credentials of a job's workers on this machine: a folder for each, which goes with the job.
 
+The launcher holds a lock on the folder around them. One that nobody holds was left by a job whose processes were all killed at
+once, before any could remove it: the next job removes it.
+"""
+
+import fcntl
 import os
 import secrets
 import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..core import job_credentials
 
 IN_MEMORY = "/dev/shm"
+PREFIX = "telegrad-job-"
 
 
 class CredentialFolders:
@@ -25,7 +33,10 @@ class CredentialFolders:
 
     def __init__(self, secret: str | None = None) -> None:
         self.secret = secret or secrets.token_hex(32)
-        self.root = Path(tempfile.mkdtemp(prefix="telegrad-", dir=_place()))
+        place = _place() or tempfile.gettempdir()
+        _remove_abandoned(Path(place))
+        self.root, lock = _locked_folder(place)
+        self._unlock = weakref.finalize(self, os.close, lock)
 
     def add(self, worker: str, files: Mapping[str, bytes] | None = None) -> dict[str, str]:
         """Make a worker's folder and return the environment variable that names it.
@@ -44,10 +55,49 @@ class CredentialFolders:
     def close(self) -> None:
         """Remove all folders."""
         shutil.rmtree(self.root, ignore_errors=True)
+        self._unlock()
+
+
+def _locked_folder(place: str) -> tuple[Path, int]:
+    """Make a folder, and return it and a descriptor of it that holds its lock."""
+    while True:
+        root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        with suppress(
+            BlockingIOError, FileNotFoundError
+        ):  # another launcher has found it before it was locked, and removes it
+            lock = _lock(root)
+            if root.exists():
+                return root, lock
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """Return a descriptor of a folder that holds its lock. Processes that are forked keep it, others do not get it.
+
+    Raises:
+        OSError: another holds it, or there is no such folder of this user.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_abandoned(place: Path) -> None:
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # its job runs, or it is another user's
+            lock = _lock(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
 
 
 def _place() -> str | None:
-    """Return the folder for temporary files of this user; None for the system's."""
+    """Return a folder in memory that this user may write; None if there is none."""
     for place in (os.environ.get("XDG_RUNTIME_DIR"), IN_MEMORY):
         if place and os.access(place, os.W_OK | os.X_OK):
             return place

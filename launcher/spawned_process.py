@@ -121,7 +121,7 @@ def _die_with_parent(credentials: str | None) -> None:
     assert parent is not None
     parent.join()
     if credentials is not None:
-        job_credentials.remove(Path(credentials))  # the parent would have
+        job_credentials.remove_job(Path(credentials))  # the parent would have
     os.killpg(0, signal.SIGKILL)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from helpers.programs import ending_within, stop_fork_server
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
+from telegrad.launcher.credentials import CredentialFolders
 from telegrad.launcher.engines.functions import FunctionEngine
 from telegrad.launcher.spawned_process import Work
 
@@ -67,6 +68,10 @@ def expel_one(i):
 
 def wait_for(i, event):
     event.wait()
+
+def end_one(i):
+    if i == 1:
+        signal.pause()
 
 def say_and_wait(i):
     """With a child that would outlive it; what they share holds the pipe of the test open."""
@@ -146,6 +151,28 @@ def test_credentials_go_with_the_job(functions, folder):
     (first, second) = (Path(told[1]) for told in reports(folder, 2))
     assert first.parent == second.parent == context._engine.credentials.root
     assert not first.parent.exists()
+
+
+LEAVE_A_FOLDER = """
+import os, signal
+from telegrad.launcher.credentials import CredentialFolders
+folders = CredentialFolders()
+folders.add("worker0")
+print(folders.root, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_killed_jobs_left_is_removed_by_the_next(tmp_path, monkeypatch, run_python):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with closing(CredentialFolders()) as running:
+        left = Path(run_python("-c", LEAVE_A_FOLDER, code=-signal.SIGKILL).strip())
+        assert (left / "worker0").is_dir()
+        others = tmp_path / "telegrad-of-somebody-else"
+        others.mkdir()
+        with closing(CredentialFolders()) as next_one:
+            assert {*tmp_path.iterdir()} == {running.root, next_one.root, others}
+    assert {*tmp_path.iterdir()} == {others}
 
 
 def test_what_is_set_already_stays(functions, folder, monkeypatch):
@@ -309,6 +336,33 @@ from telegrad.launcher import spawn
 if __name__ == "__main__":
     spawn(functions_to_spawn.say_and_wait, nprocs=2)
 """
+
+
+ONE_ENDS = """
+import functions_to_spawn, signal
+from telegrad.launcher import spawn
+if __name__ == "__main__":
+    context = spawn(functions_to_spawn.end_one, nprocs=2, join=False)
+    context.processes[0].join()
+    print(context.processes[1].pid, flush=True)
+    signal.pause()
+"""
+
+
+def test_the_credentials_of_all_go_with_a_killed_parent(functions, tmp_path, monkeypatch):
+    """Also those of a process that had ended before."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    (tmp_path / "program.py").write_text(ONE_ENDS)
+    program = [sys.executable, "program.py"]
+    with subprocess.Popen(program, cwd=tmp_path, text=True, stdout=subprocess.PIPE) as process:
+        descriptor = os.pidfd_open(int(process.stdout.readline()))
+        assert len([*place.glob("*/worker*")]) == 2
+        process.kill()
+        assert select.select([descriptor], [], [], LIMIT)[0]
+        os.close(descriptor)
+    assert [*place.iterdir()] == []
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
