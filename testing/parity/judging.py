@@ -91,7 +91,7 @@ def _undetermined(message: Message, number: int) -> bool:
 
 
 def _is_rounding(message: Message, compute: Compute, number: int, part: Part) -> bool:
-    """Return whether our result is as near to that in float64 as the peer's, within a factor of 4."""
+    """Return whether our result is as near to that in float64 as the peer's, within a factor of 4, where that is a number."""
     if not isinstance(part.ours, tg.Tensor) or part.expected is None or str(part.ours.dtype) not in TOLERANCE:
         return False
     ours, theirs = part.ours.detach().numpy(), array_of(part.expected)
@@ -102,9 +102,15 @@ def _is_rounding(message: Message, compute: Compute, number: int, part: Part) ->
     if precise is None:
         return False
     exact = precise.detach().numpy()
+    return _distance(ours, exact, np.isnan(theirs)) <= 4 * _distance(theirs, exact, np.isnan(theirs))
+
+
+def _distance(x: Array, exact: Array, left_out: Array) -> float:
+    """Return the largest distance of two arrays; infinity if only one of them has a number somewhere."""
+    x, exact = _wide(x)[~left_out], exact[~left_out]
     with np.errstate(invalid="ignore"):
-        error, allowed = (np.abs(_wide(each) - exact).max(initial=0) for each in (ours, theirs))
-    return bool(error <= 4 * allowed)
+        distance = np.where((x == exact) | (np.isnan(x) & np.isnan(exact)), 0.0, np.abs(x - exact))
+    return float(np.nan_to_num(distance, nan=np.inf).max(initial=0))
 
 
 def _wide(x: Array) -> Array:

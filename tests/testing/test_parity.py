@@ -92,14 +92,27 @@ def test_an_optimizer():
     assert replayed(message) == ("agrees", "")
 
 
-@pytest.mark.parametrize(("expected", "verdict"), [(0.0, "agrees"), (6.6e-8, "wrong")])
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("expected", "verdict"),
+    [([0.0], "agrees"), ([6.6e-8], "wrong"), ([0.0, NAN], "agrees"), ([6.6e-8, NAN], "wrong")],
+)
 def test_cancelled_digits_are_held_against_the_result_in_double_precision(expected, verdict):
-    # 1 + 2e-7 / 3 is 1 + 1.19e-7 in float32; less 1, no digit of 6.67e-8 is right.
-    third = tensor(1 / 3, dtype="float32")
+    # 1 + 2e-7 / 3 is 1 + 1.19e-7 in float32; less 1, no digit of 6.67e-8 is right. Where the peer has none, ours may be any.
+    thirds = tensor(*[1 / 3 for _ in expected], dtype="float32")
     steps = [("torch.mul", (LEAF, 2e-7), {}), ("torch.add", (1.0, ("place", "result", 0, ())), {})]
     steps.append(("torch.sub", (("place", "result", 1, ()), 1.0), {}))
-    message = case("torch.mul", values=[tensor(expected, dtype="float32")], leaves=[third])
+    message = case("torch.mul", values=[tensor(*expected, dtype="float32")], leaves=[thirds])
     assert replayed({**message, "program": pickled(steps), "note": "float32 0"})[0] == verdict
+
+
+def test_a_result_that_only_the_peer_has_is_wrong():
+    square = ("place", "result", 0, ())
+    steps = [("torch.mul", (LEAF, LEAF), {}), ("torch.sub", (square, square), {})]  # infinity less infinity
+    message = case("torch.mul", values=[tensor(0.0, dtype="float32")], leaves=[tensor(1e30, dtype="float32")])
+    assert replayed({**message, "program": pickled(steps), "note": "float32 0"})[0] == "wrong"
 
 
 def test_what_differs_on_purpose_has_a_reason():
