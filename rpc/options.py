@@ -32,7 +32,13 @@ class RpcBackendOptions:
 
 
 @dataclass
-class GrpcRpcBackendOptions(RpcBackendOptions):
+class _ThreadOptions:
+    # A base of its own: the fields of the last base come first.
+    num_worker_threads: int = 16
+
+
+@dataclass
+class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     """Options of the gRPC agent.
 
     Attributes:
@@ -60,9 +66,6 @@ class GrpcRpcBackendOptions(RpcBackendOptions):
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
     """
 
-    num_worker_threads: int = 16
-    rpc_timeout: float = DEFAULT_RPC_TIMEOUT
-    init_method: str = DEFAULT_INIT_METHOD
     lanes: list[str] | None = field(default=None, kw_only=True)
     init_timeout: float = field(default=60.0, kw_only=True)
     keepalive: float = field(default=10.0, kw_only=True)

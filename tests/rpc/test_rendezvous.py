@@ -152,6 +152,11 @@ def test_names(name, port):
     refused(ValueError, "a worker's name is 1 to 128 letters", name, init_method=f"tcp://127.0.0.1:{port}")
 
 
+def test_the_order_of_options():
+    options = rpc.GrpcRpcBackendOptions(3, 4.0, "file:///x")
+    assert (options.num_worker_threads, options.rpc_timeout, options.init_method) == (3, 4.0, "file:///x")
+
+
 def test_options_that_make_no_sense(port):
     for wrong in (
         {"num_worker_threads": 0},
