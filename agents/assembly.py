@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes
 from ..collective.extend import serve_messages
+from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
     Executor,
@@ -69,5 +70,7 @@ def make_agent(
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
-    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts))
+    profiler = ProfilerInterceptor(agent)
+    agent.add_part(profiler)
+    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler)
     return agent

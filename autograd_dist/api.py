@@ -12,6 +12,7 @@ import numpy as np
 from ..core.errors import AutogradError, RpcError
 from ..core.extend import Node, Tensor, gradient_edge, leaf_with
 from ..core.futures import Future
+from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass, Feeds
 from .contexts import Context, Contexts, contexts_of, current_context
@@ -77,7 +78,8 @@ def backward(
     """
     agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
-    fresh.run(feeds, agent.rpc_timeout, what)
+    with record_function("distributed::autograd::backward"):
+        fresh.run(feeds, agent.rpc_timeout, what)
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:

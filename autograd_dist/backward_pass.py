@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..core.errors import AutogradError, RpcTimeoutError
-from ..core.extend import Node
+from ..core.extend import Node, profiles, record_call
 from ..core.futures import Future, complete_once
 from ..proto.autograd_dist_pb2 import PassStopped
 from ..rpc.extend import Agent, ServerCall
@@ -215,9 +216,11 @@ class BackwardPass:
         peer = self._agent.peers.at(rank)
         body = (self._context_id, self.id, self._keep_graph, self._smart, entries)
         # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
-        return self._agent.caller.request(
-            peer, Method.PROPAGATE, body, 0.0, _Description(self._context_id, peer), _label
-        )
+        what = _Description(self._context_id, peer)
+        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
+        if not profiles.get():
+            return request()
+        return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
         reports = self._report() if answer.last else {}

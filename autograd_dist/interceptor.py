@@ -21,6 +21,7 @@ class AutogradInterceptor(Interceptor):
 
     number = NUMBER
     plain = True
+    needs = current_context
 
     def __init__(self, contexts: Contexts) -> None:
         self.contexts = contexts
@@ -28,7 +29,8 @@ class AutogradInterceptor(Interceptor):
     def sending(self, message: Outgoing) -> None:
         """Note the context, and keep a send node for the tensors that require grad."""
         context = current_context.get()
-        if context is None or message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
+        assert context is not None  # see ``needs``
+        if message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
             return
         message_id = self._record(context, message)
         message.notes[NUMBER] = (context, message_id)

@@ -28,6 +28,8 @@ from .ops.table.nodes import keep, keep_result, record, records
 from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
 from .ops.table.rows import ARRAYS, TENSORS, Row
+from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
+from .profiler.scope import profiles
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array
@@ -44,6 +46,7 @@ __all__ = [
     "GraphTask",
     "HookTable",
     "Node",
+    "RecordedCall",
     "RemovableHandle",
     "Row",
     "Tensor",
@@ -56,6 +59,7 @@ __all__ = [
     "comparison",
     "detect_anomaly",
     "fused",
+    "end_calls",
     "gradient_edge",
     "ignore_changes",
     "inplace",
@@ -68,12 +72,15 @@ __all__ = [
     "operation",
     "overlap_add",
     "plain",
+    "profiles",
     "rebuild",
     "record",
+    "record_call",
     "records",
     "reduced",
     "svg_box",
     "svg_curve",
     "svg_page",
     "unary",
+    "take_calls",
 ]

@@ -59,7 +59,7 @@ class TensorFunctionMode:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         _leave(self)
-        _modes.set(_without(_modes.get(), self))
+        _modes.set(without(_modes.get(), self))
 
 
 class Watcher:
@@ -82,13 +82,17 @@ class Watcher:
         return run()
 
     def __enter__(self) -> Any:
-        _watchers.set((*_watchers.get(), self))
+        self.watch_here()
         _enter(self)
         return self
 
+    def watch_here(self) -> None:
+        """Let it see the operations of the current context, too, for as long as it is entered."""
+        _watchers.set((*_watchers.get(), self))
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         _leave(self)
-        _watchers.set(_without(_watchers.get(), self))
+        _watchers.set(without(_watchers.get(), self))
 
     def enter_context(self) -> None:
         """Begin to watch, for as long as the present context of ``contextvars``, or a copy of it, lives."""
@@ -180,7 +184,8 @@ def _run_watched(
         _watched.reset(token)
 
 
-def _without(present: tuple[T, ...], leaving: T) -> tuple[T, ...]:
+def without(present: tuple[T, ...], leaving: T) -> tuple[T, ...]:
+    """Return ``present`` without its last ``leaving``."""
     # Not always the last: ``set_detect_anomaly`` may be called anywhere.
     for place in reversed(range(len(present))):
         if present[place] is leaving:

@@ -20,10 +20,16 @@ from .tls import TlsFiles
 
 if TYPE_CHECKING:
     from ..agents import init_rpc
+    from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
 else:
     # The only names of higher layers: users look for them here, as in PyTorch. They are imported when asked for.
-    _HIGHER = {"init_rpc": "..agents", "RRef": "..rref", "remote": "..rref"}
+    _HIGHER = {
+        "init_rpc": "..agents",
+        "RRef": "..rref",
+        "remote": "..rref",
+        "_server_process_global_profile": "..profiler_dist",
+    }
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
@@ -43,6 +49,7 @@ __all__ = [
     "WorkerInfo",
     "_all_gather",
     "_barrier",
+    "_server_process_global_profile",
     "_set_rpc_timeout",
     "_wait_all",
     "backend_registry",

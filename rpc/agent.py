@@ -68,6 +68,7 @@ class Agent:
     Attributes:
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_sections: by name, functions whose results ``debug_info`` includes.
+        on_context: called in each new context, in which user code will run.
         on_close: called when the agent is closed.
         on_leave: called when a graceful shutdown has found that nothing is under way, before the agent is closed.
         on_expelled: called with the reason, when the job counts this worker as lost.
@@ -93,6 +94,7 @@ class Agent:
         self.rank = rank
         self.rpc_timeout = options.rpc_timeout
         self.debug_sections: dict[str, Callable[[], Any]] = {}
+        self.on_context: list[Callable[[], None]] = []
         self.on_close: list[Callable[[], None]] = []
         self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []
@@ -221,6 +223,8 @@ class Agent:
         """Return an empty context in which this agent is the current one."""
         context = contextvars.Context()
         context.run(agent_variable.set, self)
+        for enter in self.on_context:
+            context.run(enter)
         return context
 
     # -- parts of higher layers

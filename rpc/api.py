@@ -70,7 +70,7 @@ def rpc_sync(
     Args:
         to, func, args, kwargs, timeout: as for ``rpc_async``.
     """
-    return call_function(current_agent(), to, func, args, kwargs, timeout).wait()
+    return call_function(current_agent(), to, func, args, kwargs, timeout, "rpc_sync").wait()
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:

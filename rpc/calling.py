@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
+from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from .agent import Agent
 from .messages import Method
@@ -33,7 +35,7 @@ def is_async_execution(function: Any) -> bool:
 
 
 def call_function(
-    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, verb: str = "the call of"
+    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, api: str = "rpc_async"
 ) -> Future[Any]:
     """Ask the worker ``to`` to run a function; the future holds its result.
 
@@ -44,12 +46,16 @@ def call_function(
         args: its positional arguments; ``None`` for none.
         kwargs: its keyword arguments; ``None`` for none.
         timeout: seconds; 0 for none.
-        verb: names the request in errors.
+        api: the function that the user called, for profiles.
     """
     peer = agent.peers.find(to)
     body, name = request_body(peer, function, args, kwargs)
-    what = f"{verb} {name} on worker {peer.info.name!r}"
-    return agent.caller.request(peer, Method.CALL, body, resolve_timeout(agent, timeout), what, label_parts)
+    what = f"the call of {name} on worker {peer.info.name!r}"
+    seconds = resolve_timeout(agent, timeout)
+    if not profiles.get():
+        return agent.caller.request(peer, Method.CALL, body, seconds, what, label_parts)
+    request = partial(agent.caller.request, peer, Method.CALL, body, seconds, what, label_parts)
+    return record_call(event_name(api, function, agent, peer), request, blocking=api == "rpc_sync")
 
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
@@ -77,6 +83,18 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
 def name_of(function: Any) -> str:
     """Return a function's name for people; its type's if it has none."""
     return getattr(function, "__qualname__", None) or type(function).__qualname__
+
+
+def event_name(api: str, function: Any, agent: Agent, peer: Peer) -> str:
+    """Return the name of a call in profiles: PyTorch's, ``rpc_sync#f(worker0 -> worker1)``.
+
+    Args:
+        api: the function that the user called.
+        function: what runs at the callee.
+        agent: the caller.
+        peer: the callee.
+    """
+    return f"{api}#{getattr(function, 'profiled_as', None) or name_of(function)}({agent.name} -> {peer.info.name})"
 
 
 def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:

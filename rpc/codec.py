@@ -39,13 +39,14 @@ class Codec:
         # Hot: hooks that an interceptor does not override are not called.
         self._arrived = self._overridden("arrived")
         self._opening = self._overridden("opening")
+        self._served = self._overridden("served")
         self._delivered = self._overridden("delivered")
         self._not_delivered = self._overridden("not_delivered")
         self._plain = {each.number for each in self.interceptors if each.plain}
 
-    def _overridden(self, hook: str) -> list[Callable[[Any], Any]]:
+    def _overridden(self, hook: str) -> dict[int, Callable[[Any], Any]]:
         base = getattr(Interceptor, hook)
-        return [getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base]
+        return {each.number: getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base}
 
     def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels) -> None:
         """Put ``body`` into a message.
@@ -75,8 +76,9 @@ class Codec:
             raise SerializationError(message.problem)
         if message.flags & Flag.TABLES:
             make_tensors(message)
-        for opening in self._opening:
-            opening(message)
+        for number in message.extras:
+            if opening := self._opening.get(number):
+                opening(message)
         return unpack(message)
 
     # -- the way of a message
@@ -84,6 +86,8 @@ class Codec:
     def sending(self, message: Outgoing) -> None:
         """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
         for index, interceptor in enumerate(self.interceptors):
+            if interceptor.needs is not None and not interceptor.needs.get():
+                continue
             try:
                 interceptor.sending(message)
             except BaseException:
@@ -92,18 +96,27 @@ class Codec:
                 raise
 
     def arrived(self, message: Incoming) -> bool:
-        """Show a message that arrived to every interceptor; return False if one of them says that it is void."""
+        """Show a message that arrived to its interceptors; return False if one of them says that it is void."""
         valid = True
-        for arrived in self._arrived:
-            valid = arrived(message) and valid
+        for number in message.extras:
+            if arrived := self._arrived.get(number):
+                valid = arrived(message) and valid
         return valid
 
+    def served(self, message: Incoming) -> None:
+        """Tell its interceptors that a request was answered, or dropped."""
+        for number in message.extras:
+            if served := self._served.get(number):
+                served(message)
+
     def delivered(self, message: Outgoing) -> None:
-        """Tell every interceptor that a message has arrived."""
-        for delivered in self._delivered:
-            delivered(message)
+        """Tell its interceptors that a message has arrived."""
+        for number in message.extras:
+            if delivered := self._delivered.get(number):
+                delivered(message)
 
     def not_delivered(self, message: Outgoing) -> None:
-        """Tell every interceptor that a message did not go out, or may not have arrived."""
-        for not_delivered in self._not_delivered:
-            not_delivered(message)
+        """Tell its interceptors that a message did not go out, or may not have arrived."""
+        for number in message.extras:
+            if not_delivered := self._not_delivered.get(number):
+                not_delivered(message)

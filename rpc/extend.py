@@ -4,6 +4,7 @@ from .agent import Agent, agent_variable
 from .backend_registry import find_backend
 from .calling import (
     call_function,
+    event_name,
     is_async_execution,
     label_parts,
     name_of,
@@ -62,6 +63,7 @@ __all__ = [
     "call_function",
     "check_future",
     "current_agent",
+    "event_name",
     "find_backend",
     "is_async_execution",
     "label_parts",

@@ -7,6 +7,7 @@ of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 auto
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from ..core.extend import Tensor
@@ -190,17 +191,20 @@ class Incoming:
 
 
 class Interceptor:
-    """Sees every request and reply that leaves or arrives; the ordered list of them is the agent's.
+    """Sees every request and reply that leaves; the ordered list of them is the agent's.
 
-    What ``sending`` writes into ``message.extras[number]`` the interceptor of the same number reads on the other side.
+    What ``sending`` writes into ``message.extras[number]`` the interceptor of the same number reads on the other side. All
+    other hooks are called for the messages that have an extra of this number.
 
     Attributes:
         number: its own, other than those of the others.
         plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
+        needs: ``sending`` is called only where this variable is set to something that is not empty; ``None``: always.
     """
 
     number: int = 0
     plain: bool = False
+    needs: ContextVar[Any] | None = None
 
     def sending(self, message: Outgoing) -> None:
         """In the sending thread, after pickling; an exception here stops the message."""
@@ -217,6 +221,9 @@ class Interceptor:
 
     def delivered(self, message: Outgoing) -> None:
         """The answer to this request arrived, so it did. Its future completes before this or after."""
+
+    def served(self, message: Incoming) -> None:
+        """Note that this request was answered, or never will be. May come twice."""
 
     def not_delivered(self, message: Outgoing) -> None:
         """``sending`` was called, but the message did not go out, or nobody knows whether it arrived."""

@@ -187,6 +187,8 @@ class Server:
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
         self.serving.discard(call)
+        if call.extras:
+            self.codec.served(call)
 
 
 class Reply(Outgoing):
@@ -314,6 +316,8 @@ class ServerCall(Incoming):
 
     def done_soon(self) -> None:
         """Answer with ``None``, within a millisecond, as a control message together with others: nobody waits for it."""
+        if self.flags & Flag.ANSWER:
+            self.reply(None)  # which may get lost with its connection; the control message does not
         self._answered = True
         self._server.done.add((self._peer, self.call_id))
         self._server.served(self)

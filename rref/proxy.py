@@ -8,7 +8,9 @@ from typing import Any
 from ..rpc.extend import is_async_execution
 
 # Special methods that a user may name; the others are asked for by Python itself, when it pickles or copies, say.
-SPECIAL = frozenset({"__call__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__"})
+SPECIAL = frozenset(
+    {"__call__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__enter__", "__exit__"}
+)
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -43,6 +45,7 @@ class MethodOf:
     def __init__(self, reference: Any, name: str) -> None:
         self.reference = reference
         self.name = name
+        self.profiled_as = name
         self.__qualname__ = f"{reference}.{name}"  # how errors name it
 
     @property

@@ -6,15 +6,18 @@ import asyncio
 import os
 import typing
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
+from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
     WorkerInfo,
     call_function,
     current_agent,
+    event_name,
     label_parts,
     request_body,
     resolve_timeout,
@@ -203,7 +206,7 @@ class RRef(Generic[T]):
         Args:
             timeout: seconds for the call, as in ``rpc.rpc_sync``.
         """
-        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout).wait())
+        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout, "rpc_sync").wait())
 
     def rpc_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future.
@@ -237,9 +240,14 @@ class RRef(Generic[T]):
             raise AttributeError(f"the value of {self}, a {kind.__qualname__}, has no attribute {name!r}")
 
     def _call(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        timeout: float,
+        api: str = "rpc_async",
     ) -> Future[Any]:
-        return call_function(self._context.agent, self._fork.owner.rank, function, args, kwargs, timeout)
+        return call_function(self._context.agent, self._fork.owner.rank, function, args, kwargs, timeout, api)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Compute gradients of the value, a scalar tensor that requires grad, from its owner.
@@ -382,8 +390,11 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     transfer = Transfer(context.key(peer.info.id), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
+    request = partial(
+        agent.caller.request, peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
+    )
     try:
-        answer = agent.caller.request(peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer})
+        answer = record_call(event_name("rpc_remote", function, agent, peer), request) if profiles.get() else request()
     except BaseException:
         if transfer.created is not None:  # another interceptor refused the message, or Ctrl-C came while it was sent
             context.dropped.add(transfer.created)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..core.errors import RpcError
+from ..core.extend import profiles, record_call
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent
 from .context import RRefContext
@@ -35,7 +37,10 @@ def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> 
     fork.check()
     agent = context.agent
     peer = agent.peers.at(fork.owner.rank)
-    return agent.caller.request(peer, Method.FETCH, tuple(fork.rref_id), seconds, what, lambda body: [])
+    request = partial(agent.caller.request, peer, Method.FETCH, tuple(fork.rref_id), seconds, what, lambda body: [])
+    if not profiles.get():
+        return request()
+    return record_call(f"to_here#({agent.name})->({peer.info.name})", request, blocking=True)
 
 
 def own_value(context: RRefContext, fork: Fork) -> Future[Any]:

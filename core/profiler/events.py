@@ -1,4 +1,4 @@
-"""The events of a profile: calls of operations, and changes of tensor memory."""
+"""The events of a profile: calls of operations, ranges, calls to other workers, and changes of tensor memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,46 @@ from typing import Any
 
 @dataclass(eq=False)
 class FunctionEvent:
-    """One call. Times are in nanoseconds since the profile began; ``end`` is ``None`` until the call ends."""
+    """One call. Times are in nanoseconds since the profile began; ``end`` is ``None`` until the call ends.
+
+    Attributes:
+        name: of the operation or range; of a call to another worker, as PyTorch names it: ``rpc_sync#f(worker0 -> worker1)``.
+        start: when it began.
+        thread: identifier of the thread that began it, in its own process.
+        input_shapes: shapes of its tensors, if they are recorded.
+        end: when it ended.
+        children: time of the calls inside it that its thread ran or waited for.
+        memory: bytes of tensor memory that it allocated.
+        backward: it is part of a backward pass.
+        is_async: it does not end in the thread that began it, or others run there meanwhile.
+        blocking: its thread waits for it.
+        is_remote: another worker sent it.
+        node_id: rank of the worker that it happened on; -1 in a process without an agent.
+        stack: lines that called it, if they are recorded.
+        cpu_parent: the event that it happened inside.
+        cpu_children: the events inside it.
+    """
 
     name: str
     start: int
     thread: int
     input_shapes: tuple[Any, ...] = ()
     end: int | None = None
-    children: int = 0  # time of the calls inside
-    memory: int = 0  # bytes of tensor memory that it allocated
+    children: int = 0
+    memory: int = 0
     backward: bool = False
     is_async: bool = False
+    blocking: bool = False
+    is_remote: bool = False
+    node_id: int = -1
     stack: list[str] = field(default_factory=list)
+    cpu_parent: FunctionEvent | None = field(default=None, repr=False)
+    cpu_children: list[FunctionEvent] = field(default_factory=list, repr=False)
+
+    @property
+    def key(self) -> str:
+        """Its name, by which sums are made."""
+        return self.name
 
     @property
     def duration(self) -> int:
@@ -28,8 +56,23 @@ class FunctionEvent:
 
     @property
     def self_time(self) -> int:
-        """``duration`` without that of the calls inside it."""
-        return max(self.duration - self.children, 0)
+        """``duration`` without that of the calls inside it; 0 of an asynchronous call, which holds no thread."""
+        return 0 if self.is_async else max(self.duration - self.children, 0)
+
+    @property
+    def cpu_time_total(self) -> float:
+        """``duration`` in microseconds."""
+        return self.duration / 1000
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """``self_time`` in microseconds."""
+        return self.self_time / 1000
+
+    @property
+    def cpu_memory_usage(self) -> int:
+        """``memory``, by its name in PyTorch."""
+        return self.memory
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,35 @@
 """``profile``: the operations that run, their times and the memory they allocate (``torch.autograd.profiler``).
 
 It watches the operations of its own thread or task, and puts hooks on the nodes that they make, to time the backward pass.
-The event of an asynchronous call ends when its future completes.
+The event of an asynchronous call ends when its future completes. Of calls to other workers it also has what happened there.
 """
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from ..autograd.saved_hooks import new_nodes, tensors_in
-from ..futures import Future
-from ..interception import Watcher
+from ..interception import Watcher, without
 from ..tensors import Tensor
+from .chrome import write_trace
 from .events import FunctionEvent, MemoryEvent
+from .scope import innermost, profiles, step_in, step_out
 from .table import EventList, averages, table
 
-T = TypeVar("T")
-
-
-_current: ContextVar[profile | None] = ContextVar("telegrad_profile", default=None)
+_WATCHED = "telegrad profiler"  # the note on a node that has the hooks
 
 
 class profile(Watcher):  # noqa: N801 - PyTorch's name
     """Records the operations of the thread (or task) that enters it, until it is left.
+
+    Calls to other workers are recorded with what the callee does for them: its operations and ranges are inside the event
+    of the call, on the clock of this process. They are named ``rpc_sync#f(worker0 -> worker1)#remote_op: mul``.
 
     Args:
         enabled: record nothing if false.
@@ -47,8 +45,12 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     ['ones', 'sum']
 
     Attributes:
-        function_events: the calls, in the order of their starts.
-        memory_events: with ``profile_memory``.
+        function_events: the calls, in the order of their starts; those of other workers follow when their call has ended.
+        memory_events: with ``profile_memory``; of this process.
+        began: when it was entered, in the nanoseconds of ``time.perf_counter_ns``.
+        node_id: rank of this worker, once it is known; -1 before.
+        running: it has been entered and not left.
+        workers: names of the workers that events come from, by rank.
     """
 
     def __init__(
@@ -66,23 +68,28 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         self.with_stack = with_stack
         self.function_events: list[FunctionEvent] = []
         self.memory_events: list[MemoryEvent] = []
+        self.began = time.perf_counter_ns()
+        self.node_id = -1
+        self.workers: dict[int, str] = {}
         self._living: set[int] = set()  # ids of the living arrays that were recorded
-        self._open = threading.local()
-        self._began = time.perf_counter_ns()
-        self._token: Token[profile | None] | None = None
+        self.running = False
 
     def __enter__(self) -> profile:
         if self.enabled:
-            self._began = time.perf_counter_ns()
-            self._token = _current.set(self)
+            self.began = time.perf_counter_ns()
+            self.running = True
             super().__enter__()
         return self
 
+    def watch_here(self) -> None:
+        super().watch_here()
+        profiles.set((*profiles.get(), self))
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._token is not None:
+        if self.running:
+            self.running = False
             super().__exit__(kind, error, tb)
-            _current.reset(self._token)
-            self._token = None
+            profiles.set(without(profiles.get(), self))
 
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -103,67 +110,102 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         finally:
             self.finish(event)
         for node in new_nodes(result):
-            if self not in node.metadata:
-                node.metadata[self] = True
-                self._watch(node)
+            _watch_node(node)
         if self.profile_memory:
-            self._record_memory(event, (tensor for tensor in tensors_in(result) if id(tensor._array) not in given))
+            self.record_memory(event, (tensor for tensor in tensors_in(result) if id(tensor._array) not in given))
         return result
 
     # -- events
 
-    @property
-    def _stack(self) -> list[FunctionEvent]:
-        if not hasattr(self._open, "stack"):
-            self._open.stack = []
-        return self._open.stack
-
     def begin(self, name: str, shapes: tuple[Any, ...] = (), backward: bool = False) -> FunctionEvent:
-        """Record the start of a call in this thread, inside the current one.
+        """Record the start of a call in this thread or task, inside the current one.
 
         Args:
             name: of the operation.
             shapes: of its tensors.
             backward: whether it is part of a backward pass.
         """
-        event = FunctionEvent(name, self._now(), threading.get_ident(), shapes, backward=backward)
+        event = self._add(FunctionEvent(name, self._now(), threading.get_ident(), shapes, backward=backward))
         if self.with_stack:
             import traceback
 
             event.stack = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_stack()[-8:-3]]
-        self.function_events.append(event)
-        self._stack.append(event)
+        step_in(self, event)
         return event
 
     def finish(self, event: FunctionEvent) -> None:
         """Record the end of a call."""
         event.end = self._now()
-        stack = self._stack
-        if event in stack:
-            del stack[stack.index(event) :]
-        if stack:
-            stack[-1].children += event.duration
+        step_out(self, event)
+        if event.cpu_parent is not None:
+            event.cpu_parent.children += event.duration
 
-    def end_with(self, event: FunctionEvent, future: Future[T]) -> Future[T]:
-        """Let ``event`` end when ``future`` completes, in any thread; return a future of its value that completes after."""
-        stack = self._stack
-        if event in stack:
-            stack.remove(event)
-        event.is_async = True
+    def begin_call(self, name: str, blocking: bool) -> FunctionEvent:
+        """Record the start of a call that others carry out; what this thread does meanwhile is beside it.
 
-        def ended(done: Future[T]) -> T:
+        Args:
+            name: of the event.
+            blocking: the thread waits for it.
+        """
+        event = FunctionEvent(name, self._now(), threading.get_ident(), is_async=True, blocking=blocking)
+        return self._add(event)
+
+    def end_call(self, event: FunctionEvent) -> None:
+        """Record the end of an asynchronous call, unless that was recorded."""
+        if event.end is None:
             event.end = self._now()
-            return done.value()
+            if event.blocking and event.cpu_parent is not None:
+                event.cpu_parent.children += event.duration
 
-        return future.then(ended)
+    def make_async(self, event: FunctionEvent) -> None:
+        """Let ``end_call`` end an event that began in this thread; what the thread does from now on is beside it."""
+        event.is_async = True
+        step_out(self, event)
+
+    def adopt(self, call: FunctionEvent, events: Sequence[FunctionEvent]) -> None:
+        """Add the events that another worker recorded for a call, inside it.
+
+        Args:
+            call: event of the call.
+            events: those of the callee, each after its parent; the first is inside the call.
+        """
+        if events:
+            events[0].cpu_parent = call
+            call.cpu_children.append(events[0])
+            self.function_events.extend(events)
+
+    def at_worker(self, rank: int, name: str) -> None:
+        """Note which worker this process is, also in earlier events."""
+        if self.node_id != rank:
+            self.node_id, self.workers[rank] = rank, name
+            for event in self.function_events:
+                if not event.is_remote:
+                    event.node_id = rank
+
+    def _add(self, event: FunctionEvent) -> FunctionEvent:
+        event.node_id, event.cpu_parent = self.node_id, innermost(self)
+        # A callback may come when all is over, and again and again: its events have no end then.
+        if self.running:
+            self.function_events.append(event)
+            if event.cpu_parent is not None:
+                event.cpu_parent.cpu_children.append(event)
+        return event
 
     def _now(self) -> int:
-        return time.perf_counter_ns() - self._began
+        return time.perf_counter_ns() - self.began
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_living": set(), "running": False}  # what travels is what was recorded
 
     # -- memory
 
-    def _record_memory(self, event: FunctionEvent, tensors: Iterable[Tensor]) -> None:
-        """Record the memory of new tensors, except views and those that an inner operation recorded."""
+    def record_memory(self, event: FunctionEvent, tensors: Iterable[Tensor]) -> None:
+        """Record the memory of new tensors, except views and those that an inner operation recorded.
+
+        Args:
+            event: the call that made them.
+            tensors: its results.
+        """
         thread = threading.get_ident()
         for tensor in tensors:
             array = tensor._array
@@ -177,87 +219,39 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         self._living.discard(key)
         self.memory_events.append(MemoryEvent(self._now(), -size, thread))
 
-    def _watch(self, node: Any) -> None:
-        name, running = node.name(), threading.local()
-
-        def before(_: Any) -> None:
-            running.event = self.begin(name, backward=True)
-
-        def after(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
-            event, running.event = getattr(running, "event", None), None
-            if event is not None:
-                self.finish(event)
-                if self.profile_memory:
-                    self._record_memory(event, _new_gradients(grad_inputs, grad_outputs))
-
-        node._hook_tables().before.add(before)
-        node._hook_tables().after.add(after)
-
     # -- results
 
     def key_averages(self, group_by_input_shape: bool = False) -> EventList:
-        """Return counts and sums of the calls by name (and shapes); ``.table(...)`` of the result formats them."""
-        return averages(self.function_events, group_by_input_shape)
+        """Return counts and sums of the calls by name and worker (and shapes); ``.table(...)`` of the result formats them."""
+        return averages(self.function_events, group_by_input_shape, self.workers)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
         """Return ``key_averages().table(sort_by, row_limit)``."""
         return table(self.key_averages(), sort_by, row_limit)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write a file for chrome://tracing and Perfetto."""
-        events: list[dict[str, Any]] = [
-            {
-                "name": event.name,
-                "ph": "X",
-                "cat": "backward" if event.backward else "async" if event.is_async else "forward",
-                "ts": event.start / 1000,
-                "dur": event.duration / 1000,
-                "pid": os.getpid(),
-                "tid": event.thread,
-                "args": {"shapes": str(event.input_shapes), "memory": event.memory},
-            }
-            for event in self.function_events
-        ]
-        total = 0
-        for change in sorted(self.memory_events, key=lambda change: change.time):
-            total += change.size
-            counter = {"ph": "C", "ts": change.time / 1000, "pid": os.getpid(), "args": {"bytes": total}}
-            events.append({"name": "tensor memory", **counter})
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": events}, file)
+        """Write a file for chrome://tracing and Perfetto: a list of events, a process for each worker."""
+        write_trace(path, self.function_events, self.memory_events, self.workers, self.node_id)
 
 
-class record_function:  # noqa: N801 - PyTorch's name
-    """Names a part of a program in the current profile: a ``with`` block, or a decorator."""
+def _watch_node(node: Any) -> None:
+    """Let the profiles of the thread that runs a node record it."""
+    if _WATCHED in node.metadata:
+        return
+    node.metadata[_WATCHED] = True
+    name, running = node.name(), threading.local()
 
-    def __init__(self, name: str, args: str | None = None) -> None:
-        self.name = name
-        self._entered: list[tuple[profile, FunctionEvent] | None] = []
+    def before(_: Any) -> None:
+        running.events = [(each, each.begin(name, backward=True)) for each in profiles.get()]
 
-    def __enter__(self) -> record_function:
-        current = _current.get()
-        self._entered.append(None if current is None else (current, current.begin(self.name)))
-        return self
+    def after(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+        for recorder, event in running.__dict__.pop("events", ()):
+            recorder.finish(event)
+            if recorder.profile_memory:
+                recorder.record_memory(event, _new_gradients(grad_inputs, grad_outputs))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        entered = self._entered.pop()
-        if entered is not None and not entered[1].is_async:
-            entered[0].finish(entered[1])
-
-    def __call__(self, function: Callable[..., T]) -> Callable[..., T]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> T:
-            with record_function(self.name):
-                return function(*args, **kwargs)
-
-        return wrapper
-
-    def _call_end_callbacks_on_future(self, fut: Future[T]) -> Future[T]:
-        """Let the event of the current block end when ``fut`` completes, and not with the block."""
-        if not self._entered or self._entered[-1] is None:
-            return fut
-        current, event = self._entered[-1]
-        return current.end_with(event, fut)
+    node._hook_tables().before.add(before)
+    node._hook_tables().after.add(after)
 
 
 def _new_gradients(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Iterator[Tensor]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .events import FunctionEvent
 
-COLUMNS = ("name", "self CPU %", "self CPU", "CPU total", "CPU average", "calls", "memory", "shapes")
+COLUMNS = ("name", "worker", "self CPU %", "self CPU", "CPU total", "CPU average", "calls", "memory", "shapes")
+OPTIONAL = {COLUMNS.index(name) for name in ("worker", "memory", "shapes")}  # left out where they are empty
 SORTS = {
     "self_cpu_time_total": "self_cpu_time_total",
     "cpu_time_total": "cpu_time_total",
@@ -20,10 +21,13 @@ SORTS = {
 
 @dataclass
 class FunctionEventAvg:
-    """Sums over all calls of one name: times in microseconds, memory in bytes."""
+    """Sums over all calls of one name on one worker: times in microseconds, memory in bytes."""
 
     key: str
     input_shapes: tuple[Any, ...] = ()
+    node_id: int = -1
+    worker: str = ""
+    is_remote: bool = False
     count: int = 0
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
@@ -57,12 +61,21 @@ class EventList(list[FunctionEventAvg]):
         return sum(row.self_cpu_time_total for row in self)
 
 
-def averages(events: Iterable[FunctionEvent], by_shape: bool) -> EventList:
-    """Return the sums of ``events`` by name, or by name and shapes."""
+def averages(events: Iterable[FunctionEvent], by_shape: bool, workers: Mapping[int, str] | None = None) -> EventList:
+    """Return the sums of ``events`` by name and worker, or by name, worker and shapes.
+
+    Args:
+        events: the calls.
+        by_shape: whether to keep different shapes apart.
+        workers: names of workers by rank.
+    """
+    names = workers or {}
     rows: dict[Any, FunctionEventAvg] = {}
     for event in events:
         shapes = event.input_shapes if by_shape else ()
-        row = rows.setdefault((event.name, shapes), FunctionEventAvg(event.name, shapes))
+        worker = names.get(event.node_id, "")
+        fresh = FunctionEventAvg(event.name, shapes, event.node_id, worker, event.is_remote)
+        row = rows.setdefault((event.name, shapes, event.node_id), fresh)
         row.count += 1
         row.cpu_time_total += event.duration / 1000
         row.self_cpu_time_total += event.self_time / 1000
@@ -86,7 +99,7 @@ def table(rows: EventList, sort_by: str | None, row_limit: int) -> str:
     chosen = sorted(rows, key=lambda row: -getattr(row, sort_by)) if sort_by else list(rows)
     total = rows.self_cpu_time_total
     lines = [COLUMNS, *(_cells(row, total) for row in chosen[:row_limit])]
-    used = [place for place in range(len(COLUMNS)) if place < 6 or any(line[place] for line in lines[1:])]
+    used = [place for place in range(len(COLUMNS)) if place not in OPTIONAL or any(line[place] for line in lines[1:])]
     widths = {place: max(len(line[place]) for line in lines) for place in used}
     text = ["  ".join(_aligned(line[place], widths[place], place) for place in used).rstrip() for line in lines]
     rule = "  ".join("-" * widths[place] for place in used)
@@ -98,11 +111,11 @@ def _cells(row: FunctionEventAvg, total: float) -> tuple[str, ...]:
     times = (_time(value) for value in (row.self_cpu_time_total, row.cpu_time_total, row.cpu_time))
     memory = f"{row.cpu_memory_usage / 1024:.1f} KiB" if row.cpu_memory_usage else ""
     shapes = str(list(row.input_shapes)) if row.input_shapes else ""
-    return (row.key, f"{share:.1f}%", *times, str(row.count), memory, shapes)
+    return (row.key, row.worker, f"{share:.1f}%", *times, str(row.count), memory, shapes)
 
 
 def _aligned(cell: str, width: int, place: int) -> str:
-    return cell.ljust(width) if place in (0, len(COLUMNS) - 1) else cell.rjust(width)
+    return cell.ljust(width) if place in (0, 1, len(COLUMNS) - 1) else cell.rjust(width)
 
 
 def _time(microseconds: float) -> str:

@@ -30,6 +30,7 @@ class Flag:
     EMPTY = 8  # there is no pickle: the body is None
     KEEP = 16  # a request that runs even if its caller has given up: others rely on it
     AGREED = 32  # a goodbye of a worker that leaves because all do
+    ANSWER = 128  # a request whose reply is a message of its own, even if its body is None
     BARE = 64  # no pickle: the body is one tensor, or a call by the name in its place with tensors only
 
 

@@ -22,6 +22,7 @@ LAYERS = {
     "func": 2,
     "rref": 2,
     "collective": 2,
+    "profiler_dist": 2,
     "autograd_dist": 3,
     "agents": 4,
     "launcher": 5,
@@ -54,12 +55,14 @@ PUBLIC_MODULES = {
     "collective.extend",
     "rref.extend",
     "autograd_dist.extend",
+    "profiler_dist.extend",
 }
 """Interfaces beside those of the packages: for those who extend the library."""
 
 UPWARD = {
     ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there; it is imported when asked for",
     ("rpc/__init__.py", "rref", "remote"): "the same",
+    ("rpc/__init__.py", "profiler_dist", "_server_process_global_profile"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
     ("collective/__init__.py", "agents", "init_process_group"): "the same; it may start an agent",
     ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",

@@ -1,0 +1,93 @@
+"""Traces for chrome://tracing and Perfetto: a list of events, as PyTorch writes it, with a process for each worker.
+
+The format is the "Trace Event Format" of Chromium. Calls that end in another thread, or while their thread does other things,
+are asynchronous slices there; a blocking call is a slice of its thread, with an arrow to what the callee ran for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .events import FunctionEvent, MemoryEvent
+
+
+def write_trace(
+    path: str | os.PathLike[str],
+    events: Sequence[FunctionEvent],
+    memory: Sequence[MemoryEvent],
+    workers: Mapping[int, str],
+    here: int,
+) -> None:
+    """Write a trace.
+
+    Args:
+        path: the file.
+        events: the calls of all workers.
+        memory: changes of this process's tensor memory.
+        workers: names of workers by rank.
+        here: rank of this worker; -1 for none.
+    """
+    rows = [*_names(workers), *_slices(events), *_arrows(events), *_counters(memory, _process(here))]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(rows, file)
+
+
+def short_name(event: FunctionEvent) -> str:
+    """Return the part of an event's name that says what happened at its worker: without the calls that led there."""
+    return event.name.rpartition("#remote_op: ")[2]
+
+
+def _names(workers: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    for rank, name in sorted(workers.items()):
+        yield {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"{name} (rank {rank})"}}
+        yield {"name": "process_sort_index", "ph": "M", "pid": rank, "args": {"sort_index": rank}}
+
+
+def _slices(events: Sequence[FunctionEvent]) -> Iterator[dict[str, Any]]:
+    for number, event in enumerate(events):
+        row = {
+            "name": short_name(event),
+            "cat": "backward" if event.backward else "async" if event.is_async else "forward",
+            "ts": event.start / 1000,
+            **_place(event),
+            "args": {"shapes": str(event.input_shapes), "memory": event.memory, "full name": event.name},
+        }
+        if event.is_async and not event.blocking:
+            yield {**row, "ph": "b", "id": number}
+            yield {**row, "ph": "e", "id": number, "ts": (event.start + event.duration) / 1000}
+        else:
+            yield {**row, "ph": "X", "dur": event.duration / 1000}
+
+
+def _arrows(events: Sequence[FunctionEvent]) -> Iterator[dict[str, Any]]:
+    for number, event in enumerate(events):
+        if event.blocking:
+            for child in event.cpu_children:
+                if child.is_remote and not child.is_async:
+                    row = {"name": "call", "cat": "call", "id": number}
+                    yield {**row, "ph": "s", "ts": event.start / 1000, **_place(event)}
+                    yield {**row, "ph": "f", "bp": "e", "ts": child.start / 1000, **_place(child)}
+
+
+def _counters(memory: Sequence[MemoryEvent], process: int) -> Iterator[dict[str, Any]]:
+    total = 0
+    for change in sorted(memory, key=lambda change: change.time):
+        total += change.size
+        yield {
+            "name": "tensor memory",
+            "ph": "C",
+            "ts": change.time / 1000,
+            "pid": process,
+            "args": {"bytes": total},
+        }
+
+
+def _place(event: FunctionEvent) -> dict[str, int]:
+    return {"pid": _process(event.node_id), "tid": event.thread}
+
+
+def _process(rank: int) -> int:
+    return rank if rank >= 0 else os.getpid()

@@ -1,0 +1,280 @@
+"""Profiles across workers: what each kind of call records, its names, and what comes back."""
+
+import asyncio
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import telegrad as tg
+from telegrad import autograd_dist, rpc
+from telegrad.core.errors import RpcTimeoutError, SerializationError
+from telegrad.core.interception import entered
+from telegrad.profiler import profile, record_function
+from telegrad.rpc.extend import current_agent
+from telegrad.testing import in_process_cluster
+
+
+@pytest.fixture
+def workers():
+    with in_process_cluster("worker0", "worker1", "worker2") as agents, agents[0].use():
+        yield agents
+    assert not entered, "a profile of a request was not left"
+
+
+gate = threading.Event()
+
+
+def wait_for_gate():
+    gate.wait(10)
+
+
+def product(x, y):
+    with record_function("inside"):
+        return x @ y
+
+
+def relay(to, x):
+    return rpc.rpc_sync(to, product, (x, x)) + 1
+
+
+def raise_error(x):
+    x.exp()
+    raise ValueError("no")
+
+
+@rpc.functions.async_execution
+def add_later(to, x):
+    return rpc.rpc_async(to, tg.add, (x, x)).then(lambda done: done.wait().exp())
+
+
+async def add_in_loop(to, x):
+    with record_function("task"):
+        await asyncio.sleep(0)
+        return (await rpc.rpc_async(to, tg.add, (x, x))).exp()
+
+
+class Actor:
+    def __init__(self):
+        self.weight = tg.ones(3)
+
+    def scale(self, x):
+        return self.weight * x
+
+
+def names(profiled):
+    return [event.name for event in profiled.function_events]
+
+
+def find(profiled, name):
+    (event,) = [event for event in profiled.function_events if event.name == name]
+    return event
+
+
+def check_tree(profiled):
+    """Every event has ended and lies within its parent, on one clock."""
+    for event in profiled.function_events:
+        assert event.end is not None and event.start <= event.end, event
+        if (parent := event.cpu_parent) is not None:
+            assert parent.start <= event.start and (
+                event.end <= parent.end or (parent.is_async and not parent.blocking)
+            )
+            assert event in parent.cpu_children
+
+
+@pytest.mark.parametrize("api", ["rpc_sync", "rpc_async", "rpc_remote"])
+def test_a_call_has_what_its_callee_did(workers, api):
+    x = tg.ones(2, 2)
+    with profile(record_shapes=True, profile_memory=True) as profiled:
+        if api == "rpc_remote":
+            reference = rpc.remote("worker1", product, (x, x))
+            reference._get_profiling_future().wait()
+        elif api == "rpc_async":
+            rpc.rpc_async("worker1", product, (x, x)).wait()
+        else:
+            rpc.rpc_sync("worker1", product, (x, x))
+    key = f"{api}#product(worker0 -> worker1)"
+    assert names(profiled) == [key, f"{key}#remote_call", f"{key}#remote_op: inside", f"{key}#remote_op: matmul"]
+    call, served, inside, matmul = profiled.function_events
+    assert (call.node_id, call.is_remote, call.is_async) == (0, False, True)
+    assert all((event.node_id, event.is_remote) == (1, True) for event in (served, inside, matmul))
+    assert matmul.input_shapes == ((2, 2), (2, 2)) and matmul.cpu_memory_usage == 16
+    assert matmul.cpu_parent is inside and inside.cpu_parent is served and served.cpu_parent is call
+    check_tree(profiled)
+
+
+def test_fetches_and_methods(workers):
+    reference = rpc.remote("worker1", Actor)
+    reference._get_future().wait()
+    with profile() as profiled:
+        reference.rpc_sync().scale(tg.ones(3))
+        reference.rpc_async().scale(tg.ones(3)).wait()
+        reference.to_here()
+    recorded = names(profiled)
+    assert "rpc_sync#scale(worker0 -> worker1)#remote_op: mul" in recorded
+    assert "rpc_async#scale(worker0 -> worker1)#remote_op: mul" in recorded
+    assert "to_here#(worker0)->(worker1)" in recorded
+    check_tree(profiled)
+
+
+def test_calls_of_a_callee_return_with_its_own(workers):
+    x = tg.ones(2, 2)
+    with profile() as profiled, record_function("outer"):
+        rpc.rpc_sync("worker1", relay, ("worker2", x))
+    key = "rpc_sync#relay(worker0 -> worker1)"
+    inner = f"{key}#remote_op: rpc_sync#product(worker1 -> worker2)"
+    matmul = find(profiled, f"{inner}#remote_op: matmul")
+    assert matmul.node_id == 2 and find(profiled, inner).node_id == 1
+    path = []
+    while (matmul := matmul.cpu_parent) is not None:
+        path.append(matmul.name)
+    served = "#remote_call"
+    assert path == [f"{inner}#remote_op: inside", inner + served, inner, key + served, key, "outer"]
+    assert find(profiled, "outer").self_time < find(profiled, key).duration, "waiting is not its own time"
+    check_tree(profiled)
+
+
+@pytest.mark.parametrize("function", [add_later, add_in_loop])
+def test_functions_that_answer_later(workers, function):
+    with profile() as profiled:
+        assert rpc.rpc_sync("worker1", function, ("worker2", tg.zeros(2))).tolist() == [1.0, 1.0]
+    key = f"rpc_sync#{function.__name__}(worker0 -> worker1)#remote_op: "
+    assert {f"{key}rpc_async#add(worker1 -> worker2)#remote_op: add", f"{key}exp"} <= set(names(profiled))
+    if function is add_in_loop:
+        assert find(profiled, f"{key}exp").cpu_parent is find(profiled, f"{key}task")
+    check_tree(profiled)
+
+
+def test_a_call_to_oneself(workers):
+    with profile() as profiled:
+        rpc.rpc_sync("worker0", product, (tg.ones(2, 2), tg.ones(2, 2)))
+    key = "rpc_sync#product(worker0 -> worker0)"
+    matmul = find(profiled, f"{key}#remote_op: matmul")
+    assert (matmul.is_remote, matmul.node_id) == (True, 0)
+    assert names(profiled).count("matmul") == 0
+
+
+def test_the_backward_of_all_workers(workers):
+    weight = tg.ones(2, 2, requires_grad=True)
+    with profile() as profiled, autograd_dist.context() as context:
+        loss = rpc.rpc_sync("worker1", relay, ("worker2", weight)).sum()
+        autograd_dist.backward(context, [loss])
+    inside = find(profiled, "distributed::autograd::backward")
+    first = find(profiled, "rpc_async#backward(worker0 -> worker1)")
+    assert first.cpu_parent is inside and find(profiled, "SumBackward").cpu_parent is inside
+    nodes = {(event.node_id, event.name.rpartition(": ")[2]) for event in profiled.function_events if event.backward}
+    assert {(0, "SumBackward"), (1, "AddBackward"), (2, "MmBackward")} <= nodes
+    assert all(event.end is not None for event in profiled.function_events)
+
+
+def test_each_thread_has_its_own(workers):
+    agent = current_agent()
+
+    def work(function):
+        x = tg.ones(2)
+        with agent.use(), profile() as profiled:
+            for _ in range(20):
+                rpc.rpc_sync("worker1", function, (x,))
+        return names(profiled)
+
+    with ThreadPoolExecutor(2) as pool:
+        exp, log = pool.map(work, (tg.exp, tg.log))
+    assert exp == 20 * [f"rpc_sync#exp(worker0 -> worker1){end}" for end in ("", "#remote_call", "#remote_op: exp")]
+    assert log == [name.replace("exp", "log") for name in exp]
+
+
+def test_callbacks_belong_to_the_profile_of_their_call(workers):
+    with profile() as profiled:
+        rpc.rpc_async("worker1", tg.exp, (tg.ones(2),)).then(
+            lambda done: rpc.rpc_sync("worker2", tg.log, (done.wait(),))
+        ).wait()
+    assert "rpc_sync#log(worker0 -> worker2)#remote_op: log" in names(profiled)
+
+
+def test_a_call_that_raises_has_its_events(workers):
+    with profile() as profiled, pytest.raises(ValueError, match="no"):
+        rpc.rpc_sync("worker1", raise_error, (tg.ones(2),))
+    assert names(profiled)[-1] == "rpc_sync#raise_error(worker0 -> worker1)#remote_op: exp"
+    check_tree(profiled)
+
+
+def test_a_call_that_gets_no_answer_ends(workers):
+    with profile() as profiled:
+        late = rpc.rpc_async("worker1", wait_for_gate, timeout=0.05)
+        told = late.then(lambda done: done.exception())
+        assert isinstance(told.wait(), RpcTimeoutError)
+    gate.set()
+    (event,) = profiled.function_events
+    assert event.end is not None
+
+
+def test_a_call_that_is_not_sent_ends(workers):
+    with profile() as profiled, pytest.raises(SerializationError):
+        rpc.rpc_sync("worker1", tg.exp, (threading.Lock(),))
+    (event,) = profiled.function_events
+    assert event.end is not None
+
+
+def test_nothing_is_recorded_without_a_profile(workers):
+    with profile() as profiled:
+        pass
+    rpc.rpc_sync("worker1", product, (tg.ones(2, 2), tg.ones(2, 2)))
+    assert not profiled.function_events and not entered
+
+
+def test_several_profiles_at_once(workers):
+    with profile() as outer:
+        rpc.rpc_sync("worker1", tg.exp, (tg.ones(2),))
+        with profile(record_shapes=True) as inner:
+            rpc.rpc_sync("worker1", product, (tg.ones(2, 2), tg.ones(2, 2)))
+    assert names(outer)[-4:] == names(inner)[-4:] and len(names(outer)) > len(names(inner))
+    check_tree(outer)
+    check_tree(inner)
+
+
+def test_a_profile_of_all_requests(workers):
+    """The example of PyTorch's documentation: two overlapping profiles, entered and left through references."""
+    x, y = tg.tensor(1.0), tg.tensor(2.0)
+    outer = rpc.remote("worker1", rpc._server_process_global_profile)
+    outer.rpc_sync().__enter__()
+    rpc.rpc_sync("worker1", tg.add, (x, y))
+    inner = rpc.remote("worker1", rpc._server_process_global_profile)
+    inner.rpc_sync().__enter__()
+    rpc.rpc_sync("worker1", tg.sub, (x, y))
+    inner.rpc_sync().__exit__(None, None, None)
+    outer.rpc_sync().__exit__(None, None, None)
+    rpc.rpc_sync("worker1", tg.mul, (x, y))
+    assert [row.key for row in inner.rpc_sync().key_averages()] == ["sub"]
+    assert [row.key for row in outer.rpc_sync().key_averages()] == ["add", "sub"]
+    profiled = outer.to_here()
+    assert [event.node_id for event in profiled.function_events] == [1, 1]
+    assert sum(map(len, profiled.process_global_function_events)) == 2
+
+
+def test_a_profile_of_all_requests_has_ranges_and_calls(workers):
+    with workers[1].use(), rpc._server_process_global_profile(record_shapes=True) as profiled:
+        with workers[0].use(), profile() as of_caller:
+            rpc.rpc_sync("worker1", relay, ("worker2", tg.ones(2, 2)))
+        tg.ones(3)  # not a request
+    assert {"rpc_sync#product(worker1 -> worker2)#remote_op: inside", "add"} <= set(names(profiled))
+    assert "ones" not in names(profiled)
+    assert "rpc_sync#relay(worker0 -> worker1)#remote_op: add" in names(of_caller)
+
+
+def test_the_trace_and_the_table_are_by_worker(workers, tmp_path):
+    with profile(profile_memory=True) as profiled:
+        rpc.rpc_sync("worker1", relay, ("worker2", tg.ones(2, 2)))
+        rpc.rpc_async("worker2", product, (tg.ones(2, 2), tg.ones(2, 2))).wait()
+    profiled.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert isinstance(trace, list), "as PyTorch's"
+    processes = {row["pid"]: row["args"]["name"] for row in trace if row["name"] == "process_name"}
+    assert processes == {0: "worker0 (rank 0)", 1: "worker1 (rank 1)", 2: "worker2 (rank 2)"}
+    slices = {(row["pid"], row["name"]) for row in trace if row["ph"] == "X"}
+    assert {(0, "rpc_sync#relay(worker0 -> worker1)"), (1, "add"), (2, "matmul")} <= slices
+    begins = [row["id"] for row in trace if row["ph"] == "b"]
+    assert begins and begins == [row["id"] for row in trace if row["ph"] == "e"]
+    assert [row["pid"] for row in trace if row["ph"] in "sf"] == [0, 1, 1, 2]
+    sums = {(row.key.rpartition(": ")[2], row.worker): row.count for row in profiled.key_averages()}
+    assert sums["add", "worker1"] == 1 and sums["rpc_async#product(worker0 -> worker2)", "worker0"] == 1
+    assert profiled.table().split()[1] == "worker"
