@@ -15,19 +15,16 @@ import sys
 import threading
 from collections.abc import Sequence
 
-import gymnasium
 import numpy as np
 import telegrad as tg
 from numpy.typing import NDArray
-from telegrad.examples.curves import curves
+from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, returns, show
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
 
-OBSERVED, ACTIONS, HIDDEN = 4, 2, 64
+HIDDEN = 64
 PLAYED = 64  # steps of each observer between two steps of the optimizer
-DISCOUNT = 0.98
-Played = tuple[NDArray[np.float32], NDArray[np.bool_], list[int]]  # rewards, ends of episodes, lengths of episodes
 
 
 class Network(tg.nn.Module):
@@ -90,33 +87,15 @@ class Agent:
         """Take one step of the optimizer on what all observers played since the last one."""
         with tg.no_grad():
             _, after = self.network(tg.tensor(self.observed))
-        rewards, ends = (np.stack([each[part] for each in played], 1) for part in (0, 1))
-        returns = tg.tensor(discounted(rewards, ends, after.numpy()))
+        found = returns(np.stack([each.ends for each in played], 1), after.numpy())
         chances, expected = tg.stack(self.chances), tg.stack(self.expected)
-        advantage = returns - expected
+        advantage = tg.tensor(found) - expected
         loss = -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
         self.optimizer.zero_grad()
         loss.backward()
         tg.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.step()
         self.chances, self.expected = [], []
-
-
-def discounted(
-    rewards: NDArray[np.float32], ends: NDArray[np.bool_], after: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return the discounted sums of the rewards from each step on.
-
-    Args:
-        rewards: of each step and observer, (T, N).
-        ends: whether an episode ended there, (T, N).
-        after: what is expected after the last step, (N,).
-    """
-    returns, total = np.empty_like(rewards), after
-    for step in reversed(range(len(rewards))):
-        total = rewards[step] + DISCOUNT * total * ~ends[step]
-        returns[step] = total
-    return returns
 
 
 class Observer:
@@ -130,23 +109,11 @@ class Observer:
 
     def __init__(self, agent: tg.RRef, number: int, seed: int) -> None:
         self.agent, self.number = agent, number
-        self.game = gymnasium.make("CartPole-v1")
-        self.observation, _ = self.game.reset(seed=seed + number)
-        self.length = 0
+        self.game = Game(seed + number)
 
     def play(self) -> Played:
         """Play some steps, over as many episodes as they take."""
-        rewards, ends, lengths = np.ones(PLAYED, np.float32), np.zeros(PLAYED, np.bool_), []
-        for step in range(PLAYED):
-            action = self.agent.rpc_sync().choose(self.number, self.observation)
-            self.observation, _, fell, out_of_time, _ = self.game.step(action)
-            self.length += 1
-            if fell or out_of_time:
-                ends[step] = True
-                lengths.append(self.length)
-                self.observation, _ = self.game.reset()
-                self.length = 0
-        return rewards, ends, lengths
+        return self.game.play(PLAYED, lambda observed: self.agent.rpc_sync().choose(self.number, observed))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -171,15 +138,12 @@ def learn(names: Sequence[str], options: Options) -> None:
     agent = Agent(len(names), options)
     handle = tg.RRef(agent)
     observers = [tg.rpc.remote(name, Observer, (handle, number, options.seed)) for number, name in enumerate(names)]
-    lengths: list[float] = []
+    lengths: list[int] = []
     for _ in range(options.steps):
         played = tg.futures.wait_all([observer.rpc_async().play() for observer in observers])
         agent.learn(played)
-        lengths += [length for each in played for length in each[2]]
-    first, latest = (float(np.mean(part)) for part in (lengths[:30], lengths[-30:]))
-    print(f"steps that the pole stayed up, last 30 episodes: {latest:.1f} (first 30: {first:.1f})")
-    title = f"CartPole: {len(names)} observers, {latest:.0f} steps at the end"
-    curves(options.out / "training.png", title, {"an episode": lengths}, "episode", "steps")
+        lengths += [length for each in played for length in each.lengths]
+    show(options.out / "training.png", f"CartPole, {len(names)} observers", {"an episode": lengths})
 
 
 if __name__ == "__main__":

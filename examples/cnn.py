@@ -18,10 +18,10 @@ import telegrad as tg
 from numpy.typing import NDArray
 from telegrad import nn
 from telegrad.examples import digits
+from telegrad.examples.figures import COLOURS, INK
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.local_picture import picture
 from telegrad.examples.local_training import train
-from telegrad.examples.ps_picture import COLOURS, INK
 
 BATCH = 64
 

@@ -14,12 +14,13 @@ import sys
 from collections.abc import Sequence
 
 import telegrad as tg
-from telegrad.examples.curves import Owner, curves
+from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.text import Text
 from telegrad.examples.text_training import bits, nothing
 from telegrad.examples.tidy import show_all_tidy
+from telegrad.examples.trainers import Owner
 
 SIZE, HIDDEN = 24, 96
 BATCH, LENGTH = 24, 40

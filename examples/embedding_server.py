@@ -18,10 +18,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import telegrad as tg
-from telegrad.examples.curves import Owner, curves
+from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
+from telegrad.examples.trainers import Owner, train_all
 
 TOPICS, WORDS = 8, 24  # how many topics, and words of a paragraph
 SIZE = 24
@@ -68,13 +69,13 @@ class Table(Owner):
         return result
 
 
-def train(table: tg.RRef, index: int, trainers: int, options: Options) -> tuple[list[float], float, float]:
+def train(index: int, trainers: int, table: tg.RRef, options: Options) -> tuple[list[float], float, float]:
     """Train on one shard of the paragraphs.
 
     Args:
-        table: reference to the ``Table``.
         index: number of this trainer.
         trainers: number of all trainers.
+        table: reference to the ``Table``.
         options: the options on the command line.
 
     Returns:
@@ -124,11 +125,7 @@ def learn(names: Sequence[str], options: Options) -> None:
     """Let all trainers train, and print and draw how well."""
     data = Paragraphs()
     table = tg.RRef(Table(data.vocabulary, options.seed))
-    calls = [
-        tg.rpc.rpc_async(name, train, (table, index, len(names), options), timeout=0)
-        for index, name in enumerate(names)
-    ]
-    results = tg.futures.wait_all(calls)
+    results = train_all(names, train, table, options)
     most = np.bincount(data.topics[data.held_out]).max() / data.held_out.sum()
     accuracy = float(np.mean([accuracy for *_, accuracy in results]))
     share = float(np.mean([touched for _, touched, _ in results]))

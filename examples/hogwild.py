@@ -17,10 +17,11 @@ from collections.abc import Sequence
 import numpy as np
 import telegrad as tg
 from telegrad.examples import digits
-from telegrad.examples.curves import Owner, curves
+from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
+from telegrad.examples.trainers import Owner, train_all
 
 BATCH = 32
 
@@ -51,13 +52,13 @@ class Server(Owner):
         return float(np.mean(found.numpy() == data.test_y))
 
 
-def train(server: tg.RRef, index: int, trainers: int, options: Options) -> list[float]:
+def train(index: int, trainers: int, server: tg.RRef, options: Options) -> list[float]:
     """Train on one shard of the digits, and return the loss of each step.
 
     Args:
-        server: reference to the ``Server``.
         index: number of this trainer.
         trainers: number of all trainers.
+        server: reference to the ``Server``.
         options: the options on the command line.
     """
     data, random = digits.load(), np.random.default_rng([options.seed, index])
@@ -102,11 +103,7 @@ def learn(names: Sequence[str], options: Options) -> None:
     server, began = Server(options.seed), time.perf_counter()
     handle = tg.RRef(server)
     print(f"accuracy before: {server.accuracy():.2%}")
-    calls = [
-        tg.rpc.rpc_async(name, train, (handle, index, len(names), options), timeout=0)
-        for index, name in enumerate(names)
-    ]
-    losses = tg.futures.wait_all(calls)
+    losses = train_all(names, train, handle, options)
     seconds, accuracy = time.perf_counter() - began, server.accuracy()
     steps = sum(map(len, losses))
     print(f"{steps} steps of {len(names)} trainers took {seconds:.1f} s: {steps / seconds:.0f} a second")

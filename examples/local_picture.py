@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from telegrad.examples.figures import COLOURS, INK, dress, running_mean, save_figure
 from telegrad.examples.local_training import History
-from telegrad.examples.ps_picture import COLOURS, INK, dress, running_mean
 
 WINDOW = 25  # steps in the running mean of the loss
 
@@ -27,21 +26,13 @@ def picture(
         show: draws what was learned, given the figure and the part of it on the right.
         scale: factor of held-out numbers that are of another kind than the loss, and have an axis of their own.
     """
-    if not find_spec("matplotlib"):
-        print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
-        return
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 4.8), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=14, color=INK)
-    halves: Any = figure.subfigures(1, 2, width_ratios=(1, 1.25))
-    left, right = halves
-    draw_curves(left.subplots(1, 1), history, measure, scale)
-    show(figure, right)
-    figure.savefig(path)
-    print(f"picture: {path.resolve()}")
+    def draw(figure: Any) -> None:
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
+        draw_curves(left.subplots(1, 1), history, measure, scale)
+        show(figure, right)
+
+    save_figure(path, title, (12, 4.8), draw)
 
 
 def draw_curves(axes: Any, history: History, measure: str, scale: float | None) -> None:

@@ -14,26 +14,21 @@ for itself, as in Hogwild.
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
 
 import telegrad as tg
 from telegrad.examples import digits, ps_check
 from telegrad.examples.ps_model import Front, Head, Model, count_right
 from telegrad.examples.ps_options import Options, parse
-from telegrad.examples.ps_picture import draw
+from telegrad.examples.ps_picture import save_picture
 from telegrad.examples.ps_progress import Board
 from telegrad.examples.ps_server import ParameterServer
 from telegrad.examples.ps_trainer import History, Trainer
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
-
-T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,7 +62,7 @@ def serve(options: Options) -> None:
     accuracy = evaluate(restore(checkpoint))
     print(f"accuracy of the checkpoint on the held-out fifth: {accuracy:.2%}")
     print(f"checkpoint: {checkpoint.resolve()}")
-    show_picture(histories, accuracy, options)
+    save_picture(histories, options.mode, accuracy, options.out / "training.png")
 
 
 def train_all(server: ParameterServer, options: Options) -> list[History]:
@@ -78,17 +73,7 @@ def train_all(server: ParameterServer, options: Options) -> list[History]:
         screen = tg.RRef(board)
         trainers = [tg.rpc.remote(name, Trainer, args=(handle, options, i)) for i, name in enumerate(names)]
         # No time-out: a training may take any time. A trainer that is lost ends its call at once.
-        return wait_for_all([trainer.rpc_async(timeout=0).train(screen) for trainer in trainers])
-
-
-def wait_for_all(futures: Sequence[tg.futures.Future[T]]) -> list[T]:
-    """Return all values; raise as soon as one future fails, although others wait for it and never complete."""
-    finished: queue.SimpleQueue[tg.futures.Future[T]] = queue.SimpleQueue()
-    for future in futures:
-        future.add_done_callback(finished.put)
-    for _ in futures:
-        finished.get().value()
-    return [future.value() for future in futures]
+        return tg.futures.wait_all([trainer.rpc_async(timeout=0).train(screen) for trainer in trainers])
 
 
 def assemble(server: ParameterServer) -> Model:
@@ -110,16 +95,6 @@ def evaluate(model: Model) -> float:
     _, _, images, labels = digits.load()
     with tg.no_grad():
         return count_right(model(tg.tensor(digits.to_levels(images))), tg.tensor(labels)) / len(labels)
-
-
-def show_picture(histories: list[History], accuracy: float, options: Options) -> None:
-    """Draw the training, and print where the picture is."""
-    picture = options.out / "training.png"
-    if find_spec("matplotlib"):
-        draw(histories, options.mode, accuracy, picture)
-        print(f"picture: {picture.resolve()}")
-    else:
-        print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
 
 
 def trainer_name(index: int) -> str:

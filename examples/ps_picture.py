@@ -7,30 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from telegrad.examples.figures import COLOURS, INK, dress, running_mean, save_figure
 from telegrad.examples.ps_model import least_loss
 
 if TYPE_CHECKING:
     from telegrad.examples.ps_trainer import History
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's, for any colour vision
-INK = "#222222"
 
-
-def draw(histories: Sequence[History], mode: str, accuracy: float, path: Path) -> None:
-    """Write the picture; ``accuracy`` is that of the saved model, between 0 and 1."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    # Not pyplot: it keeps figures in a global and looks for a display.
-    figure = Figure(figsize=(11, 4.8), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+def save_picture(histories: Sequence[History], mode: str, accuracy: float, path: Path) -> None:
+    """Write the picture, and print where it is; ``accuracy`` is that of the saved model, between 0 and 1."""
     trainers = f"{len(histories)} trainer{'s' if len(histories) != 1 else ''}"
-    figure.suptitle(f"Handwritten digits: one parameter server, {trainers}, {mode} mode", fontsize=14, color=INK)
-    left, right = figure.subplots(1, 2)
-    draw_losses(left, histories)
-    draw_accuracies(right, histories, accuracy)
-    figure.savefig(path)
+
+    def draw(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        draw_losses(left, histories)
+        draw_accuracies(right, histories, accuracy)
+
+    save_figure(path, f"Handwritten digits: one parameter server, {trainers}, {mode} mode", (11, 4.8), draw)
 
 
 def draw_losses(axes: Any, histories: Sequence[History]) -> None:
@@ -77,26 +70,7 @@ def mark_result(axes: Any, epoch: float, accuracy: float) -> None:
     )
 
 
-def running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the mean of ``window`` values around each, of fewer at the ends."""
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    places = np.arange(len(values))
-    starts = np.maximum(places - window // 2, 0)
-    ends = np.minimum(places + window // 2 + 1, len(values))
-    smooth: NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
-    return smooth
-
-
 def lowest(histories: Sequence[History]) -> float:
     """Return where the accuracy axis begins, in percent. The first, steep epochs may be left out, so that others are seen."""
     points = np.concatenate([history.held_out for history in histories])
     return float(np.clip(np.floor(np.quantile(points, 0.2) * 20) * 5 - 5, 0, 90))
-
-
-def dress(axes: Any, title: str, horizontal: str, vertical: str) -> None:
-    """Give axes a title, labels, a light grid, and no box."""
-    axes.set_title(title, loc="left", fontsize=11, color=INK)
-    axes.set_xlabel(horizontal)
-    axes.set_ylabel(vertical)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 import telegrad as tg
 from telegrad.examples import digits
-from telegrad.examples.curves import Owner, curves
+from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
+from telegrad.examples.trainers import Owner
 
 HOLDERS = ("upper", "lower")
 HALF = digits.PIXELS // 2

@@ -10,10 +10,10 @@ from typing import Any
 
 import telegrad as tg
 from telegrad import nn
+from telegrad.examples.figures import INK
 from telegrad.examples.local_options import Options
 from telegrad.examples.local_picture import picture
 from telegrad.examples.local_training import History, train
-from telegrad.examples.ps_picture import INK
 from telegrad.examples.text import Text
 
 PROMPT = "The "

@@ -16,8 +16,8 @@ import numpy as np
 import telegrad as tg
 from numpy.typing import NDArray
 from telegrad import nn
+from telegrad.examples.figures import INK
 from telegrad.examples.local_options import parse
-from telegrad.examples.ps_picture import INK
 from telegrad.examples.text import Text
 from telegrad.examples.text_training import PROMPT, choose, learn, show
 

@@ -44,6 +44,7 @@ def test_distributed_rnn(run):
     assert run(2, "distributed_rnn", 30, "bits per character on held-out text:") < 4.8
 
 
-def test_cartpole(run):
+@pytest.mark.parametrize(("workers", "name", "steps"), [(3, "cartpole", 40), (4, "actor_critic", 60)])
+def test_learning_from_a_game(run, workers, name, steps):
     pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
-    assert run(3, "cartpole", 40, "last 30 episodes:") > 30.0
+    assert run(workers, name, steps, "last 30 episodes:") > 30.0

@@ -1,0 +1,150 @@
+"""Asynchronous advantage actor-critic (Mnih et al. 2016): players learn CartPole with networks that two other workers own.
+
+    telegrad run -n 4 examples/actor_critic.py   a critic, an actor and two players
+    python examples/actor_critic.py              the same without the launcher
+
+The actor says how good each action is; the critic expects how long the pole will stay up. A player copies the actor, plays some
+steps with the copy, and then learns from them: one context holds the forward of both networks, each on its worker, the
+loss here, and the backward through all three. Players do not wait for one another. Needs gymnasium, as ``cartpole.py`` does,
+where one worker chooses the actions of all players together and learns alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import telegrad as tg
+from numpy.typing import NDArray
+from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, returns, show
+from telegrad.examples.local_options import Options, parse
+from telegrad.examples.start import start
+from telegrad.examples.tidy import show_all_tidy
+from telegrad.examples.trainers import Owner, train_all
+
+HIDDEN = 64
+PLAYED = 64  # steps between two of the optimizer
+
+
+def network(outputs: int) -> tg.nn.Sequential:
+    """Return a network from observations (N, 4) to (N, outputs)."""
+    return tg.nn.Sequential(tg.nn.Linear(OBSERVED, HIDDEN), tg.nn.Tanh(), tg.nn.Linear(HIDDEN, outputs))
+
+
+class ClippedAdam(tg.optim.Adam):
+    """Adam for gradients whose norm is cut to 1, on each worker."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take a step."""
+        tg.nn.utils.clip_grad_norm_([each for group in self.param_groups for each in group["params"]], 1.0)
+        return super().step(closure)
+
+
+class NetworkOwner(Owner):
+    """Worker that owns a network.
+
+    Args:
+        outputs: of the network.
+        seed: of its parameters.
+    """
+
+    def __init__(self, outputs: int, seed: int) -> None:
+        tg.manual_seed(seed)
+        self.module = network(outputs)
+
+    def forward(self, observed: tg.Tensor) -> tg.Tensor:
+        """Return what the network says of observations (N, 4)."""
+        result: tg.Tensor = self.module(observed)
+        return result
+
+    def state(self) -> dict[str, tg.Tensor]:
+        """Return the parameters as they are."""
+        return self.module.state_dict()
+
+
+class Player:
+    """Worker that plays, and learns from what it played.
+
+    Args:
+        actor: reference to the owner of the network that chooses actions.
+        critic: reference to the owner of the network that expects returns.
+        number: of this player.
+        options: the options on the command line.
+    """
+
+    def __init__(self, actor: tg.RRef, critic: tg.RRef, number: int, options: Options) -> None:
+        tg.manual_seed(options.seed + 2 + number)
+        self.actor, self.critic, self.copy = actor, critic, network(ACTIONS)
+        parameters = actor.rpc_sync().parameter_rrefs() + critic.rpc_sync().parameter_rrefs()
+        self.optimizer = tg.DistributedOptimizer(ClippedAdam, parameters, lr=options.lr)
+        self.game = Game(options.seed + number)
+
+    def choose(self, observed: NDArray[np.float32]) -> int:
+        """Return a random action by the chances that the copy of the actor gives."""
+        with tg.no_grad():
+            return int(tg.distributions.Categorical(logits=self.copy(tg.tensor(observed))).sample())
+
+    def step(self) -> list[int]:
+        """Play some steps and learn from them; return the lengths of the episodes that ended."""
+        self.copy.load_state_dict(self.actor.rpc_sync().state())
+        played = self.game.play(PLAYED, self.choose)
+        with tg.autograd_dist.context() as context_id:
+            tg.autograd_dist.backward(context_id, [self.loss(played)])
+            self.optimizer.step(context_id)
+        return played.lengths
+
+    def loss(self, played: Played) -> tg.Tensor:
+        """Return the loss of both networks; their forwards run at the same time."""
+        observed = tg.tensor(played.observed)
+        scores = self.actor.rpc_async().forward(observed[:-1])
+        expected = self.critic.rpc_sync().forward(observed).squeeze(1)
+        found = returns(played.ends, expected[-1].item())
+        advantage = tg.tensor(found) - expected[:-1]
+        chances = tg.distributions.Categorical(logits=scores.wait()).log_prob(tg.tensor(played.actions))
+        return -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
+
+
+def train(number: int, players: int, actor: tg.RRef, critic: tg.RRef, options: Options) -> list[int]:
+    """Play and learn in one player, and return the lengths of its episodes.
+
+    Args:
+        number: of this player.
+        players: number of all players.
+        actor: see ``Player``.
+        critic: see there.
+        options: the options on the command line.
+    """
+    player = Player(actor, critic, number, options)
+    return [length for _ in range(options.steps) for length in player.step()]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one worker under the launcher; without it, start all workers."""
+    options = parse("actor_critic", "Learn to balance a pole, with networks on two workers.", 200, 0.01, arguments)
+    start(work, 4, (options,))
+
+
+def work(rank: int, world_size: int, options: Options) -> None:
+    """Run one worker; the others only serve: the critic's calls them."""
+    if world_size < 3:
+        raise SystemExit("an actor and players are needed: telegrad run -n 4 ...")
+    players = [f"player{number}" for number in range(world_size - 2)]
+    tg.rpc.init_rpc(("critic", "actor", *players)[rank], rank=rank, world_size=world_size)
+    if rank == 0:
+        learn(players, options)
+        show_all_tidy(["actor", *players], options.quiet)
+    tg.rpc.shutdown()
+
+
+def learn(players: Sequence[str], options: Options) -> None:
+    """Let all players play and learn, and print and draw how well."""
+    actor = tg.rpc.remote("actor", NetworkOwner, (ACTIONS, options.seed))
+    critic = tg.RRef(NetworkOwner(1, options.seed + 1))
+    lengths = dict(zip(players, train_all(players, train, actor, critic, options)))
+    show(options.out / "training.png", "Actor-critic on CartPole", lengths)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
