@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.errors import AutogradError, RpcTimeoutError
+from ..core.errors import AutogradError, RpcTimeoutError, WorkerLostError
 from ..core.extend import Node, profiles, record_call
 from ..core.futures import Future, complete_once
 from ..proto.autograd_dist_pb2 import PassStopped
@@ -23,10 +23,9 @@ from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
 from .local_pass import Entry, Kind, LocalPass, Unfed
 from .numbers import Method, Topic
+from .pass_messages import PassRequest, Reports, open_answer, pack_answer, pack_request
 from .termination import Answer, Ask, Instruction, Over, Termination
 
-# By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
-Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
 Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
 
 
@@ -132,8 +131,8 @@ class BackwardPass:
             self.stop(
                 error.with_traceback(None)
             )  # it shows where it was raised, elsewhere, not where this thread waited
-        elif (content := answer.value()) is not None:
-            entries, reports = content
+        else:
+            entries, reports = open_answer(answer.value())
             self._merge(reports)
             if entries:
                 self.part.take(entries)
@@ -142,7 +141,7 @@ class BackwardPass:
         with self._lock:
             for rank, (settled, unfed) in reports.items():
                 if rank not in self._reports or self._reports[rank][0] < settled:
-                    self._reports[rank] = (settled, [Unfed(*each) for each in unfed])
+                    self._reports[rank] = (settled, unfed)
 
     def _work(
         self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
@@ -214,18 +213,21 @@ class BackwardPass:
 
     def _ask(self, rank: int, entries: Sequence[Entry]) -> Future[Any]:
         peer = self._agent.peers.at(rank)
-        body = (self._context_id, self.id, self._keep_graph, self._smart, entries)
+        body = pack_request(PassRequest(self._context_id, self.id, self._keep_graph, self._smart, entries))
         # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
         what = _Description(self._context_id, peer)
         request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
         if not profiles.get():
-            return request()
-        return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
+            answer = request()
+        else:
+            answer = record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
+        needed = any(kind != Kind.UNUSED for kind, *_ in entries)
+        return answer if needed else answer.then(_answer_or_nothing)
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
         reports = self._report() if answer.last else {}
         try:
-            answer.request.reply((answer.work, reports) if answer.work or reports else None)
+            answer.request.reply(pack_answer(answer.work, reports))
         except Exception as error:
             answer.request.fail(error)
             raise
@@ -324,6 +326,11 @@ class _Description:
 
 def _label(body: Any) -> list[tuple[str, Any]]:
     return [("the gradients", body)]
+
+
+def _answer_or_nothing(answer: Future[Any]) -> Any:
+    """Return the answer of a worker that takes no part: nothing if it was lost."""
+    return None if isinstance(answer.exception(), WorkerLostError) else answer.value()
 
 
 def _wait(future: Future[Any], deadline: float | None) -> None:

@@ -31,6 +31,7 @@ from .lifetimes import (
 )
 from .local_pass import Kind
 from .numbers import Method, Topic
+from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
 
 RELEASE, ORPHAN = 1, 2  # the kind of a control message
@@ -184,10 +185,12 @@ def serve_passes(contexts: Contexts) -> None:
 
 def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     """Take entries of a pass."""
-    context_id, pass_id, keep_graph, smart, entries = call.open()
+    context_id, pass_id, keep_graph, smart, entries = open_request(call.open())
     call.what = "a backward"
     if all(kind == Kind.QUERY for kind, *_ in entries) and contexts.get(context_id) is None:
-        call.reply(([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))  # it has yet to come here
+        call.reply(
+            pack_answer([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {})
+        )  # it has yet to come
         return
     context = contexts.find(context_id)
     make = partial(BackwardPass, contexts.agent, context.graph, keep_graph=keep_graph, smart=smart)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..core.errors import AutogradError
-from ..core.extend import Array, GraphTask, Node
+from ..core.extend import Array, GraphTask, Node, Tensor
 from .graph import ContextGraph, ReceiveNode, SendNode, sender_of
 
 
@@ -27,8 +27,8 @@ class Kind:
     QUERY = 2  # nothing came for a message that you received: do its tensors take part?
 
 
-# Kind, message id, and for ``FED`` an array or ``None`` for each tensor: what workers tell one another about a message.
-Entry: TypeAlias = tuple[int, int, Sequence[Array | None]]
+# Kind, message id, and for ``FED`` a gradient or ``None`` for each tensor: what workers tell one another about a message.
+Entry: TypeAlias = tuple[int, int, Sequence[Array | Tensor | None]]
 
 
 class Unfed(NamedTuple):

@@ -346,6 +346,41 @@ def test_a_worker_lost_before_the_backward(cluster, until):
             until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
 
 
+def test_a_worker_lost_after_the_backward(cluster, until):
+    """What was there goes with it; the gradients of the others stay, and a step says who is gone."""
+    with cluster("x", "y", "z") as agents, agents[0].use():
+        with rpc.remote("y", Layer, (1, 2, 2)) as first, rpc.remote("z", Layer, (2, 2, 2)) as second:
+            x = weights(1, 2, 2)
+            parameters = [layer.rpc_sync().parameter_rref() for layer in (first, second)]
+            optimizer = tg.DistributedOptimizer(tg.optim.SGD, parameters, lr=1.0)
+            with autograd_dist.context() as context:
+                loss = second.rpc_sync().forward(first.rpc_sync().forward(x)).sum()
+                autograd_dist.backward(context, [loss], retain_graph=True)
+                agents[2].close("it leaves early")
+                until(lambda: all(agent.peers.find("z").gone for agent in agents[:2]))
+                assert x in autograd_dist.get_gradients(context)
+                before = first.rpc_sync().value()
+                with pytest.raises(WorkerLostError, match="'z'"):
+                    optimizer.step(context)
+                assert not np.array_equal(first.rpc_sync().value(), before), "the others step"
+                with pytest.raises(WorkerLostError, match="'z'"):
+                    autograd_dist.backward(context, [loss])
+        for agent in agents[:2]:
+            until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
+
+
+def test_a_worker_that_takes_no_part_is_lost(cluster, until):
+    with cluster("x", "y", "z") as agents, agents[0].use():
+        x = weights(1, 2)
+        with autograd_dist.context() as context:
+            rpc.rpc_sync("z", tg.mul, (x, 5.0))
+            loss = rpc.rpc_sync("y", tg.mul, (x, 2.0)).sum()
+            agents[2].close("it leaves early")
+            until(lambda: all(agent.peers.find("z").gone for agent in agents[:2]))
+            autograd_dist.backward(context, [loss])
+            assert autograd_dist.get_gradients(context)[x].tolist() == [2.0, 2.0]
+
+
 def through_z(x):
     return rpc.rpc_sync("z", tg.mul, (x, 2.0))
 

@@ -11,6 +11,7 @@ import pytest
 import telegrad as tg
 from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.autograd_dist.graph import ContextGraph, ReceiveNode, SendNode
+from telegrad.autograd_dist.pass_messages import open_request
 from telegrad.core.errors import AutogradError
 from telegrad.core.extend import attach, gradient_edge
 from telegrad.core.futures import Future
@@ -51,7 +52,7 @@ class Network:
 
     def join(self, rank, smart, roots=()):
         if rank not in self.passes:
-            self.passes[rank] = BackwardPass(self._agent(rank), self.graphs[rank], (0, 1), False, smart, roots)
+            self.passes[rank] = BackwardPass(self._agent(rank), self.graphs[rank], (0, 1, 1), False, smart, roots)
         return self.passes[rank]
 
     def _agent(self, rank):
@@ -65,8 +66,7 @@ class Network:
 
     def _request(self, sender, to, body):
         self.requests += 1
-        future, (_, _, _, smart, entries) = Future(), body
-        entries = list(entries)
+        future, (_, _, _, smart, entries) = Future(), open_request(body)
 
         def answer(value, error):
             self.flying.append(lambda: future.set_exception(error) if error else future.set_result(value))

@@ -1,0 +1,100 @@
+"""Requests and answers of a backward pass, as they travel: numbers in a text, and the gradients as tensors.
+
+This is the form of a call by name whose arguments are tensors, which needs no pickle (``rpc/wire/bare.py``); only sparse
+gradients do. A text of numbers costs less than a pickle of them, on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ..core.extend import Tensor
+from .local_pass import Entry, Unfed
+
+Body: TypeAlias = tuple[str, tuple[Tensor, ...], dict[str, Any]]
+# By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
+Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
+
+
+class PassRequest(NamedTuple):
+    """Request with entries for a worker.
+
+    Attributes:
+        context_id: the context.
+        pass_id: root worker, number, and the oldest pass of it that went on (``PassId``).
+        keep_graph: keep what the nodes saved.
+        smart: leave out what takes no part.
+        entries: what the worker is told.
+    """
+
+    context_id: int
+    pass_id: tuple[int, int, int]
+    keep_graph: bool
+    smart: bool
+    entries: Sequence[Entry]
+
+
+def pack_request(request: PassRequest) -> Body:
+    """Return the body of a request."""
+    numbers = [request.context_id, *request.pass_id, int(request.keep_graph), int(request.smart)]
+    return _body(numbers, request.entries)
+
+
+def open_request(body: Body) -> PassRequest:
+    """Return the request of a body."""
+    numbers, entries = _content(body)
+    context_id, root, number, oldest, keep_graph, smart = numbers
+    return PassRequest(context_id, (root, number, oldest), bool(keep_graph), bool(smart), entries)
+
+
+def pack_answer(entries: Sequence[Entry], reports: Reports) -> Body | None:
+    """Return the body of an answer; ``None`` if there is nothing to say."""
+    if not (entries or reports):
+        return None
+    numbers: list[int] = []
+    for rank, (settled, unfed) in reports.items():
+        numbers += [rank, settled, len(unfed)]
+        for each in unfed:
+            numbers += each
+    return _body(numbers, entries)
+
+
+def open_answer(body: Body | None) -> tuple[Sequence[Entry], Reports]:
+    """Return the entries and reports of an answer."""
+    if body is None:
+        return (), {}
+    numbers, entries = _content(body)
+    given, reports = iter(numbers), {}
+    for rank in given:
+        settled, count = next(given), next(given)
+        reports[rank] = (settled, [Unfed(next(given), next(given), next(given)) for _ in range(count)])
+    return entries, reports
+
+
+def _body(numbers: list[int], entries: Sequence[Entry]) -> Body:
+    """Return the numbers, and behind them those of the entries: kind, message, and for each gradient whether there is one."""
+    tensors: list[Tensor] = []
+    numbers = [len(numbers), *numbers]
+    for kind, message_id, gradients in entries:
+        numbers += (kind, message_id, len(gradients))
+        for gradient in gradients:
+            if gradient is None:
+                numbers.append(0)
+            else:
+                numbers.append(1)
+                tensors.append(gradient if isinstance(gradient, Tensor) else Tensor(gradient))
+    return " ".join(map(str, numbers)), tuple(tensors), {}
+
+
+def _content(body: Body) -> tuple[list[int], list[Entry]]:
+    text, tensors, _ = body
+    numbers = [int(number) for number in text.split()]
+    end = numbers[0] + 1
+    return numbers[1:end], list(_entries(iter(numbers[end:]), iter(tensors)))
+
+
+def _entries(numbers: Iterator[int], tensors: Iterator[Tensor]) -> Iterator[Entry]:
+    for kind in numbers:
+        message_id, count = next(numbers), next(numbers)
+        yield kind, message_id, [next(tensors) if next(numbers) else None for _ in range(count)]
