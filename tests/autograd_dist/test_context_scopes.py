@@ -1,5 +1,6 @@
 """Contexts as programs open them: they end on every worker, do not nest, and have ids of their own."""
 
+import asyncio
 import threading
 
 import pytest
@@ -71,3 +72,75 @@ def test_ids_of_different_workers_differ(workers):
             with agent.use(), autograd_dist.context() as context:
                 seen.add(context)
     assert len(seen) == 9
+
+
+def test_a_thread_has_contexts_of_its_own(workers, thread):
+    x, (a, _, _), ids = weights(1, 3), workers, []
+
+    def other():
+        with a.use(), autograd_dist.context() as context:
+            ids.append(context)
+            autograd_dist.backward(context, [rpc.rpc_sync("b", tg.mul, (x, 5.0)).sum()])
+            ids.append(autograd_dist.get_gradients(context)[x].tolist())
+
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
+        thread(other).join(30)
+        autograd_dist.backward(context, [loss])
+        assert autograd_dist.get_gradients(context)[x].tolist() == [2.0] * 3
+    assert ids == [ids[0], [5.0] * 3] and ids[0] != context
+
+
+def test_a_thread_takes_part_in_a_context_by_its_id(workers, thread):
+    x, (a, _, _), found = weights(1, 3), workers, []
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
+
+        def other():
+            with a.use():
+                autograd_dist.backward(context, [loss])
+                found.append(autograd_dist.get_gradients(context)[x].tolist())
+
+        thread(other).join(30)
+    assert found == [[2.0] * 3]
+
+
+def test_coroutines_have_contexts_of_their_own_that_do_not_mix(workers):
+    """Each is in its context while it waits for calls, and others run."""
+    x = weights(1, 3)
+
+    async def train(factor):
+        with autograd_dist.context() as context:
+            y = x
+            for worker in "bcb":
+                y = await rpc.rpc_async(worker, tg.mul, (y, factor))
+            await asyncio.to_thread(autograd_dist.backward, context, [y.sum()])
+            return context, autograd_dist.get_gradients(context)[x].tolist()
+
+    async def both():
+        return await asyncio.gather(*(train(factor) for factor in (1.0, 2.0, 3.0)))
+
+    found = asyncio.run(both())
+    assert [gradient for _, gradient in found] == [[1.0] * 3, [8.0] * 3, [27.0] * 3]
+    assert len({context for context, _ in found}) == 3
+
+
+def test_a_context_in_a_context_of_a_coroutine(workers):
+    async def nested():
+        with autograd_dist.context(), autograd_dist.context():
+            pass
+
+    with pytest.raises(RpcError, match=r"you are in autograd context .* already"):
+        asyncio.run(nested())
+
+
+def test_a_called_function_is_in_the_context_of_its_call(workers):
+    """So it cannot enter another, and its own calls belong to it."""
+    with autograd_dist.context(), pytest.raises(RpcError, match=r"you are in autograd context .* already"):
+        rpc.rpc_sync("b", enter_another)
+    rpc.rpc_sync("b", enter_another)
+
+
+def enter_another():
+    with autograd_dist.context():
+        pass

@@ -49,6 +49,11 @@ def through_proxy(kind):
     return call
 
 
+class Product(nn.Module):
+    def forward(self, x, y):
+        return product(x, y)
+
+
 def recursive(x, y, depth):
     return product(x, y) if not depth else rpc.rpc_sync("abc"[depth % 3], recursive, (x, y * 1.5, depth - 1)) + x
 
@@ -67,6 +72,8 @@ CALLS = {
     "proxy.rpc_sync": through_proxy("rpc_sync"),
     "proxy.rpc_async": through_proxy("rpc_async"),
     "proxy.remote": through_proxy("remote"),
+    "RemoteModule": lambda x, y: tg.RemoteModule("b", Product)(x, y),
+    "RemoteModule's forward_async": lambda x, y: tg.RemoteModule("b", Product).forward_async(x, y).wait(),
     "recursive": lambda x, y: rpc.rpc_sync("b", recursive, (x, y, 5)),
 }
 
