@@ -96,15 +96,13 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     Raises:
         RpcError: there is no such context.
     """
-    gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
-    return dict(_by_user_s_leaf(leaf, gradient) for leaf, gradient in gradients.items())
-
-
-def _by_user_s_leaf(leaf: Tensor, gradient: Any) -> tuple[Tensor, Tensor]:
-    # A sparse gradient is a tensor already. The elements of a sparse leaf are a leaf that users do not see.
-    gradient = gradient if isinstance(gradient, Tensor) else Tensor(gradient)
-    sparse: Any = leaf_with(leaf)
-    return (leaf, gradient) if sparse is leaf else (sparse, sparse.with_values(gradient))
+    found: dict[Tensor, Tensor] = {}
+    for leaf, gradient in contexts_of(current_agent()).find(context_id).graph.gradients().items():
+        # A sparse gradient is a tensor already. The elements of a sparse leaf are a leaf that users do not see.
+        value = gradient if isinstance(gradient, Tensor) else Tensor(gradient)
+        sparse: Any = leaf_with(leaf)
+        found[sparse] = value if sparse is leaf else sparse.with_values(value)
+    return found
 
 
 def backward_async(
@@ -197,6 +195,6 @@ def _feeds(roots: Sequence[Tensor]) -> Feeds:
             )
         node, slot = edge
         gradients = feeds.setdefault(node, [None] * node.num_inputs)
-        one = np.ones_like(root._array)
+        one = np.ones(root._array.shape, root._array.dtype)
         gradients[slot] = one if gradients[slot] is None else gradients[slot] + one
     return list(feeds.items())

@@ -10,20 +10,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.errors import AutogradError, RpcTimeoutError, WorkerLostError
-from ..core.extend import Node, profiles, record_call
+from ..core.errors import RpcTimeoutError
+from ..core.extend import Node
 from ..core.futures import Future, complete_once
-from ..proto.autograd_dist_pb2 import PassStopped
 from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
 from .local_pass import Entry, Kind, LocalPass, Unfed
-from .numbers import Method, Topic
-from .pass_messages import PassRequest, Reports, open_answer, pack_answer, pack_request
+from .pass_messages import Reports, open_answer, pack_answer
+from .pass_requests import PassRequests
 from .termination import Answer, Ask, Instruction, Over, Termination
 
 Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
@@ -32,7 +30,7 @@ Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
 # Bytes of gradients that do not wait for more to the same worker while other nodes are ready to run here: that worker can run
 # at the same time. Smaller ones do: for them, a message costs more than the nodes that it would overlap with.
 LARGE = 65536
-MOST_CHARACTERS = 4096  # of the reason why a pass was stopped
+SOON_SECONDS = 2e-3  # that a thread which has worked on a request waits for an answer
 
 
 class BackwardPass:
@@ -57,10 +55,8 @@ class BackwardPass:
         roots: Sequence[Node] = (),
     ) -> None:
         self._agent = agent
-        self._context_id = graph.context_id
-        self.id = pass_id
-        self._keep_graph = keep_graph
         self._smart = smart
+        self._requests = PassRequests(agent, graph.context_id, pass_id, keep_graph, smart)
         self.finished: Future[None] = Future()  # at the root
         self.part = LocalPass(agent.rank, graph, keep_graph, smart, roots)
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.rank)
@@ -119,7 +115,20 @@ class BackwardPass:
         if failure is not None:
             call.fail(failure)
             return
-        self._work(lambda: self.part.take(entries), call)
+        self._work_on(self._work(lambda: self.part.take(entries), call, waits=True))
+
+    def _work_on(self, answer: Future[Any] | None) -> None:
+        """Read the answer that this thread can wait for, if it comes soon; a later one is worked on where it arrives.
+
+        So nothing is handed to another thread on the way through many workers, and yet no thread is held for long.
+        """
+        while answer is not None:
+            if (driver := answer.driver) is not None:
+                driver.drive(answer, time.monotonic() + SOON_SECONDS)
+            if not answer.done():
+                answer.add_done_callback(self._answered)
+                return
+            answer = self._answered(answer, waits=True)
 
     def _answered(self, answer: Future[Any], waits: bool = False) -> Future[Any] | None:
         with self._lock:
@@ -128,9 +137,8 @@ class BackwardPass:
 
     def _take_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
-            self.stop(
-                error.with_traceback(None)
-            )  # it shows where it was raised, elsewhere, not where this thread waited
+            # It shows where it was raised, elsewhere, and not where this thread waited.
+            self.stop(error.with_traceback(None))
         else:
             entries, reports = open_answer(answer.value())
             self._merge(reports)
@@ -178,9 +186,10 @@ class BackwardPass:
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls it."""
         self.part.gather(node, gradients)
-        size = sum(gradient.nbytes for gradient in gradients or () if isinstance(gradient, np.ndarray))
-        if size >= LARGE and self.part.task.has_ready:
-            self._send_now()
+        if self.part.task.has_ready:
+            size = sum(gradient.nbytes for gradient in gradients or () if isinstance(gradient, np.ndarray))
+            if size >= LARGE:
+                self._send_now()
 
     def _send_now(self) -> None:
         """Send what there is for others, while this thread goes on."""
@@ -190,7 +199,9 @@ class BackwardPass:
 
     def _noted(self, instructions: list[Instruction[ServerCall]]) -> list[Instruction[ServerCall]]:
         # lock held: whoever stops the pass from now on tells those that are about to be asked.
-        self._asked.update(each.to for each in instructions if isinstance(each, Ask))
+        for each in instructions:
+            if type(each) is Ask:
+                self._asked.add(each.to)
         return instructions
 
     def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> Future[Any] | None:
@@ -202,7 +213,7 @@ class BackwardPass:
                 if isinstance(instruction, Answer):
                     self._reply(instruction)
                 else:
-                    futures.append(self._ask(instruction.to, instruction.work))
+                    futures.append(self._requests.ask(instruction.to, instruction.work))
             except Exception as error:  # a gradient of a type that cannot be sent; the agent was closed
                 self.stop(error)
         if waits and len(futures) == 1:
@@ -210,19 +221,6 @@ class BackwardPass:
         for future in futures:
             future.add_done_callback(self._answered)
         return None
-
-    def _ask(self, rank: int, entries: Sequence[Entry]) -> Future[Any]:
-        peer = self._agent.peers.at(rank)
-        body = pack_request(PassRequest(self._context_id, self.id, self._keep_graph, self._smart, entries))
-        # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
-        what = _Description(self._context_id, peer)
-        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
-        if not profiles.get():
-            answer = request()
-        else:
-            answer = record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
-        needed = any(kind != Kind.UNUSED for kind, *_ in entries)
-        return answer if needed else answer.then(_answer_or_nothing)
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
         reports = self._report() if answer.last else {}
@@ -250,7 +248,7 @@ class BackwardPass:
         if self._smart and fresh:
             self._queried |= fresh
             return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
-        error = self._unfed_error([*unfed.values()]) if unfed else None
+        error = self._requests.unfed_error([*unfed.values()]) if unfed else None
         complete_once(self.finished, error=error)
         return None
 
@@ -269,17 +267,6 @@ class BackwardPass:
             self._termination.started()
         return self._work(tell, waits=waits)
 
-    def _unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
-        messages = ", ".join(
-            f"{each.tensors} tensor{'s' * (each.tensors > 1)} sent to worker {self._name(each.receiver)} from worker "
-            f"{self._name(sender)}"
-            for sender, each in unfed
-        )
-        return AutogradError(
-            f"the backward is over, and no gradient came for {messages}: a result of a remote call does not contribute to the "
-            f'loss. Use mode="smart", leave such calls out of the context, or send no tensor that requires grad'
-        )
-
     def stop(self, error: BaseException) -> None:
         """Fail the pass, unless it is over, here and at the workers that this one asked, which tell others.
 
@@ -293,44 +280,14 @@ class BackwardPass:
             if parent in self._calls:
                 parent = None
             asked = sorted(self._asked)
-        self.part.stop(f"{type(error).__name__}: {error}")
-        for rank in asked:
-            self._tell_stopped(rank, error)
+        reason = f"{type(error).__name__}: {error}"
+        self.part.stop(reason)
         if self._termination.is_root:
             complete_once(self.finished, error=error)
         elif parent is not None:
             parent.fail(error)
-
-    def _tell_stopped(self, rank: int, error: BaseException) -> None:
-        peer = self._agent.peers.at(rank)
-        if not (peer.gone or self._agent.closed):
-            root, number, oldest = self.id
-            reason = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
-            stopped = PassStopped(context=self._context_id, root=root, number=number, oldest=oldest, reason=reason)
-            self._agent.control.post(peer, Topic.PASS_STOPPED, stopped.SerializeToString())
-
-    def _name(self, rank: int) -> str:
-        return repr(self._agent.peers.at(rank).info.name)
-
-
-class _Description:
-    """Description of a request for errors, made only then."""
-
-    def __init__(self, context_id: int, peer: Any) -> None:
-        self._context_id = context_id
-        self._peer = peer
-
-    def __str__(self) -> str:
-        return f"the backward of context {self._context_id} at worker {self._peer.info.name!r}"
-
-
-def _label(body: Any) -> list[tuple[str, Any]]:
-    return [("the gradients", body)]
-
-
-def _answer_or_nothing(answer: Future[Any]) -> Any:
-    """Return the answer of a worker that takes no part: nothing if it was lost."""
-    return None if isinstance(answer.exception(), WorkerLostError) else answer.value()
+        for rank in asked:
+            self._requests.tell_stopped(rank, reason)
 
 
 def _wait(future: Future[Any], deadline: float | None) -> None:

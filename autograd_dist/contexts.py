@@ -187,11 +187,10 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     """Take entries of a pass."""
     context_id, pass_id, keep_graph, smart, entries = open_request(call.open())
     call.what = "a backward"
-    if all(kind == Kind.QUERY for kind, *_ in entries) and contexts.get(context_id) is None:
-        call.reply(
-            pack_answer([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {})
-        )  # it has yet to come
+    context = contexts.get(context_id)
+    if context is None and all(kind == Kind.QUERY for kind, *_ in entries):  # it has yet to come here
+        call.reply(pack_answer([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))
         return
-    context = contexts.find(context_id)
+    context = context or contexts.find(context_id)  # which raises an error that says so
     make = partial(BackwardPass, contexts.agent, context.graph, keep_graph=keep_graph, smart=smart)
     context.passes.join(PassId(*pass_id), make).received(call, entries)

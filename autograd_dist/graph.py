@@ -149,15 +149,17 @@ class ContextGraph:
 
         The sum is made without the lock, for it may be a user's code, and again if another thread added meanwhile.
         """
-        added = False
-        while not added:
+        first = (leaf, gradient)
+        with self._lock:
+            former = self._gradients.setdefault(id(leaf), first)
+        while former is not first:
+            total = (leaf, former[1] + gradient)
             with self._lock:
-                former = self._gradients.get(id(leaf))
-            total = gradient if former is None else former[1] + gradient
-            entry = (leaf, total)
-            with self._lock:
-                if added := self._gradients.get(id(leaf)) is former:
-                    self._gradients[id(leaf)] = entry
+                latest = self._gradients[id(leaf)]
+                if latest is former:
+                    self._gradients[id(leaf)] = total
+                    return
+            former = latest
 
     def gradients(self) -> dict[Tensor, Array]:
         """Return the gradient of each leaf of this worker that a backward reached."""

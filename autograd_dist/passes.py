@@ -40,8 +40,8 @@ class Passes:
         """Return a new pass whose root is this worker."""
         with self._lock:
             self._last += 1
-            going_on = [each.number for each, part in self._parts.items() if self._goes_on(each, part)]
-            pass_id = PassId(self._rank, self._last, min(going_on, default=self._last))
+            oldest = min(self._going_on(), default=self._last) if self._parts else self._last
+            pass_id = PassId(self._rank, self._last, oldest)
             over = self._forget(pass_id)
             part = self._parts[pass_id] = make(pass_id)
         del over  # the graphs behind them die outside the lock
@@ -66,11 +66,15 @@ class Passes:
         del over
         return part
 
-    def _goes_on(self, pass_id: PassId, part: BackwardPass) -> bool:
-        return pass_id.root == self._rank and not part.finished.done()
+    def _going_on(self) -> list[int]:
+        return [
+            each.number for each, part in self._parts.items() if each.root == self._rank and not part.finished.done()
+        ]
 
     def _forget(self, fresh: PassId) -> list[BackwardPass]:
         # lock held. A pass that began earlier may come here later, and know less.
         oldest = self._oldest[fresh.root] = max(fresh.oldest, self._oldest.get(fresh.root, 0))
+        if not self._parts:
+            return []
         over = [each for each in self._parts if each.root == fresh.root and each.number < oldest]
         return [self._parts.pop(each) for each in over]

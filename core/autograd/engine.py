@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..errors import AutogradError
 from ..tensors import Tensor
 from . import hook_calls
@@ -282,6 +284,8 @@ class GraphTask:
     def _run_node(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         """Run a node of any kind, its hooks and the pass's captures; return the gradients of its inputs."""
         try:
+            if node._hooks is None and self._captures is None and not node.tape:
+                return self._apply(node, grads)
             return self._with_hooks(node, grads)
         except Exception as error:
             show_forward_line(node, error)
@@ -307,8 +311,11 @@ class GraphTask:
         return results
 
     def _apply(self, node: Node, grads: list[Any] | None) -> Sequence[Any]:
-        given = (None,) * node.num_inputs if grads is None else tuple(hook_calls.as_array(grad) for grad in grads)
-        results = node.apply_graph(given) if self.create_graph else node.apply(given)
+        given = [None] * node.num_inputs if grads is None else grads
+        for slot, grad in enumerate(given):
+            if isinstance(grad, np.generic):
+                given[slot] = np.asarray(grad)
+        results = node.apply_graph(tuple(given)) if self.create_graph else node.apply(tuple(given))
         if len(results) != len(node.next_edges):
             raise AutogradError(f"{node.name()} returned {len(results)} gradients for {len(node.next_edges)} inputs")
         if not self.keep_graph:

@@ -12,7 +12,7 @@ from . import processes, simulated
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results
 that nothing needs, several passes) with those of the same expressions in one process, in float64, to 1e-9: on real processes,
 in both modes of the backward, and in the simulator, with late and reordered messages and killed workers."""
-EXPRESSIONS_A_RUN = 20  # about that many a run of the simulator
+EXPRESSIONS_A_RUN = 10  # about that many a run of the simulator
 EVENTS = 3000
 
 

@@ -347,7 +347,7 @@ def test_a_worker_lost_before_the_backward(cluster, until):
 
 
 def test_a_worker_lost_after_the_backward(cluster, until):
-    """What was there goes with it; the gradients of the others stay, and a step says who is gone."""
+    """Lose what was there: the gradients of the others stay, and a step says who is gone."""
     with cluster("x", "y", "z") as agents, agents[0].use():
         with rpc.remote("y", Layer, (1, 2, 2)) as first, rpc.remote("z", Layer, (2, 2, 2)) as second:
             x = weights(1, 2, 2)

@@ -1,0 +1,105 @@
+"""Requests of one backward pass to other workers, and the news that it has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ..core.errors import AutogradError, WorkerLostError
+from ..core.extend import profiles, record_call
+from ..core.futures import Future
+from ..proto.autograd_dist_pb2 import PassStopped
+from ..rpc.extend import Agent, Peer
+from .local_pass import Entry, Kind, Unfed
+from .numbers import Method, Topic
+from .pass_messages import PassRequest, pack_request
+
+MOST_CHARACTERS = 4096  # of the reason why a pass was stopped
+
+
+class PassRequests:
+    """Sender of the requests of one pass.
+
+    Args:
+        agent: the worker's agent.
+        context_id: the context.
+        pass_id: see ``PassRequest``.
+        keep_graph: see there.
+        smart: see there.
+    """
+
+    def __init__(
+        self, agent: Agent, context_id: int, pass_id: tuple[int, int, int], keep_graph: bool, smart: bool
+    ) -> None:
+        self._agent = agent
+        self._context_id = context_id
+        self._pass_id = pass_id
+        self._keep_graph = keep_graph
+        self._smart = smart
+
+    def ask(self, rank: int, entries: Sequence[Entry]) -> Future[Any]:
+        """Send entries to a worker; the future holds the body of its answer.
+
+        Raises:
+            SerializationError: a gradient cannot be sent.
+        """
+        answer = self._request(self._agent.peers.at(rank), entries)
+        for kind, *_ in entries:
+            if kind != Kind.UNUSED:
+                return answer
+        return answer.then(_answer_or_nothing)
+
+    def _request(self, peer: Peer, entries: Sequence[Entry]) -> Future[Any]:
+        body = pack_request(PassRequest(self._context_id, self._pass_id, self._keep_graph, self._smart, entries))
+        # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
+        what = _Description(self._context_id, peer)
+        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
+        if not profiles.get():
+            return request()
+        return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
+
+    def tell_stopped(self, rank: int, reason: str) -> None:
+        """Tell a worker that the pass has failed."""
+        peer = self._agent.peers.at(rank)
+        if not (peer.gone or self._agent.closed):
+            root, number, oldest = self._pass_id
+            stopped = PassStopped(
+                context=self._context_id, root=root, number=number, oldest=oldest, reason=reason[:MOST_CHARACTERS]
+            )
+            self._agent.control.post(peer, Topic.PASS_STOPPED, stopped.SerializeToString())
+
+    def unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
+        """Return the error for messages for which nothing came, each with the rank of its sender."""
+        messages = ", ".join(
+            f"{each.tensors} tensor{'s' * (each.tensors > 1)} sent to worker {self._name(each.receiver)} from worker "
+            f"{self._name(sender)}"
+            for sender, each in unfed
+        )
+        return AutogradError(
+            f"the backward is over, and no gradient came for {messages}: a result of a remote call does not contribute to the "
+            f'loss. Use mode="smart", leave such calls out of the context, or send no tensor that requires grad'
+        )
+
+    def _name(self, rank: int) -> str:
+        return repr(self._agent.peers.at(rank).info.name)
+
+
+class _Description:
+    """Description of a request for errors, made only then."""
+
+    def __init__(self, context_id: int, peer: Peer) -> None:
+        self._context_id = context_id
+        self._peer = peer
+
+    def __str__(self) -> str:
+        return f"the backward of context {self._context_id} at worker {self._peer.info.name!r}"
+
+
+def _label(body: Any) -> list[tuple[str, Any]]:
+    return [("the gradients", body)]
+
+
+def _answer_or_nothing(answer: Future[Any]) -> Any:
+    """Return the answer of a worker that takes no part: nothing if it was lost."""
+    return None if isinstance(answer.exception(), WorkerLostError) else answer.value()
