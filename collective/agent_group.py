@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
 from ..core.extend import Array
-from ..core.futures import Future
+from ..core.futures import Future, wait_all
 from ..rpc.extend import Agent
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message
@@ -184,7 +184,7 @@ class AgentGroup(ProcessGroup):
         keys = {source: Key(self.name, self.ranks[source], call.number, step) for source in sources}
         futures = {source: self._mailbox.take(key) for source, key in keys.items()}
         try:
-            return {source: self._open(call, source, future) for source, future in futures.items()}
+            messages = wait_all(futures.values(), max(call.deadline - time.monotonic(), 0.0))
         except TimeoutError:
             missing = [self._member(source) for source, future in futures.items() if not future.done()]
             raise CollectiveTimeoutError(
@@ -194,9 +194,9 @@ class AgentGroup(ProcessGroup):
         finally:
             for key in keys.values():
                 self._mailbox.cancel(key)
+        return {source: self._open(call, source, message) for source, message in zip(futures, messages, strict=True)}
 
-    def _open(self, call: CollectiveCall, source: int, future: Future[Message]) -> Any:
-        message = future.wait(max(call.deadline - time.monotonic(), 0.0))
+    def _open(self, call: CollectiveCall, source: int, message: Message) -> Any:
         if tuple(message.signature) != call.signature:
             theirs = CollectiveCall(0, tuple(message.signature), 0.0)
             raise CollectiveError(

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..core.errors import AgentClosedError
 from ..core.futures import Future, complete_once
 from ..rpc.extend import Agent, Peer, ServerCall
 from .numbers import Method
@@ -42,6 +43,7 @@ class Mailbox:
         self._arrived: dict[Key, tuple[Message, Callable[[Any], None]]] = {}
         self._awaited: dict[Key, Future[Message]] = {}
         agent.losses.on_lost.append(self._lost)
+        agent.on_close.append(self._closed)
 
     def send(self, to: int, key: Key, message: Message, seconds: float, what: str) -> Future[Any]:
         """Send a message; the future completes when its receiver has taken it.
@@ -101,10 +103,19 @@ class Mailbox:
             complete_once(future, message)
 
     def _lost(self, peer: Peer) -> None:
+        self._fail(lambda key: key.source == peer.info.id, peer.lost_error())
+
+    def _closed(self) -> None:
+        name = self._agent.name
+        self._fail(
+            lambda key: True, AgentClosedError(f"worker {name!r} was closed while a collective waited for others")
+        )
+
+    def _fail(self, chosen: Callable[[Key], bool], error: Exception) -> None:
         with self._lock:
-            lost = [self._awaited.pop(key) for key in list(self._awaited) if key.source == peer.info.id]
-        for future in lost:
-            complete_once(future, error=peer.lost_error())
+            failed = [self._awaited.pop(key) for key in list(self._awaited) if chosen(key)]
+        for future in failed:
+            complete_once(future, error=error)
 
 
 def serve_messages(agent: Agent) -> None:

@@ -34,11 +34,15 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
     return result
 
 
-def wait_all(futures: Iterable[Future[T]]) -> list[T]:
-    """Wait until all futures have completed and return their values; raise the first error as soon as it happens."""
+def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list[T]:
+    """Wait until all futures have completed and return their values; raise the first error as soon as it happens.
+
+    Raises:
+        TimeoutError: ``timeout`` seconds have passed.
+    """
     try:
         futures = list(futures)
-        _all_or_first_error(futures).wait()
+        (futures[0] if len(futures) == 1 else _all_or_first_error(futures)).wait(timeout)
         return [future.value() for future in futures]
     finally:
         del futures  # as in value()
