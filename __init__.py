@@ -68,7 +68,7 @@ _ALIASES = {
         "special",
     )
 }
-ImportAliases(__name__, _ALIASES).install()
+ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).install()
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
     _PACKAGES = (

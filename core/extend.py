@@ -4,7 +4,7 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
-from .autograd.accumulate import AccumulateGrad
+from .autograd.accumulate import AccumulateGrad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
 from .autograd.drawing import HEIGHT as BOX_HEIGHT
 from .autograd.drawing import WIDTH as BOX_WIDTH
@@ -58,6 +58,7 @@ __all__ = [
     "check_device",
     "comparison",
     "detect_anomaly",
+    "divert",
     "fused",
     "end_calls",
     "gradient_edge",

@@ -1,5 +1,7 @@
 """Modules, layers, losses, initialization (``torch.nn``)."""
 
+from typing import TYPE_CHECKING
+
 from . import functional as functional
 from . import init as init
 from . import utils as utils
@@ -166,3 +168,14 @@ from .transformer import TransformerDecoder as TransformerDecoder
 from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
+
+if TYPE_CHECKING:
+    from ..collective import parallel as parallel
+else:
+    # It uses process groups, which are on a layer above.
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name != "parallel":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module("..collective.parallel", __name__)

@@ -51,6 +51,17 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
+def divert(leaf: Tensor, node: Node) -> None:
+    """Let the gradient of a leaf arrive at ``node`` in place of its ``AccumulateGrad``, for operations recorded from now on.
+
+    Args:
+        leaf: a tensor without ``grad_fn``; it refers to ``node`` weakly.
+        node: takes one gradient, and hands one on to the leaf's own ``AccumulateGrad``.
+    """
+    with _accumulators_lock:
+        leaf._accumulator = weakref.ref(node)
+
+
 def accumulate_grad(leaf: Tensor, grad: Any) -> None:
     """Add a gradient to ``leaf.grad``.
 

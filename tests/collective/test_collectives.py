@@ -1,6 +1,7 @@
 """Collectives of real processes over both backends, and what they say of wrong arguments."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,25 +16,52 @@ from telegrad.collective.extend import AgentGroup, registry
 from telegrad.core.errors import CollectiveError
 from telegrad.testing.cluster import in_process_cluster
 
-PROGRAM = PROGRAMS / "collectives.py"
+DOCS = Path(__file__).parents[2] / "docs"
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
+needs_mpi = pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is not installed: pip install mpich")
+
+
+def over_the_agent(folder, count, *program):
+    return run_python(*LAUNCHER[1:], "run", "-n", count, "--log-dir", folder / "logs", *program)
+
+
+def over_mpi(count, *program):
+    command = [MPIEXEC, "-n", str(count), sys.executable, *map(str, program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_over_the_agent(tmp_path):
-    said = run_python(*LAUNCHER[1:], "run", "-n", "3", "--log-dir", tmp_path / "logs", PROGRAM, "rpc")
-    assert said.count("all right") == 3
+@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4)])
+def test_over_the_agent(tmp_path, program, count):
+    said = over_the_agent(tmp_path, count, PROGRAMS / f"{program}.py", "rpc")
+    assert said.count("all right") == count
 
 
 @pytest.mark.processes
 @pytest.mark.slow
-@pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is not installed: pip install mpich")
-def test_over_mpi():
-    done = subprocess.run(
-        [MPIEXEC, "-n", "3", sys.executable, PROGRAM, "mpi"], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0 and done.stdout.count("all right") == 3, done.stdout + done.stderr
+@needs_mpi
+@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4)])
+def test_over_mpi(program, count):
+    assert over_mpi(count, PROGRAMS / f"{program}.py", "mpi").count("all right") == count
+
+
+def documented(page):
+    """The programs of a page, by name."""
+    programs = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    return dict(programs)
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.parametrize("name, said", [("sums.py", r"tensor\(\[1., 1., 1.\]\)"), ("train.py", r"loss 0.0\d{3}")])
+def test_the_programs_of_the_docs(tmp_path, name, said):
+    program = tmp_path / name
+    program.write_text(documented("collectives.md")[name])
+    assert re.search(said, over_the_agent(tmp_path, 2, program))
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ PUBLIC_MODULES = {
     "rpc.certificates",
     "rpc.extend",
     "collective.extend",
+    "collective.parallel",
     "rref.extend",
     "autograd_dist.extend",
     "profiler_dist.extend",
@@ -65,12 +66,14 @@ UPWARD = {
     ("rpc/__init__.py", "profiler_dist", "_server_process_global_profile"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
     ("collective/__init__.py", "agents", "init_process_group"): "the same; it may start an agent",
+    ("nn/__init__.py", "collective", "parallel"): "PyTorch's users look for it there; it is imported when asked for",
     ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",
 }
 """Imports from a layer above, as (file, package, name), and their reasons."""
 
 CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
+    "collective.parallel collective.parallel.distributed_data_parallel nn": "nn names what is imported when asked for",
     "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "

@@ -1,0 +1,5 @@
+"""Training of one module on many ranks (``torch.nn.parallel``). Users find it as ``telegrad.nn.parallel``."""
+
+from . import comm_hooks as comm_hooks
+from .buckets import GradBucket as GradBucket
+from .distributed_data_parallel import DistributedDataParallel as DistributedDataParallel
