@@ -20,11 +20,13 @@ from .reducer import CommHook
 from .reducer import all_reduce_hook as allreduce_hook
 
 __all__ = [
+    "PostLocalSGDState",
     "PowerSGDState",
     "allreduce_hook",
     "bf16_compress_hook",
     "fp16_compress_hook",
     "fp16_compress_wrapper",
+    "post_localSGD_hook",
     "powerSGD_hook",
 ]
 
@@ -74,3 +76,45 @@ def _compress(convert: Callable[[Tensor], Tensor], process_group: Any, bucket: G
     work = group.run(body, True)
     assert work is not None
     return work
+
+
+class PostLocalSGDState:
+    """State of ``post_localSGD_hook`` on one rank.
+
+    Args:
+        process_group: the ranks whose mean the gradients are at first; ``None`` for the default group.
+        subgroup: those whose mean they are later; ``None`` for this rank alone.
+        start_localSGD_iter: steps before that.
+        post_local_gradient_allreduce: take the mean over ``subgroup``; otherwise gradients stay as they are.
+    """
+
+    def __init__(
+        self,
+        process_group: Any,
+        subgroup: Any,
+        start_localSGD_iter: int,  # noqa: N803 - PyTorch's name
+        post_local_gradient_allreduce: bool = True,
+    ) -> None:
+        self.process_group = process_group
+        self.subgroup = subgroup
+        self.start_localSGD_iter = start_localSGD_iter
+        self.post_local_gradient_allreduce = post_local_gradient_allreduce
+        self.iter = 0
+
+
+def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> Future[Any]:  # noqa: N802 - PyTorch's name
+    """Take the mean of gradients over all ranks at first, and later over few, for ``PostLocalSGDOptimizer``.
+
+    Args:
+        state: a ``PostLocalSGDState``, of this module alone.
+        bucket: the gradients.
+    """
+    if bucket.is_last():
+        state.iter += 1
+    if state.iter - bucket.is_last() < state.start_localSGD_iter:
+        return allreduce_hook(state.process_group, bucket)
+    if state.post_local_gradient_allreduce and state.subgroup is not None:
+        return allreduce_hook(state.subgroup, bucket)
+    kept: Future[Any] = Future()
+    kept.set_result(bucket.buffer())
+    return kept

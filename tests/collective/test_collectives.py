@@ -35,7 +35,7 @@ def over_mpi(count, *program):
 
 @pytest.mark.processes
 @pytest.mark.slow
-@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4)])
+@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4), ("averagers", 4)])
 def test_over_the_agent(tmp_path, program, count):
     said = over_the_agent(tmp_path, count, PROGRAMS / f"{program}.py", "rpc")
     assert said.count("all right") == count
@@ -44,7 +44,7 @@ def test_over_the_agent(tmp_path, program, count):
 @pytest.mark.processes
 @pytest.mark.slow
 @needs_mpi
-@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4)])
+@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4), ("averagers", 4)])
 def test_over_mpi(program, count):
     assert over_mpi(count, PROGRAMS / f"{program}.py", "mpi").count("all right") == count
 
