@@ -15,6 +15,7 @@ from ..rpc.extend import (
     Gathering,
     GrpcRpcBackendOptions,
     Lane,
+    Producers,
     Shutdown,
     serve_calls,
 )
@@ -53,8 +54,9 @@ def make_agent(
     agent = Agent(
         name, rank, options, lanes=lanes, executor=executor, loop=loop, io_loop=io_loop, now=now, secret=secret
     )
-    # rpc: calls of functions, gatherings, shutdown
+    # rpc: calls of functions, item streams, gatherings, shutdown
     serve_calls(agent)
+    agent.add_part(Producers(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message

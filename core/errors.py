@@ -5,6 +5,8 @@ built-in exception of the same meaning (``TimeoutError``, ``ConnectionError``, .
 catch those. A message says what happened, to whom, and what to do about it.
 """
 
+from concurrent.futures import CancelledError
+
 
 class TelegradError(Exception):
     """The base class of all errors that the library raises."""
@@ -43,6 +45,10 @@ class RpcError(TelegradError, RuntimeError):
 
 class RpcTimeoutError(RpcError, TimeoutError):
     """The deadline passed before the answer came."""
+
+
+class RpcCancelledError(RpcError, CancelledError):
+    """The call, or the future, was cancelled: nobody waits for its value any more."""
 
 
 class _WorkerConnectionError(RpcError, ConnectionError):

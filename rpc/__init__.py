@@ -12,10 +12,12 @@ from .api import (
     rpc_sync,
     shutdown,
 )
+from .current_call import CurrentCall, current_call
 from .gathering import _all_gather, _barrier, _wait_all
 from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
+from .streaming import Stream, stream
 from .tls import TlsFiles
 
 if TYPE_CHECKING:
@@ -42,9 +44,11 @@ else:
 
 __all__ = [
     "BackendType",
+    "CurrentCall",
     "GrpcRpcBackendOptions",
     "RRef",
     "RpcBackendOptions",
+    "Stream",
     "TlsFiles",
     "WorkerInfo",
     "_all_gather",
@@ -53,6 +57,7 @@ __all__ = [
     "_set_rpc_timeout",
     "_wait_all",
     "backend_registry",
+    "current_call",
     "debug_info",
     "functions",
     "get_rpc_timeout",
@@ -62,4 +67,5 @@ __all__ = [
     "rpc_async",
     "rpc_sync",
     "shutdown",
+    "stream",
 ]

@@ -140,7 +140,7 @@ class Agent:
         self.connections.on_change.append(self.losses.link_changed)
         self.connections.on_dialed += [self.caller.redialed, lambda peer, _: self.control.flush(peer)]
         self.losses.on_cut += [self.caller.link_cut, self.control.reroute]
-        self.losses.on_lost.append(self.caller.peer_lost)
+        self.losses.on_lost += [self.caller.peer_lost, self.server.caller_lost]
 
     # -- from start to end
 
@@ -251,8 +251,8 @@ class Agent:
 
     def open_work(self) -> int:
         """Return how much is under way here: calls, requests served, callbacks, unacknowledged control messages."""
-        serving = sum(not call.abandoned for call in list(self.server.serving))
-        return len(self.caller.table) + serving + self.control.open() + self.threads.callbacks()
+        serving = sum(not call.abandoned for call in list(self.server.serving.values()))
+        return self.caller.table.open() + serving + self.control.open() + self.threads.callbacks()
 
     def activity(self) -> int:
         """Return how many requests were sent or accepted so far; it shows whether anything happened since the last look."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
+from ..core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
 from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks, thread_role
 from .codec import Codec
 from .connections import Connections
@@ -91,17 +91,35 @@ class Caller:
         Raises:
             SerializationError: the body cannot be sent.
         """
+        return self.begin(peer, method, body, timeout, what, labels, notes).future
+
+    def begin(
+        self,
+        peer: Peer,
+        method: int,
+        body: Any,
+        timeout: float,
+        what: object,
+        labels: Labels,
+        notes: dict[int, Any] | None = None,
+    ) -> PendingCall:
+        """Send a request, as ``request`` does, and return the call.
+
+        Args:
+            peer, method, body, timeout, what, labels, notes: as for ``request``.
+        """
         self._state.check_open()
         call = self.table.new_call(method, timeout, peer.info.id, what)
+        call.future.canceller = self
         if peer.gone:
             call.future.set_exception(peer.lost_error())
-            return call.future
+            return call
         if notes:
             call.notes.update(notes)
         self._codec.pack(call, body, peer.same_main, labels)
         self._codec.sending(call)
         self._send(call, peer)
-        return call.future
+        return call
 
     def with_deadline(
         self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
@@ -119,7 +137,7 @@ class Caller:
         if source.done() and then is None:
             return source
         call = self.table.new_call(0, seconds, -1, what)
-        call.future.driver = source.driver
+        call.future.driver, call.future.canceller = source.driver, self
         self.table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
         return call.future
@@ -246,6 +264,14 @@ class Caller:
         peer = self._peers.at(call.to)
         if not (peer.gone or self._state.closed or call.flags & Flag.KEEP):
             self._control.post(peer, Topic.CANCEL, encode_ids([call.call_id]))
+
+    def cancel(self, future: Future[Any]) -> bool:
+        """Fail the call under way, or the wait, that a future belongs to (``core.futures.Canceller``)."""
+        # A look at all calls: to cancel is rare, and every call would pay for an index.
+        for call in self.table.take_if(lambda call: call.future is future):
+            self.fail(call, RpcCancelledError(f"{call.what} was cancelled"))
+            return True
+        return False
 
     def give_up(self, call: PendingCall, error: Exception) -> None:
         """Fail a call that is still under way."""

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from ..core.errors import AgentClosedError
@@ -25,7 +26,7 @@ class Coroutines:
         self._closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
-        """Run a coroutine in a context; the future holds its outcome.
+        """Run a coroutine in a context; the future holds its outcome, and cancels it.
 
         Raises:
             AgentClosedError: the agent is closed.
@@ -54,7 +55,11 @@ class Coroutines:
         return self._loop
 
     def _begin(self, coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -> None:
+        if outcome.done():  # it was cancelled meanwhile
+            coroutine.close()
+            return
         task = asyncio.get_running_loop().create_task(_complete(coroutine, outcome))
+        outcome.canceller = _TaskCanceller(task)
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._end(task, coroutine, outcome))
 
@@ -63,6 +68,18 @@ class Coroutines:
         if task.cancelled():  # before its first step
             coroutine.close()
             complete_once(outcome, error=asyncio.CancelledError())
+
+
+class _TaskCanceller:
+    """Cancels the task of a coroutine; its future completes when the task ends."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    def cancel(self, future: Future[Any]) -> bool:
+        with suppress(RuntimeError):  # the loop was closed, and has ended the task
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+        return not future.done()
 
 
 async def _complete(coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -> None:

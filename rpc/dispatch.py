@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.futures import Future
-from .messages import Outgoing
+from .messages import Method, Outgoing
 from .timers import Timer, Timers
 from .wire.header import Kind
 
@@ -86,11 +86,22 @@ class CallTable:
             self.calls[call.call_id] = call
             self.sent += call.to >= 0
             if call.timeout:
-                queue = self._queues.get(call.timeout)
-                if queue is None:
-                    queue = self._queues[call.timeout] = DeadlineQueue()
-                    queue.timer = self._timers.call_at(call.deadline, self._expire, queue, call.timeout)
-                queue[call.call_id] = call
+                self._enqueue(call)
+
+    def expire_in(self, call: PendingCall, seconds: float) -> None:
+        """Give a call without a time-out one that begins now, unless it was answered; giving it again changes nothing."""
+        with self._lock:
+            if call.call_id in self.calls and not call.timeout:
+                call.timeout, call.deadline = seconds, self._timers.now() + seconds
+                self._enqueue(call)
+
+    def _enqueue(self, call: PendingCall) -> None:
+        # lock held
+        queue = self._queues.get(call.timeout)
+        if queue is None:
+            queue = self._queues[call.timeout] = DeadlineQueue()
+            queue.timer = self._timers.call_at(call.deadline, self._expire, queue, call.timeout)
+        queue[call.call_id] = call
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
@@ -108,6 +119,10 @@ class CallTable:
         for call in self._listed():
             if condition(call) and self.take(call.call_id):
                 yield call
+
+    def open(self) -> int:
+        """Return how many calls somebody waits for: those for later items of a stream are not counted."""
+        return sum(call.method != Method.PULL for call in self._listed())
 
     def descriptions(self) -> list[str]:
         """Return a text for each call under way, for people."""

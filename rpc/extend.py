@@ -25,8 +25,10 @@ from .messages import Incoming, Interceptor, Outgoing
 from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo
 from .pool import Executor
+from .producing import Producers
 from .rendezvous import plan_rendezvous
-from .serving import ServerCall, check_future
+from .replies import check_future
+from .serving import ServerCall
 from .shutdown import Shutdown, shut_down
 from .timers import Batch
 from .wire.failures import RemoteTraceback, traceback_text
@@ -53,6 +55,7 @@ __all__ = [
     "Lane",
     "Outgoing",
     "Peer",
+    "Producers",
     "RemoteTraceback",
     "RpcBackendOptions",
     "ServerCall",

@@ -22,6 +22,8 @@ class Method:
     """Method numbers: what a request asks for."""
 
     CALL = 1
+    STREAM = 2
+    PULL = 3
 
 
 class Topic:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import sys
+import threading
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 from ..core.errors import RpcError, SerializationError
-from ..core.futures import Future, collect_all
+from ..core.futures import Future, collect_all, complete_once, run_callbacks
 from .codec import Codec
 from .control_channel import ControlChannel
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .messages import Incoming, Outgoing, Topic
-from .peers import Peer, Peers
+from .messages import Incoming, Method, Outgoing, Topic
+from .peers import Peer, Peers, WorkerInfo
 from .pool import Idle
+from .replies import Reply, check_future, label_result, too_large
 from .state import AgentState
 from .threads import AgentThreads
-from .timers import Batch, Timer, Timers
+from .timers import Batch, Timers
 from .wire.control import decode_ids, encode_ids
 from .wire.failures import describe_failure
 from .wire.frames import encode
@@ -30,6 +34,7 @@ from .wire.payload import pack
 
 logger = logging.getLogger("telegrad.rpc")
 CallKey = tuple[int, int]  # rank of the caller, id of the call there
+call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
 REMEMBERED = 4096  # cancels that may have overtaken their calls
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
@@ -67,14 +72,22 @@ class Server:
         self.handlers: dict[int, Handler] = {}
         self.refused: dict[int, Refused] = {}
         self._quick: set[int] = set()
-        self.serving: set[ServerCall] = set()
+        self.serving: dict[CallKey, ServerCall] = {}  # accepted and not answered
+        self.on_cancel: list[Callable[[CallKey], object]] = []  # called in a reader's thread: quick, no user code
         self.accepted = 0
         # Not started: the thread that takes a request out starts or drops it.
         self.waiting: dict[CallKey, ServerCall] = {}
         self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
         self.control = control
+        self.cancellation_lock = threading.Lock()
         self.done = Batch(timers, self._send_done)
         control.on(Topic.CANCEL, self._on_cancel)
+
+    def caller_lost(self, peer: Peer) -> None:
+        """Let the calls of a worker that is gone see that nobody waits for them."""
+        for call in list(self.serving.values()):
+            if call.sender == peer.info.id:
+                call.cancel()
 
     def serve(self, method: int, handler: Handler, refused: Refused | None = None, quick: bool = False) -> None:
         """Answer requests of ``method`` with ``handler(call)``.
@@ -98,7 +111,7 @@ class Server:
             call.flow.used(call.size)  # a repetition
             return
         self.accepted += 1
-        self.serving.add(call)
+        self.serving[call.key] = call
         if call.key in self._cancelled:  # it came before
             self.drop(call)
             return
@@ -139,13 +152,17 @@ class Server:
             self.cancel(peer, call_id)
 
     def cancel(self, peer: Peer, call_id: int) -> None:
-        """Drop a request that its caller has cancelled, unless it has started; also if it has yet to arrive."""
+        """Drop a request that its caller has cancelled, also if it has yet to arrive; one that has started can see it."""
         key = (peer.info.id, call_id)
         self._cancelled[key] = None
         while len(self._cancelled) > REMEMBERED:
             self._cancelled.pop(next(iter(self._cancelled)), None)
         if (call := self.waiting.get(key)) is not None:
             self.drop(call)
+        if (call := self.serving.get(key)) is not None:
+            call.cancel()
+        for listener in self.on_cancel:
+            listener(key)
 
     # -- answers
 
@@ -186,21 +203,12 @@ class Server:
 
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
-        self.serving.discard(call)
+        if self.serving.get(call.key) is call:
+            del self.serving[call.key]
+        if not call.streams:
+            call.ended()
         if call.extras:
             self.codec.served(call)
-
-
-class Reply(Outgoing):
-    """Answer to a request. While it is queued, ``timer`` drops it at the deadline of its call."""
-
-    __slots__ = ("timer",)
-
-    timer: Timer | None
-
-    def dequeued(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 class ServerCall(Incoming):
@@ -211,9 +219,27 @@ class ServerCall(Incoming):
         deadline: when nobody waits for the answer any more, in the agent's seconds; 0 for never.
         key: the caller's rank and the id of the call there.
         what: names it in log messages.
+        cancelled: whether its caller has given up, or is lost.
+        streams: it opens a stream of items, and goes on when it was answered.
     """
 
-    __slots__ = ("_answered", "_opened", "_parked", "_peer", "_server", "connection", "deadline", "key", "what")
+    __slots__ = (
+        "_answered",
+        "_cancellation",
+        "_opened",
+        "_over",
+        "_parked",
+        "_peer",
+        "_server",
+        "cancelled",
+        "connection",
+        "deadline",
+        "key",
+        "streams",
+        "what",
+    )
+
+    _cancellation: Future[bool] | None
 
     def begin(self, server: Server, connection: Connection) -> None:
         """Note who serves it; called once, before all else."""
@@ -225,6 +251,8 @@ class ServerCall(Incoming):
         self._peer = server.peers.at(self.sender)
         self._opened = False
         self._answered = False
+        self.cancelled = self.streams = self._over = False
+        self._cancellation = None
         self._parked = False  # the function has returned, and a future of somebody else's will answer
 
     @property
@@ -234,8 +262,8 @@ class ServerCall(Incoming):
 
     @property
     def abandoned(self) -> bool:
-        """Return whether nothing runs for it any more and nobody waits for its answer."""
-        return self._parked and (self._expired() or bool(self._peer.gone))
+        """Return whether nobody waits for its answer: it asks for a later item of a stream, or nothing runs for it any more."""
+        return self.method == Method.PULL or (self._parked and (self._expired() or bool(self._peer.gone)))
 
     def run(self) -> Idle | None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
@@ -262,10 +290,42 @@ class ServerCall(Incoming):
         return self.deadline > 0 and self._server.timers.now() > self.deadline
 
     def _serve(self) -> None:
+        call_variable.set(self)
         try:
             self._server.handlers[self.method](self)
         except BaseException as error:
             self.fail(error)
+
+    @property
+    def caller(self) -> WorkerInfo:
+        """The worker that made the call."""
+        return self._peer.info
+
+    @property
+    def left(self) -> float:
+        """Seconds until nobody waits for the answer any more; infinite if the call has no deadline."""
+        return max(self.deadline - self._server.timers.now(), 0.0) if self.deadline else math.inf
+
+    def cancellation(self) -> Future[bool]:
+        """Return a future that completes with True when the caller gives up, with False when the call is answered."""
+        future = self._cancellation
+        if future is None:
+            with self._server.cancellation_lock:
+                future = self._cancellation = self._cancellation or Future()
+            if self._over:  # it ended before the future was there to be found; whoever ends it later finds it
+                complete_once(future, self.cancelled)
+        return future
+
+    def cancel(self) -> None:
+        """Let what runs for it see that nobody waits for it any more. Any thread: no user code runs here."""
+        self.cancelled = True
+        self.ended()
+
+    def ended(self) -> None:
+        """Complete ``cancellation()``, if anybody asked for it."""
+        self._over = True
+        if (future := self._cancellation) is not None and (callbacks := future.try_finish(self.cancelled)):
+            self._server.threads.run_later(partial(run_callbacks, callbacks))
 
     def open(self) -> Any:
         """Return the body, unpickled. Once: the content is dropped, so that it lives no longer than it is used.
@@ -286,7 +346,9 @@ class ServerCall(Incoming):
         if is_future:
             self._reply_later(result)
         elif inspect.iscoroutine(result):
-            self._reply_later(self._server.threads.run_coroutine(result, copy_context()))
+            outcome = self._server.threads.run_coroutine(result, copy_context())
+            self.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
+            self._reply_later(outcome)
         else:
             self.reply(result)
 
@@ -338,7 +400,7 @@ class ServerCall(Incoming):
         reply.flags |= Flag.ERROR
         description = describe_failure(error, self._server.state.name)
         if sum(len(part) for part in description if part) > self._server.codec.limit:
-            description = describe_failure(_too_large(description[1]), self._server.state.name)
+            description = describe_failure(too_large(description[1]), self._server.state.name)
         # No limit: an error that is too large for it, whatever it is, was replaced above.
         pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         reply.flags &= ~Flag.PLAIN
@@ -357,27 +419,3 @@ class ServerCall(Incoming):
             self._server.send(reply, self.connection)
         self._answered = True
         self._server.served(self)
-
-
-def label_result(value: Any) -> list[tuple[str, Any]]:
-    """Name the parts of an answer, for error messages."""
-    return [("the result", value)]
-
-
-def _too_large(kind: str) -> SerializationError:
-    return SerializationError(
-        f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
-    )
-
-
-def check_future(result: Any) -> Future[Any]:
-    """Return the result of a function marked with ``async_execution``, which must be a future.
-
-    Raises:
-        TypeError: it is no future.
-    """
-    if not isinstance(result, Future):
-        raise TypeError(
-            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
-        )
-    return result

@@ -86,7 +86,12 @@ class Watch:
 
 def _holdings(agent: Agent) -> dict[str, int]:
     info = agent.debug_info()
-    return {"pending_calls": info["pending_calls"], "contexts": info["contexts"], **info["references"]}
+    return {
+        "pending_calls": info["pending_calls"],
+        "contexts": info["contexts"],
+        "generators": info["generators"],
+        **info["references"],
+    }
 
 
 def _living_references(agent: Agent) -> str:

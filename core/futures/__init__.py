@@ -1,11 +1,12 @@
 """Futures: values that arrive later (``torch.futures``)."""
 
-from .blocking import Blocker, Driver, Waiter, block, thread_role
+from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all
 
 __all__ = [
     "Blocker",
+    "Canceller",
     "Driver",
     "Future",
     "Waiter",

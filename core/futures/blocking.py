@@ -24,6 +24,14 @@ class Driver(Protocol):
         ...
 
 
+class Canceller(Protocol):
+    """A way to end what computes a future's value: the caller's table of calls, a coroutine's task."""
+
+    def cancel(self, future: Any) -> bool:
+        """Have it end, and the future complete, now or soon; return False if it has completed already."""
+        ...
+
+
 class _ThreadRole(threading.local):
     """Role of a thread, set by its owner.
 

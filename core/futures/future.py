@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from ..errors import AgentClosedError
-from .blocking import Driver, Waiter, block
+from ..errors import AgentClosedError, RpcCancelledError
+from .blocking import Canceller, Driver, Waiter, block
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -41,9 +41,21 @@ class Future(Generic[T]):
 
     Attributes:
         driver: helps it to complete while a thread waits for it; ``None`` if nothing can.
+        canceller: ends what computes the value; ``None`` if nothing can.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_forks", "_lock", "_value", "_waiters", "driver")
+    __slots__ = (
+        "__weakref__",
+        "_callbacks",
+        "_done",
+        "_error",
+        "_forks",
+        "_lock",
+        "_value",
+        "_waiters",
+        "canceller",
+        "driver",
+    )
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,6 +66,7 @@ class Future(Generic[T]):
         self._callbacks: list[Callback] = []
         self._waiters: list[Any] = []
         self.driver: Driver | None = None
+        self.canceller: Canceller | None = None
 
     def done(self) -> bool:
         """Return whether the future has completed, with a value or an exception."""
@@ -119,13 +132,14 @@ class Future(Generic[T]):
             try:
                 value = context.run(callback, self)
             except BaseException as error:
-                target.set_exception(error)
+                callbacks = target.try_finish(error=error)
             else:
-                target.set_result(value)
+                callbacks = target.try_finish(value)
             finally:
                 del (
                     target
                 )  # an error's traceback refers to this frame: else future -> error -> frame -> future is a cycle
+            run_callbacks(callbacks or [])  # none if it was cancelled
 
         self._when_done(run)
         return result
@@ -154,6 +168,21 @@ class Future(Generic[T]):
             raise TypeError(f"set_exception takes an exception, not {type(error).__name__}")
         run_callbacks(self.finish(error=error))
 
+    def cancel(self) -> bool:
+        """Give the value up: the future fails with ``RpcCancelledError``, unless it has completed. Any thread.
+
+        A remote call that has not started does not run. One that runs sees ``rpc.current_call().cancelled``, and a coroutine
+        is cancelled at its next ``await``. A task that is cancelled while it awaits a remote call cancels the call.
+
+        Returns:
+            False if the future has completed already.
+        """
+        if (canceller := self.canceller) is not None:
+            return canceller.cancel(self)
+        callbacks = self.try_finish(error=RpcCancelledError("the future was cancelled"))
+        run_callbacks(callbacks or [])
+        return callbacks is not None
+
     def finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback]:
         """Complete the future, wake the waiting threads, and return the callbacks, which the caller must run.
 
@@ -172,7 +201,7 @@ class Future(Generic[T]):
                 return None
             self._value, self._error = value, error
             self._done = True
-            self.driver = None  # it holds a connection
+            self.driver = self.canceller = None  # they hold a connection, an agent
             callbacks, self._callbacks = self._callbacks, []
             waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -190,6 +219,10 @@ class Future(Generic[T]):
             self._when_done(wake)
             try:
                 yield from waiter
+            except asyncio.CancelledError:
+                if self.canceller is not None:
+                    self.cancel()
+                raise
             finally:
                 self._forget_callback(wake)  # a cancelled task must not stay referenced
         return self.value()

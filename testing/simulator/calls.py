@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.futures import Future
-from ...rpc import functions, rpc_async
+from ...rpc import functions, rpc_async, stream
 from .journal import Journal, PlannedError, call
 from .worker import Worker, current_worker
 
@@ -59,6 +60,16 @@ def hand_on(number: int, to: int) -> Future[Any]:
     return rpc_async(to, int.bit_length, (number,))
 
 
+async def count(number: int, end: int, fail: bool) -> AsyncIterator[int]:
+    """Count, with pauses; raise in the end if it is to fail."""
+    journal().ran(number)
+    for item in range(end):
+        await asyncio.sleep(current_worker().random.random())
+        yield item
+    if fail:
+        raise PlannedError(f"stream {number} was to fail")
+
+
 async def plain(worker: Worker) -> None:
     """Make a call with a small value."""
     value = worker.random.random()
@@ -87,6 +98,30 @@ async def impatient(worker: Worker) -> None:
     """Make a call that may take longer than its time-out."""
     seconds = worker.random.random() * SLOW_SECONDS
     await call(worker, journal(), worker.anyone(), doze, seconds, timeout=SHORT_SECONDS)
+
+
+async def streamed(worker: Worker) -> None:
+    """Take some items of a stream; sometimes not all."""
+    to, end, fail = worker.anyone(), worker.random.randrange(8), worker.random.random() < 0.3
+    taken = worker.random.randint(1, 12)
+    entry = journal().begin(worker, to, 2.0 * taken * worker.agent.rpc_timeout)
+    items: list[int] = []
+    error: BaseException | None = None
+    try:
+        async with stream(to, count, (entry.number, end, fail), ahead=worker.random.randrange(4)) as numbers:
+            async for number in numbers:
+                items.append(number)
+                if len(items) == taken:
+                    break
+    except BaseException as problem:
+        error = problem
+        if not isinstance(problem, PlannedError):
+            raise
+    finally:
+        if items != [*range(len(items))] or (error is None and len(items) != min(taken, end)):
+            worker.simulation.violation(f"stream {entry.number} of {end} items, {taken} to be taken, gave {items}")
+        journal().end(worker, entry, error, planned=True)
+        del error
 
 
 async def nested(worker: Worker) -> None:

@@ -38,7 +38,7 @@ def _estranged(one: Worker, other: Worker) -> bool:
 def tables(worker: Worker) -> dict[str, int]:
     """Return the tables of a worker that are not empty."""
     info = worker.agent.debug_info()
-    held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts")}
+    held = {key: info[key] for key in ("pending_calls", "serving", "control_unacknowledged", "contexts", "generators")}
     held.update(info["references"])
     held["not started"] = len(worker.agent.server.waiting)
     held["gathered"] = sum(map(bool, worker.agent.part(Gathering)._rounds.values()))

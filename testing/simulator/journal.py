@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -75,7 +76,9 @@ class Journal:
         late = simulation.queue.now - entry.started - entry.timeout
         if late > simulation.plan.longest + SLACK_SECONDS:
             simulation.violation(f"call {entry.number} of {worker.name} ended {late:.1f} s after its time-out")
-        if error is None or (planned and isinstance(error, PlannedError)):
+        if isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+            self._counts["given up"] += 1  # its own caller had given up, or its process has ended
+        elif error is None or (planned and isinstance(error, PlannedError)):
             self._counts["answered"] += 1
             if entry.runs != 1:
                 simulation.violation(f"call {entry.number} was answered and ran {entry.runs} times")
@@ -100,7 +103,7 @@ async def call(
     try:
         future: Future[Any] = rpc_async(to, function, (entry.number, *args), timeout=timeout)
         return await future
-    except Exception as problem:
+    except BaseException as problem:
         error = problem
         raise
     finally:

@@ -27,6 +27,7 @@ ACTIVITIES: dict[Activity, float] = {
     calls.failing: 1,
     calls.impatient: 1,
     calls.nested: 2,
+    calls.streamed: 2,
     calls.handed_on: 1,
     calls.many: 1,
     references.create: 4,

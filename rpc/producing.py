@@ -1,0 +1,260 @@
+"""Generators that run for other workers: drivers of ``item_source.py``, and the handlers of the requests of ``rpc.stream``.
+
+An item stream is opened by a request that also asks for its first item. Each further item is the answer to a request of its
+own, so that items are packed, counted by flow control and ended by losses as all answers are. The caller closes a stream by
+cancelling the request that opened it, whether that was answered or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeAlias
+
+from ..core.errors import RpcError
+from .agent import Agent
+from .calling import name_of, open_request
+from .item_source import (
+    Close,
+    CloseGenerator,
+    Ended,
+    Event,
+    Finished,
+    Interrupt,
+    ItemSource,
+    Phase,
+    Pulled,
+    Step,
+    Stepped,
+)
+from .messages import Method
+from .peers import Peer
+from .pool import Idle
+from .serving import CallKey, ServerCall
+from .threads import AgentThreads
+
+logger = logging.getLogger("telegrad.rpc")
+Work: TypeAlias = Step | CloseGenerator
+MORE, END = True, False  # first part of an answer; the second is an item, or what the generator returned
+
+
+class Producer:
+    """Generator, or another iterable, that runs for one caller: a step for each item that it asks for.
+
+    Args:
+        threads: of the agent.
+        call: the request that opened the stream.
+        iterator: makes the items; synchronous or asynchronous.
+        forget: called when it has ended.
+    """
+
+    def __init__(self, threads: AgentThreads, call: ServerCall, iterator: Any, forget: Callable[[], object]) -> None:
+        self.call = call
+        self._threads = threads
+        self._iterator = iterator
+        self._forget = forget
+        self._asynchronous = hasattr(iterator, "__anext__")
+        self._context = copy_context()  # of all its steps: the callee's agent, the call, the caller's autograd context
+        self._source = ItemSource()
+        self._lock = threading.Lock()
+        self._task: asyncio.Task[Any] | None = None  # makes items now
+
+    def handle(self, event: Event) -> None:
+        """Take an event, and begin what follows. Any thread: no user code runs here."""
+        if (work := self._decide(event)) is not None:
+            self._begin(work)
+
+    def open(self) -> None:
+        """Answer the opening request with the first item, in this thread if that may be."""
+        if (work := self._decide(Pulled(0, self.call))) is not None:
+            if self._asynchronous:
+                self._begin(work)
+            else:
+                self._run(work)
+
+    def _decide(self, event: Event) -> Work | None:
+        """Do what follows from an event, and return what is to be done with the generator."""
+        with self._lock:
+            instructions = self._source.handle(event)
+            ended = self._source.phase is Phase.ENDED
+        work = None
+        for instruction in instructions:
+            if isinstance(instruction, Interrupt):
+                self._interrupt()
+            elif isinstance(instruction, Ended):
+                instruction.pull.reply((END, None))
+            else:
+                work = instruction
+        if ended:
+            self._forget()
+            self.call.ended()
+        return work
+
+    def _begin(self, work: Work) -> None:
+        try:
+            if self._asynchronous:
+                self._threads.run_coroutine(self._run_coroutine(work), self._context)
+            else:
+                self._threads.functions.submit(partial(self._run, work))
+        except RpcError as error:  # the agent is closing, or there is no thread left
+            self._forget()
+            if isinstance(work, Step):
+                work.pull.fail(error)
+
+    def _interrupt(self) -> None:
+        self.call.cancel()
+        # A task that has not begun yet sees the call cancelled.
+        if (task := self._task) is not None:
+            with suppress(RuntimeError):  # the loop was closed, and has ended the task
+                task.get_loop().call_soon_threadsafe(task.cancel)
+
+    # -- user code
+
+    def _run(self, work: Work | None) -> Idle | None:
+        """Make items as long as they are asked for; the thread then looks at the connection for a moment."""
+        while work is not None:
+            if isinstance(work, CloseGenerator):
+                work = self._closed(self._error_of(getattr(self._iterator, "close", None)))
+                continue
+            try:
+                value = (MORE, self._context.run(next, self._iterator))
+            except StopIteration as end:
+                value = (END, end.value)
+            except BaseException as error:
+                work = self._failed(work, error)
+                continue
+            work = self._answer(work, value)
+        return None if (reading := self.call.connection.reading) is None else reading.linger
+
+    def _error_of(self, close: Callable[[], object] | None) -> BaseException | None:
+        try:
+            if close is not None:  # only generators have it
+                self._context.run(close)
+        except BaseException as error:
+            return error
+        return None
+
+    async def _run_coroutine(self, work: Work | None) -> None:
+        self._task = asyncio.current_task()
+        try:
+            while work is not None:
+                work = await self._advance(work)
+        finally:
+            self._task = None
+
+    async def _advance(self, work: Work) -> Work | None:
+        if isinstance(work, CloseGenerator):
+            return self._closed(await self._error_of_closing())
+        try:
+            if self.call.cancelled:
+                raise asyncio.CancelledError
+            value = (MORE, await self._iterator.__anext__())
+        except StopAsyncIteration:
+            value = (END, None)
+        except BaseException as error:
+            return self._failed(work, error)
+        return self._answer(work, value)
+
+    async def _error_of_closing(self) -> BaseException | None:
+        try:
+            if (close := getattr(self._iterator, "aclose", None)) is not None:
+                await close()
+        except BaseException as error:
+            return error
+        return None
+
+    def _answer(self, step: Step, value: tuple[bool, Any]) -> Work | None:
+        try:
+            self._context.copy().run(step.pull.reply, value)
+        except BaseException as error:  # it cannot be sent
+            step.pull.fail(error)
+            if value[0] is MORE:
+                self._decide(Close())
+        return self._decide(Stepped() if value[0] is MORE else Finished())
+
+    def _failed(self, step: Step, error: BaseException) -> Work | None:
+        step.pull.fail(error)
+        return self._decide(Finished())
+
+    def _closed(self, error: BaseException | None) -> Work | None:
+        if error is not None:
+            logger.error("the generator of %s raised when it was closed", self.call.what, exc_info=error)
+        return self._decide(Finished())
+
+
+class Producers:
+    """Generators that run at one agent for others."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._open: dict[CallKey, Producer] = {}  # by the request that opened the stream
+        agent.server.serve(Method.STREAM, self._serve_opening)
+        agent.server.serve(Method.PULL, self._serve_pull, quick=True)
+        agent.server.on_cancel.append(self._cancelled)
+        agent.losses.on_lost.append(self._peer_lost)
+        agent.debug_sections["generators"] = self.count
+        agent.on_close.append(lambda: self._close(list(self._open)))
+
+    def count(self) -> int:
+        """Return how many generators have not ended."""
+        return len(self._open)
+
+    def _serve_opening(self, call: ServerCall) -> None:
+        function, args, kwargs = open_request(call.open())
+        call.what = name_of(function)
+        iterator = items_of(function(*args, **kwargs), call.what)
+        del args, kwargs
+        call.streams = True
+        producer = Producer(self._agent.threads, call, iterator, lambda: self._open.pop(call.key, None))
+        self._open[call.key] = producer
+        if call.cancelled:  # before it was found in the table
+            producer.handle(Close())
+        producer.open()
+
+    def _serve_pull(self, call: ServerCall) -> None:
+        stream, number = call.open()
+        producer = self._open.get((call.sender, stream))
+        if producer is None:
+            call.reply((END, None))
+        else:
+            producer.handle(Pulled(number, call))
+
+    def _cancelled(self, key: CallKey) -> None:
+        self._close([key])
+
+    def _peer_lost(self, peer: Peer) -> None:
+        self._close([key for key in list(self._open) if key[0] == peer.info.id])
+
+    def _close(self, keys: Iterable[CallKey]) -> None:
+        for key in keys:
+            if (producer := self._open.get(key)) is not None:
+                producer.call.cancel()
+                producer.handle(Close())
+
+
+def items_of(result: Any, what: str) -> Any:
+    """Return an iterator of what a function returned, synchronous or asynchronous.
+
+    Args:
+        result: what it returned.
+        what: the function's name.
+
+    Raises:
+        TypeError: it has no items.
+    """
+    if hasattr(result, "__aiter__"):
+        return result.__aiter__()
+    if hasattr(result, "__iter__"):
+        return iter(result)
+    if inspect.iscoroutine(result):
+        result.close()
+    raise TypeError(
+        f"rpc.stream needs a generator function, or one that returns something to iterate; {what} returned "
+        f"{type(result).__name__}"
+    )

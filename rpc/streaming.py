@@ -1,0 +1,214 @@
+"""``rpc.stream``: the items of a generator that runs on another worker, as they come.
+
+The caller asks for each item with a request of its own, and a few of these are under way ahead of the consumer. That is all
+of the backpressure: the callee makes an item when it was asked for.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from ..core.futures import Future
+from .agent import Agent
+from .calling import label_parts, request_body, resolve_timeout
+from .current import current_agent
+from .dispatch import PendingCall
+from .messages import Method, Topic
+from .options import UNSET_RPC_TIMEOUT
+from .peers import Peer, WorkerInfo
+from .wire.control import encode_ids
+
+T = TypeVar("T")
+AHEAD = 8
+
+
+class Pulls:
+    """Requests for the items of one stream, of which a few are under way.
+
+    Args:
+        agent: the agent that asks.
+        peer: where the generator runs.
+        body: the function and its arguments.
+        ahead: how many items may be under way, or here and not taken.
+        timeout: seconds that a consumer waits for an item; 0 for none.
+        what: names the stream in errors.
+    """
+
+    def __init__(self, agent: Agent, peer: Peer, body: Any, ahead: int, timeout: float, what: str) -> None:
+        self.what = what
+        self.over = False
+        self._agent = agent
+        self._peer = peer
+        self._ahead = ahead
+        self._timeout = timeout
+        # No deadline of its own: it begins when a consumer waits.
+        self._opening = agent.caller.begin(peer, Method.STREAM, body, 0.0, f"item 0 of {what}", label_parts)
+        self._calls: deque[PendingCall] = deque([self._opening])
+        self._number = 1  # of the next item to ask for
+
+    def first(self) -> Future[Any]:
+        """Return a future of the next answer, ``(whether it is an item, value)``; its deadline begins now."""
+        if self.over:
+            ended: Future[Any] = Future()
+            ended.set_result((False, None))
+            return ended
+        self._ask_for(1)
+        call = self._calls[0]
+        if self._timeout:
+            self._agent.caller.table.expire_in(call, self._timeout)
+        return call.future
+
+    def took(self, more: bool) -> None:
+        """Note that a consumer took the first answer, and ask for more items if there may be some."""
+        if self.over:
+            return
+        self._calls.popleft()
+        if more:
+            self._ask_for(self._ahead)
+        else:
+            self.over = True
+            self._calls.clear()  # the answers to these say the same
+
+    def close(self) -> None:
+        """Have the generator closed, and forget the items that come. Closing again does nothing. Any thread."""
+        if self.over:
+            return
+        self.over = True
+        opened = self._opening.future.done()
+        for call in list(self._calls)[:1]:  # a consumer may wait for it. The others are answered by the callee
+            call.future.cancel()
+        if opened and not (self._peer.gone or self._agent.closed):  # else the cancel of the request does the same
+            self._agent.control.post(self._peer, Topic.CANCEL, encode_ids([self._opening.call_id]))
+
+    def _ask_for(self, count: int) -> None:
+        """Ask for more items, so that ``count`` are under way or here."""
+        # Not before the first has come: a later request could overtake the one that opens the stream.
+        if not self._opening.future.done():
+            return
+        while len(self._calls) < count:
+            body = (self._opening.call_id, self._number)
+            what = f"item {self._number} of {self.what}"
+            self._number += 1
+            self._calls.append(self._agent.caller.begin(self._peer, Method.PULL, body, 0.0, what, _no_labels))
+
+
+class Stream(Generic[T]):
+    """Items of a generator on another worker: for ``for`` and ``async for``, by one consumer at a time.
+
+    As with a generator: after its end or an error there are no more items, and ``close`` ends it early. It also ends when it
+    is dropped.
+    """
+
+    def __init__(self, pulls: Pulls, call_soon: Callable[[Callable[[], object]], object]) -> None:
+        self._pulls = pulls
+        # A finalizer does no I/O: it leaves that to the loop.
+        weakref.finalize(self, call_soon, pulls.close).atexit = False
+
+    def close(self) -> None:
+        """End the stream: the generator is closed on its worker (``GeneratorExit`` is raised in it). Does not wait for that."""
+        self._pulls.close()
+
+    def __iter__(self) -> Stream[T]:
+        return self
+
+    def __next__(self) -> T:
+        try:
+            more, value = self._pulls.first().wait()
+        except BaseException:
+            self._pulls.close()
+            raise
+        self._pulls.took(more)
+        if not more:
+            raise StopIteration(value)
+        item: T = value
+        return item
+
+    def __aiter__(self) -> Stream[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        try:
+            more, value = await self._pulls.first()
+        except BaseException:
+            self._pulls.close()
+            raise
+        self._pulls.took(more)
+        if not more:
+            raise StopAsyncIteration
+        item: T = value
+        return item
+
+    async def aclose(self) -> None:
+        """End the stream, as ``close`` does."""
+        self.close()
+
+    def __enter__(self) -> Stream[T]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Stream[T]:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Stream: {self._pulls.what}{', ended' if self._pulls.over else ''}>"
+
+
+def _no_labels(body: Any) -> list[tuple[str, Any]]:
+    return []
+
+
+def stream(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Iterable[T] | AsyncIterable[T]],
+    args: tuple[Any, ...] | list[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    timeout: float = UNSET_RPC_TIMEOUT,
+    *,
+    ahead: int = AHEAD,
+) -> Stream[T]:
+    """Run the generator ``func(*args, **kwargs)`` on the worker ``to``, and return an iterator of its items, as they come.
+
+    The generator is at most ``ahead`` items ahead of the consumer; then it pauses, and holds no thread. Its exception is raised
+    after the items before it. It is closed there when the stream is closed or dropped, or this worker is lost.
+    In asyncio write ``async for``.
+
+    Args:
+        to: name, rank or ``WorkerInfo``.
+        func: a generator function, an ``async`` one, or a function that returns something to iterate.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        timeout: seconds that a consumer waits for each item; the default is the agent's ``rpc_timeout``, 0 is for ever.
+        ahead: how many items may be made before they are taken; with 0 each is made when it is asked for.
+
+    Raises:
+        UnknownWorkerError: there is no worker ``to``.
+        SerializationError: an argument cannot be sent; the message names it.
+        ValueError: ``ahead`` is negative, or no whole number.
+
+    Iterating raises what ``func`` raised, ``RpcTimeoutError``, ``WorkerLostError``, and ``TypeError`` if ``func`` returned
+    nothing to iterate; the stream has ended then. ``StopIteration.value`` is what the generator returned.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("a", "b") as (a, b), a.use():
+        ...     with rpc.stream("b", range, (1, 1000)) as numbers:
+        ...         print(next(numbers), next(numbers))
+        1 2
+    """
+    agent = current_agent()
+    if not isinstance(ahead, int) or ahead < 0:
+        raise ValueError(f"ahead must be a whole number, 0 or more; you gave {ahead!r}")
+    peer = agent.peers.find(to)
+    body, name = request_body(peer, func, args, kwargs)
+    what = f"the stream of {name} on worker {peer.info.name!r}"
+    pulls = Pulls(agent, peer, body, ahead, resolve_timeout(agent, timeout), what)
+    return Stream(pulls, agent.timers.call_soon)
