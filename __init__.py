@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from .core.serialization import load as load
     from .core.serialization import save as save
     from .func import vmap as vmap
-    from .nn.functional.spectrogram import istft as istft
-    from .nn.functional.spectrogram import stft as stft
     from .rref import RemoteModule as RemoteModule
     from .rref import RRef as RRef
 
@@ -103,7 +101,6 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     ]
     _LATER = {
         **dict.fromkeys(_LAYERS, ".nn.functional"),
-        **dict.fromkeys(("istft", "stft"), ".nn.functional.spectrogram"),
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
         "load": ".core.serialization",
         "save": ".core.serialization",

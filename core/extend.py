@@ -19,7 +19,6 @@ from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .interception import plain
 from .ops.reduce.losses import check_reduction, reduced
-from .ops.shape.strided import overlap_add
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
@@ -71,7 +70,6 @@ __all__ = [
     "node_label",
     "nodes_below",
     "operation",
-    "overlap_add",
     "plain",
     "profiles",
     "rebuild",

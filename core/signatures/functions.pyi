@@ -346,6 +346,7 @@ from ..ops.shape.joining import hstack as hstack
 from ..ops.shape.joining import stack as stack
 from ..ops.shape.joining import vstack as row_stack
 from ..ops.shape.joining import vstack as vstack
+from ..ops.shape.padding import pad as pad
 from ..ops.shape.queries import is_conj as is_conj
 from ..ops.shape.queries import is_floating_point as is_floating_point
 from ..ops.shape.queries import is_inference as is_inference
@@ -404,6 +405,8 @@ from ..ops.special.error_and_gamma import igammac as igammac
 from ..ops.special.error_and_gamma import lgamma as lgamma
 from ..ops.special.error_and_gamma import mvlgamma as mvlgamma
 from ..ops.special.error_and_gamma import polygamma as polygamma
+from ..ops.spectral.spectrogram import istft as istft
+from ..ops.spectral.spectrogram import stft as stft
 from ..ops.spectral.window_functions import bartlett_window as bartlett_window
 from ..ops.spectral.window_functions import blackman_window as blackman_window
 from ..ops.spectral.window_functions import hamming_window as hamming_window
@@ -423,6 +426,8 @@ from ..ops.window.convolution import conv_transpose2d as conv_transpose2d
 from ..ops.window.convolution import conv_transpose3d as conv_transpose3d
 from ..ops.window.folding import col2im as col2im
 from ..ops.window.folding import im2col as im2col
+from ..ops.window.fractional_pooling import fractional_max_pool2d as fractional_max_pool2d
+from ..ops.window.fractional_pooling import fractional_max_pool3d as fractional_max_pool3d
 from ..ops.window.interpolation import interpolate as interpolate
 from ..ops.window.max_pooling import max_pool1d as max_pool1d
 from ..ops.window.max_pooling import max_pool2d as max_pool2d
@@ -606,6 +611,8 @@ __all__ = [
     "fmin",
     "fmod",
     "frac",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "frexp",
     "from_dlpack",
     "from_numpy",
@@ -660,6 +667,7 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
+    "istft",
     "kaiser_window",
     "kron",
     "kthvalue",
@@ -749,6 +757,7 @@ __all__ = [
     "orgqr",
     "ormqr",
     "outer",
+    "pad",
     "pca_lowrank",
     "pdist",
     "permute",
@@ -819,6 +828,7 @@ __all__ = [
     "stack",
     "std",
     "std_mean",
+    "stft",
     "sub",
     "subtract",
     "sum",

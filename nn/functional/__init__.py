@@ -1,5 +1,6 @@
 """Layers and losses as functions (``torch.nn.functional``)."""
 
+from ...core import pad as pad
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .batch_norm import *  # noqa: F403
@@ -16,7 +17,6 @@ from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
-from .padding import *  # noqa: F403
 from .pixels import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .softmax import *  # noqa: F403

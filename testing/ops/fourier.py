@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, fft, signal
-from ...nn.functional import spectrogram
+from ...core import Tensor, fft, istft, signal, stft
 from .check import Make, OpCheck, Samples
 from .shaping import of
 
@@ -67,13 +66,13 @@ CHECKS = [
     OpCheck("fft_ifftshift", fft.ifftshift, of(*SHAPES), reference=np.fft.ifftshift),
     OpCheck(
         "stft",
-        lambda x, window: spectrogram.stft(x, 6, 2, window=window, normalized=True, return_complex=True),
+        lambda x, window: stft(x, 6, 2, window=window, normalized=True, return_complex=True),
         lambda make: [(make(11, signs=True), make(6)), (make(2, 9, signs=True), make(6))],
         dtypes=("float32", "float64"),
     ),
     OpCheck(
         "istft",
-        lambda x, y, window: spectrogram.istft(x + 1j * y, 6, 2, 5, window),
+        lambda x, y, window: istft(x + 1j * y, 6, 2, 5, window),
         lambda make: [(make(4, 3), make(4, 3), make(5)), (make(2, 4, 5), make(2, 4, 5), make(5))],
         dtypes=("float32", "float64"),
     ),

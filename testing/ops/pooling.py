@@ -24,6 +24,14 @@ def _check(name: str, function: Callable[..., Any], samples: Samples, **options:
     return OpCheck(name, partial(function, **options), samples)
 
 
+def _fractional(dims: int, x: tg.Tensor, **options: Any) -> tg.Tensor:
+    """Return the pooled image, with steps that are the same at each call."""
+    shape = (*(x.shape[:2] if x.ndim == dims + 2 else (1, x.shape[0])), dims)
+    samples = tg.linspace(0.1, 0.9, int(np.prod(shape)), dtype=x.dtype).reshape(shape)
+    pool: Callable[..., tg.Tensor] = (tg.fractional_max_pool2d, tg.fractional_max_pool3d)[dims - 2]
+    return pool(x, 2, _random_samples=samples, **options)
+
+
 def _unpool(dims: int) -> Samples:
     def samples(make: Make) -> list[tuple[Any, ...]]:
         indices = np.arange(2**dims).reshape((1, 1) + (2,) * dims)
@@ -66,6 +74,8 @@ CHECKS = [
     _check("lp_pool1d", tg.lp_pool1d, _positive((1, 2, 5)), norm_type=2, kernel_size=2),
     _check("lp_pool2d", tg.lp_pool2d, _positive((2, 4, 5)), norm_type=3, kernel_size=2, ceil_mode=True),
     _check("lp_pool3d", tg.lp_pool3d, _positive((1, 1, 2, 3, 2)), norm_type=2, kernel_size=2, stride=1),
+    _check("fractional_max_pool2d", partial(_fractional, 2), _distinct((2, 2, 5, 6), (1, 4, 4)), output_size=(2, 3)),
+    _check("fractional_max_pool3d", partial(_fractional, 3), _distinct((1, 2, 4, 5, 4)), output_ratio=0.5),
     _check("max_unpool1d", tg.max_unpool1d, _unpool(1), kernel_size=2, stride=2),
     _check("max_unpool2d", tg.max_unpool2d, _unpool(2), kernel_size=2, stride=2),
     _check("max_unpool3d", tg.max_unpool3d, _unpool(3), kernel_size=2, stride=2),

@@ -275,3 +275,49 @@ def test_transposed_layers_reach_the_size_asked_for():
 )
 def test_repr(module, text):
     assert repr(module) == text
+
+
+def test_fractional_pooling_begins_windows_where_pytorch_does():
+    samples = tg.tensor([[[0.3, 0.7]]])
+    largest, places = F.fractional_max_pool2d(
+        tg.arange(49.0).reshape(1, 1, 7, 7), 2, output_size=(3, 4), return_indices=True, _random_samples=samples
+    )
+    assert places.tolist() == [[[[8, 10, 11, 13], [29, 31, 32, 34], [43, 45, 46, 48]]]]
+    assert largest.tolist() == places.tolist()
+
+
+def test_fractional_pooling_draws_its_windows():
+    x = tg.rand(3, 2, 9, 9, 9)
+    layer = nn.FractionalMaxPool3d(2, output_ratio=0.5, return_indices=True)
+    largest, places = layer(x)
+    assert largest.shape == (3, 2, 4, 4, 4)
+    assert (x.flatten(2).gather(2, places.flatten(2)) == largest.flatten(2)).all()
+    assert any((layer(x)[1] != places).any() for _ in range(9))
+
+
+def test_bad_arguments_of_fractional_pooling():
+    x = tg.rand(1, 1, 4, 4)
+    with pytest.raises(ValueError, match="either output_size or output_ratio"):
+        F.fractional_max_pool2d(x, 2)
+    with pytest.raises(ValueError, match="either output_size or output_ratio"):
+        nn.FractionalMaxPool2d(2, 2, 0.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        F.fractional_max_pool2d(x, 2, output_ratio=1.5)
+    with pytest.raises(ValueError, match="do not fit into an image"):
+        F.fractional_max_pool2d(x, 2, output_size=4)
+    with pytest.raises(ValueError, match="must have shape"):
+        F.fractional_max_pool2d(x, 2, output_size=2, _random_samples=tg.rand(1, 1, 3))
+
+
+def test_images_of_bytes_are_rounded_after_each_dimension():
+    x = tg.tensor([[[[0, 10, 255], [3, 100, 7]]]], dtype=tg.uint8)
+    linear, cubic = (F.interpolate(x, size=(3, 5), mode=mode)[0, 0].tolist() for mode in ("bilinear", "bicubic"))
+    assert linear == [[0, 4, 10, 157, 255], [2, 23, 55, 101, 131], [3, 42, 100, 44, 7]]
+    assert cubic == [[0, 0, 2, 171, 255], [0, 24, 55, 106, 128], [0, 51, 108, 40, 0]]
+
+
+def test_older_names_of_interpolation():
+    x = tg.rand(1, 1, 3, 3)
+    assert (F.upsample_bilinear(x, 5) == F.interpolate(x, 5, mode="bilinear", align_corners=True)).all()
+    assert (F.upsample_nearest(x, scale_factor=2) == F.interpolate(x, scale_factor=2)).all()
+    assert (F.upsample(x, 4, mode="bicubic") == F.interpolate(x, 4, mode="bicubic")).all()

@@ -6,11 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ...dtypes import uint8
 from ...tensors import Tensor
+from ...types import Array
 from ..table.operation import operation
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .arguments import one_each
-from .resampling import RESAMPLE, Sources, antialiased, cubic, linear, nearest, tables
+from .resampling import RESAMPLE, Sources, Table, antialiased, cubic, linear, nearest, resample, tables
 
 # The modes for each number of spatial dimensions.
 _MODES = {
@@ -18,6 +22,7 @@ _MODES = {
     2: ("nearest", "nearest-exact", "bilinear", "bicubic", "area"),
     3: ("nearest", "nearest-exact", "trilinear", "area"),
 }
+_OF_BYTES = ("bilinear", "bicubic")  # the modes that take uint8 as well
 
 
 @operation(function=True)
@@ -36,7 +41,8 @@ def interpolate(
     ``align_corners``, at position ``i * (length - 1) / (size - 1)``.
 
     Args:
-        input: shape (N, C, L), (N, C, H, W) or (N, C, D, H, W); floating-point, for the two "nearest" modes of any dtype.
+        input: shape (N, C, L), (N, C, H, W) or (N, C, D, H, W); floating-point; "bilinear" and "bicubic" take uint8
+            too, the two "nearest" modes any dtype.
         size: the new lengths; one number, or one for each dimension.
         scale_factor: instead of ``size``, the new lengths divided by the old ones, which are rounded down; one number, or
             one for each dimension.
@@ -52,7 +58,7 @@ def interpolate(
         Shape (N, C, *size).
 
     Raises:
-        TypeError: the input is not floating-point, for modes other than "nearest" and "nearest-exact".
+        TypeError: the input is of another dtype than the mode takes.
         ValueError: the shape, mode or other arguments do not fit each other.
     """
     dims = input.ndim - 2
@@ -70,8 +76,16 @@ def interpolate(
     # From the last dimension to the first: elements next to each other in memory are resampled first.
     for axis in reversed(range(dims)):
         scale = _scale(lengths[axis], sizes[axis], factors[axis], bool(align_corners))
-        result = RESAMPLE(result, axis + 2, *tables(sources, lengths[axis], sizes[axis], scale, option))
+        table = tables(sources, lengths[axis], sizes[axis], scale, option)
+        of_bytes = mode in _OF_BYTES and input.dtype == uint8
+        result = _bytes_resampled(result._array, axis + 2, table[0]) if of_bytes else RESAMPLE(result, axis + 2, *table)
     return result
+
+
+def _bytes_resampled(x: Array, axis: int, table: Table) -> Tensor:
+    """Return bytes resampled along one dimension, rounded to bytes again: so does PyTorch after each dimension."""
+    wide = resample(x.astype(np.float64), axis, table)
+    return Tensor(np.clip(np.floor(wide + 0.5), 0, 255).astype(np.uint8))
 
 
 def _scale(length: int, size: int, factor: float | None, align_corners: bool) -> float:
@@ -97,7 +111,8 @@ def _check_mode(input: Tensor, dims: int, mode: str, align_corners: bool | None,
         raise ValueError(f"align_corners has no meaning with mode={mode!r}; leave it out")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError(f'antialias=True needs mode "bilinear" or "bicubic", and you gave {mode!r}')
-    if not mode.startswith("nearest") and not input.is_floating_point():
+    of_bytes = mode in _OF_BYTES and input.dtype == uint8
+    if not mode.startswith("nearest") and not input.is_floating_point() and not of_bytes:
         raise TypeError(f"mode={mode!r} needs a floating-point input, not {input.dtype}")
 
 

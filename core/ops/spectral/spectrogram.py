@@ -1,16 +1,17 @@
 """``stft`` and ``istft``: the spectra of overlapping frames of a signal, and the signal of spectra (Griffin and Lim 1984)."""
-# ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
 import warnings
 from typing import NamedTuple
 
-from ...core import fft, ones, view_as_real
-from ...core.extend import Tensor, operation, overlap_add
-from .padding import pad
-
-__all__ = ["istft", "stft"]
+from ...tensors import Tensor
+from ..create.filled_tensors import ones
+from ..elementwise.complex_numbers import view_as_real
+from ..shape.padding import pad
+from ..shape.strided import overlap_add
+from ..table.operation import operation
+from .fourier import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
 EMPTY = 1e-11  # an envelope below this cannot be divided by
 
@@ -39,7 +40,7 @@ def _plan(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     return _Frames(n_fft, hop, pad(window, (before, n_fft - length - before)))
 
 
-@operation
+@operation(function=True, method=True)
 def stft(
     input: Tensor,
     n_fft: int,
@@ -93,12 +94,12 @@ def stft(
         raise ValueError(f"n_fft={n_fft} is more than the signal has, {signal.shape[-1]} elements")
     cut = signal.unfold(-1, n_fft, frames.hop) * frames.window
     norm = "ortho" if normalized else "backward"
-    spectra = (fft.rfft if half else fft.fft)(cut, norm=norm).transpose(1, 2)
+    spectra = (fft_rfft if half else fft_fft)(cut, norm=norm).transpose(1, 2)
     spectra = spectra if input.ndim == 2 else spectra.squeeze(0)
     return view_as_real(spectra.contiguous()) if return_complex is False else spectra
 
 
-@operation
+@operation(function=True, method=True)
 def istft(
     input: Tensor,
     n_fft: int,
@@ -140,7 +141,7 @@ def istft(
     norm = "ortho" if normalized else "backward"
     # A real signal needs the first half of the spectrum only.
     cut = (
-        fft.ifft(spectra, norm=norm) if return_complex else fft.irfft(spectra[..., : n_fft // 2 + 1], n_fft, norm=norm)
+        fft_ifft(spectra, norm=norm) if return_complex else fft_irfft(spectra[..., : n_fft // 2 + 1], n_fft, norm=norm)
     )
     signal = _added(cut, frames, center, length)
     return signal if input.ndim == 3 else signal.squeeze(0)

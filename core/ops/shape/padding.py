@@ -1,5 +1,4 @@
 """``pad``: elements around a tensor."""
-# ruff: noqa: A002 - PyTorch names its arguments so
 
 from __future__ import annotations
 
@@ -8,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, operation, record, records
-
-__all__ = ["pad"]
+from ...tensors import Tensor
+from ...types import Array
+from ..table.nodes import record, records
+from ..table.operation import operation
+from ..table.rows import Row
 
 _PAD = Row("constant_pad_nd", lambda xp, g, inside: xp.get(g, inside))
 
 
-@operation
+@operation(function=True)
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Return ``input`` with elements added on the sides of its last dimensions, or removed where a number is negative.
 
@@ -53,7 +54,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ValueError(f"mode={mode!r} leaves one or two dimensions in front, and pads {len(around)} of {input.ndim}")
     for axis, pair in around.items():
         if pair != (0, 0):
-            input = input[(slice(None),) * axis + (_INDICES[mode](input.shape[axis], *pair),)]  # noqa: A001
+            input = input[(slice(None),) * axis + (_INDICES[mode](input.shape[axis], *pair),)]
     return input
 
 
