@@ -118,6 +118,17 @@ POOLS = [
         case(f"adaptive_max_pool{n}d_with_indices", x(1, 2, *spaces), args=(3,)),
     )
 ]
+POOLS += [
+    # The last window is at the end of the image, whatever is drawn.
+    case(f"fractional_max_pool{n}d{more}", x(1, 2, *SPACES[n]), args=(2, 1))
+    for n in (2, 3)
+    for more in ("", "_with_indices")
+]
+POOLS += [
+    case("upsample", x(1, 2, 3), kwargs={"scale_factor": 2, "mode": "linear"}),
+    case("upsample_nearest", x(1, 2, 3, 2), kwargs={"size": 5}),
+    case("upsample_bilinear", x(1, 2, 3, 2), kwargs={"size": [4, 5]}),
+]
 CONVOLUTIONS = [
     one
     for n in (1, 2, 3)

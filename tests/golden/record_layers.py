@@ -119,6 +119,9 @@ POOL = [
     case("AdaptiveMaxPool2d", x(1, 2, 4, 6), args=(2,)),
     case("AdaptiveMaxPool3d", x(1, 1, 3, 4, 3), args=(2,)),
     case("MaxUnpool1d", x(1, 1, 3), given([[[0, 3, 5]]]), args=(2,)),
+    # The last window is at the end of the image, whatever is drawn.
+    case("FractionalMaxPool2d", x(1, 2, 5, 4), args=(2,), kwargs={"output_size": 1}),
+    case("FractionalMaxPool3d", x(1, 2, 3, 4, 3), args=([1, 2, 2],), kwargs={"output_size": 1}),
     case("MaxUnpool2d", x(1, 1, 2, 2), given([[[[1, 2], [9, 14]]]]), args=(2,), kwargs={"stride": 2}),
     case("MaxUnpool3d", x(1, 1, 1, 1, 2), given([[[[[0, 7]]]]]), args=(2,)),
     case("Upsample", x(1, 2, 3), kwargs={"scale_factor": 2}),
