@@ -18,7 +18,7 @@ def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Yield matching blocks of arrays of one shape, to be written into; small arrays are one block."""
     size = arrays[0].size
     small = arrays[0].ndim > 0 and size <= BLOCK  # NumPy makes numbers of 0-d results, which cannot be written into
-    if small or not all(array.flags.c_contiguous for array in arrays):
+    if small or not all(array.ndim == 1 or array.flags.c_contiguous for array in arrays):
         yield arrays
         return
     flat = [array.reshape(-1) for array in arrays]

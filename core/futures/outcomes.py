@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import weakref
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -27,11 +28,37 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
         if last:
             result.set_result(members)
 
+    result.driver = _OneAfterAnother(members, result)
     if not members:
         result.set_result(members)
     for member in members:
         member._when_done(one_done)
     return result
+
+
+class _OneAfterAnother:
+    """Driver of a future that completes when all of others have: it helps one after another.
+
+    So each answer is read by the thread that waits, if it comes while that waits for it, whichever connection brings it.
+
+    Args:
+        members: the others.
+        result: the future.
+    """
+
+    def __init__(self, members: list[Future[Any]], result: Future[Any]) -> None:
+        self._members = members
+        self._result = weakref.ref(result)  # they would be a cycle
+
+    def drive(self, future: Future[Any], until: float) -> None:
+        for member in self._members:
+            if (driver := member.driver) is None:
+                continue
+            if future is self._result():
+                driver.drive(member, until)
+            else:  # made from the result: it may be done earlier, at a deadline of its own
+                driver.drive(future, until)
+                return
 
 
 def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list[T]:

@@ -388,3 +388,35 @@ def test_a_forked_child_does_not_wait_for_a_future_of_its_parent(use, monkeypatc
     monkeypatch.setattr(future_module, "_forks", future_module._forks + 1)  # as after a fork
     with pytest.raises(AgentClosedError, match="made before this process was forked"):
         use(future)
+
+
+class Completes:
+    """Driver that completes the future that it is asked to help with, and notes it."""
+
+    def __init__(self, asked):
+        self.asked = asked
+
+    def drive(self, future, until):
+        self.asked.append(future)
+        future.set_result(None)
+
+
+def test_a_thread_that_waits_for_several_helps_with_one_after_another():
+    asked = []
+    members = [Future() for _ in range(3)]
+    for member in members:
+        member.driver = Completes(asked)
+    members[1].set_result(None)
+    assert collect_all(members).wait() == members
+    assert asked == [members[0], members[2]]
+
+
+def test_a_thread_that_waits_for_what_may_end_earlier_helps_with_that():
+    asked = []
+    member = Future()
+    member.driver = Completes(asked)
+    both = collect_all([member])
+    earlier = Future()
+    earlier.driver = both.driver
+    assert earlier.wait() is None
+    assert asked == [earlier] and not member.done()
