@@ -61,7 +61,8 @@ class DistributedOptimizer:
             raise ValueError("params_rref is empty; give references to the parameters to optimize")
         self.remote_optimizers = [
             remote(rank, LocalOptimizer, (optimizer_class, references, args, kwargs, hogwild))
-            for rank, references in by_owner.items()
+            # This worker's last: it steps in this thread, while the others do theirs.
+            for rank, references in sorted(by_owner.items(), key=lambda item: item[1][0].is_owner())
         ]
         # Waits for the constructors, and raises what they raised.
         self._gather(lambda optimizer: optimizer._get_type(blocking=False), "making the optimizer")
@@ -80,7 +81,7 @@ class DistributedOptimizer:
             Exception: the error of an optimizer's step on a worker.
         """
         contexts_of(current_agent()).check_not_over(context_id)
-        self._gather(lambda optimizer: optimizer.rpc_async().step(context_id), "the step")
+        self._gather(lambda optimizer: _step(optimizer, context_id), "the step")
 
     # -- learning rates and state
 
@@ -188,6 +189,16 @@ class DistributedScheduler:
 
     def _call(self, method: str, args: Any) -> dict[str, Any]:
         return self._optimizer._call(self._numbers, method, dict.fromkeys(self._numbers, args))
+
+
+def _step(optimizer: RRef, context_id: int) -> Future[Any]:
+    if not optimizer.is_owner():
+        future: Future[Any] = optimizer.rpc_async().step(context_id)
+        return future
+    # Without a message: this thread would only wait for the one that does it.
+    agent = current_agent()
+    done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
+    return agent.caller.with_deadline(done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}")
 
 
 def _by_worker(state_dict: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
