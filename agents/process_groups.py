@@ -8,11 +8,11 @@ from datetime import timedelta
 from functools import partial
 
 from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
+from ..core.mpi import started_by_mpi
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, current_agent, open_agents, shut_down
 from .starting import init_rpc
 
 BACKENDS = {"mpi": "mpi", "rpc": "rpc", "gloo": "rpc"}
-MPI_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
 
 def init_process_group(
@@ -57,7 +57,7 @@ def init_process_group(
 
 
 def _usual_backend() -> str:
-    return "mpi" if any(name in os.environ for name in MPI_VARIABLES) and not open_agents() else "rpc"
+    return "mpi" if started_by_mpi() and not open_agents() else "rpc"
 
 
 def _open_rpc(agent: Agent, timeout: float, release: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from functools import partial
 
 from ..core.errors import RpcError
@@ -25,7 +26,7 @@ NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 
 
 def init_rpc(
-    name: str,
+    name: str | None = None,
     backend: BackendType | None = None,
     rank: int = -1,
     world_size: int | None = None,
@@ -34,10 +35,11 @@ def init_rpc(
     """Start this process's agent and wait until all workers of the job have joined.
 
     Args:
-        name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128.
+        name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128; ``None`` takes
+            its launcher's (``TELEGRAD_WORKER``), else ``worker<rank>``.
         backend: which agent; ``BackendType.GRPC`` is the default.
-        rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment.
-        world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment.
+        rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment, under ``mpiexec`` MPI's.
+        world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment, under ``mpiexec`` MPI's.
         rpc_backend_options: see ``GrpcRpcBackendOptions``.
 
     Raises:
@@ -50,16 +52,17 @@ def init_rpc(
             f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
         )
     start = start_grpc if backend in (None, BackendType.GRPC) else find_backend(backend)
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    name = name if name is not None else os.environ.get("TELEGRAD_WORKER")
+    if not (name is None and start is start_grpc) and not (isinstance(name, str) and NAME.fullmatch(name)):
         raise ValueError(f"a worker's name is 1 to 128 letters, digits, '_', '-', ':' or '.'; you gave {name!r}")
     start(name, rank, world_size, rpc_backend_options)
 
 
-def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
+def start_grpc(name: str | None, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
     """Start the gRPC agent: listen, wait for the other workers, begin to work.
 
     Args:
-        name: this worker's name.
+        name: this worker's name; ``None`` for ``worker<rank>``.
         rank: its rank; -1 takes it from the environment.
         world_size: number of workers; ``None`` takes it from the environment.
         options: ``GrpcRpcBackendOptions``, or ``None`` for the defaults.
@@ -68,7 +71,10 @@ def start_grpc(name: str, rank: int, world_size: int | None, options: RpcBackend
         options = GrpcRpcBackendOptions()
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
-    plan = plan_rendezvous(options.init_method, rank, world_size)
+    plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout)
+    name = name or f"worker{plan.rank}"
+    if plan.tls is not None and options.tls is None and not options.insecure:
+        options = replace(options, tls=plan.tls)
     lanes = make_lanes(options.lanes or DEFAULT_LANES)
     try:
         agent = make_agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError
 from ..core.extend import Array
+from ..core.mpi import load
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
 
@@ -29,12 +30,9 @@ def mpi() -> Any:
         CollectiveError: mpi4py or an MPI library is not installed.
     """
     try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        raise CollectiveError(
-            f"backend='mpi' needs mpi4py and an MPI library ({error}): pip install 'telegrad[mpi]', or use backend='rpc'"
-        ) from error
-    return MPI
+        return load()
+    except ImportError as error:
+        raise CollectiveError(f"backend='mpi' cannot be used: {error}, or use backend='rpc'") from error
 
 
 class MpiGroup(ProcessGroup):

@@ -1,8 +1,7 @@
-"""Start of an example's workers: under the launcher they are started already, else the script starts them."""
+"""Start of an example's workers: a launcher or ``mpiexec`` has started them already, else the script starts them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,8 @@ def start(work: Callable[..., object], workers: int, args: tuple[Any, ...] = ())
     Raises:
         telegrad.launcher.ProcessException: a worker failed (without the launcher only).
     """
-    if "RANK" in os.environ:
-        work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), *args)
+    place = tg.launcher.launched()
+    if place is not None:
+        work(*place, *args)
     else:
         tg.launcher.spawn(work, args=(workers, *args), nprocs=workers)

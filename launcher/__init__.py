@@ -2,6 +2,7 @@
 
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch
+from .place import launched
 from .spawn import ProcessContext, spawn
 from .spec import JobSpec
 
@@ -12,6 +13,7 @@ __all__ = [
     "ProcessExitedException",
     "ProcessRaisedException",
     "launch",
+    "launched",
     "LogDirError",
     "JobSpec",
     "JobResult",

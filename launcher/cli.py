@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.meeting import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
@@ -15,6 +16,7 @@ from .run_command import Request, refuse, run_here, run_request
 from .spec import JobSpec, parse_roles
 
 NODES = "Several machines"
+CLUSTERS = "Clusters"
 DEMO = "telegrad.examples.parameter_server"
 
 app = typer.Typer(
@@ -45,6 +47,7 @@ def options(
 
 @app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
 def run(
+    context: typer.Context,
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="Script that every worker runs.")],
     args: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
     job: Annotated[
@@ -141,6 +144,16 @@ def run(
             help=f"With MIN:MAX: time to wait for one more than MIN; {DEFAULT_JOIN_SECONDS:g}.",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel=CLUSTERS, help=f"Who finds the machines: {', '.join(ENGINES)}."),
+    ] = None,
+    hosts: Annotated[
+        str | None, typer.Option(metavar="A,B,...", rich_help_panel=CLUSTERS, help="With mpi: the machines.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="IMAGE", rich_help_panel=CLUSTERS, help="With kubernetes: of the containers.")
+    ] = None,
 ) -> None:
     """Run SCRIPT in several worker processes, on this machine or on several.
 
@@ -154,13 +167,23 @@ def run(
     TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs only a name.
 
     For several machines start the same command on each, with --nnodes and --rdzv-endpoint, and a token from
-    `telegrad token`.
+    `telegrad token`; or name who starts it there with --engine.
     """
     nodes: dict[str, Any] = {"rank": node_rank, "token_file": token_file, "own_host": host, "listen_host": listen_host}
     nodes |= {"timeout": rdzv_timeout, "join_seconds": join_seconds}
-    program = {"module": module, "interpreter": python, "no_python": no_python, "log_dir": log_dir, "grace": grace}
+    program: dict[str, Any] = {
+        "module": module,
+        "interpreter": python,
+        "no_python": no_python,
+        "log_dir": log_dir,
+        "grace": grace,
+    }
     request = Request(count, name, roles, nnodes, rdzv_endpoint, nodes)
-    run_request(request, script, tuple(args or ()), {**program, "pin": pin, "preload": preload}, env or [], dry_run)
+    program |= {"pin": pin, "preload": preload}
+    cluster = Engine(engine, hosts, image)
+    if cluster.named:
+        run_on_cluster(cluster, request, script, tuple(args or ()), options_given(context), program, env or [], dry_run)
+    run_request(request, script, tuple(args or ()), program, env or [], dry_run)
 
 
 @app.command()

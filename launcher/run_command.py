@@ -56,7 +56,7 @@ def run_request(
     """
     try:
         nodes = _nodes(request.nnodes, request.endpoint, request.nodes)
-        workers = _workers(request.count, request.name, request.roles, alone=nodes is None)
+        workers = worker_names(request.count, request.name, request.roles, alone=nodes is None)
         spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
         if dry_run:
             print(describe(spec, nodes, request.roles))
@@ -100,8 +100,18 @@ def _finish(result: JobResult) -> NoReturn:
     raise typer.Exit(result.exit_code)
 
 
-def _workers(count: str | None, name: str, roles: str | None, alone: bool) -> tuple[str, ...]:
-    """Return the names of this machine's workers; on one of several, their number is what counts."""
+def worker_names(count: str | None, name: str, roles: str | None, alone: bool) -> tuple[str, ...]:
+    """Return the names of this machine's workers; on one of several, their number is what counts.
+
+    Args:
+        count: ``-n``; None without.
+        name: beginning of the names.
+        roles: ``--roles``; None without.
+        alone: this is the only machine.
+
+    Raises:
+        ValueError: they cannot be read, or disagree.
+    """
     size = None if count is None else parse_count(count)
     if roles is None:
         return numbered(name, size or 1)

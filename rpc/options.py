@@ -9,6 +9,7 @@ from .tls import TlsFiles
 
 DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"
+DEFAULT_INIT_TIMEOUT = 60.0
 UNSET_RPC_TIMEOUT = -1.0
 MIB = 1 << 20
 GIB = 1 << 30
@@ -20,7 +21,7 @@ class RpcBackendOptions:
 
     Attributes:
         rpc_timeout: seconds until a call without a time-out of its own fails; 0 means never.
-        init_method: where the workers find one another: ``env://``, ``tcp://host:port`` or ``file:///path``.
+        init_method: where the workers find one another: ``env://``, ``tcp://host:port``, ``file:///path`` or ``mpi://``.
     """
 
     rpc_timeout: float = DEFAULT_RPC_TIMEOUT
@@ -67,7 +68,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     """
 
     lanes: list[str] | None = field(default=None, kw_only=True)
-    init_timeout: float = field(default=60.0, kw_only=True)
+    init_timeout: float = field(default=DEFAULT_INIT_TIMEOUT, kw_only=True)
     keepalive: float = field(default=10.0, kw_only=True)
     reconnect_timeout: float = field(default=10.0, kw_only=True)
     window_bytes: int = field(default=64 * MIB, kw_only=True)

@@ -1,8 +1,11 @@
-"""Rendezvous, by which workers find one another: ``env://`` and ``tcp://host:port`` (rank 0 is the host), or ``file:///path``.
+"""Rendezvous, by which workers find one another: the scheme of ``init_method`` chooses it.
 
-Rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server. Each ends
-with the same list of worker records on every worker, or with one error that names the workers that did not join, or those
-that contradict each other.
+``tcp://host:port`` (rank 0 is the host), ``file:///path``, ``mpi://`` (the processes that ``mpiexec`` started), and ``env://``,
+which is ``tcp://`` with the environment's ``MASTER_ADDR`` and ``MASTER_PORT``, or else ``mpi://`` under ``mpiexec``.
+
+Over ``tcp://`` rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server.
+Each ends with the same list of worker records on every worker, or with one error that names the workers that did not join,
+or those that contradict each other.
 """
 
 from __future__ import annotations
@@ -11,18 +14,21 @@ import multiprocessing
 import os
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from ..core import job_secrets
+from ..core import job_secrets, mpi
 from ..core.errors import RendezvousError
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import check_exposure, host_of, host_towards, is_loopback, join_address, usual_address
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
+from .options import DEFAULT_INIT_TIMEOUT
 from .rendezvous_file import join_in_file
+from .rendezvous_mpi import MpiRendezvous
 from .rendezvous_tcp import RendezvousHost, join
 from .security import SECRET_VARIABLE, Credentials
+from .tls import TlsFiles
 
 MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
@@ -127,21 +133,28 @@ class FileRendezvous:
 
 @dataclass
 class Plan:
-    """Rendezvous to join, and the rank with which this worker does."""
+    """Rendezvous to join, the rank with which this worker does, and what it is given there to prove itself.
+
+    Attributes:
+        secret: the job's; None for the environment's or the user's.
+        tls: certificate files; None for those of the worker's options or launcher.
+    """
 
     rendezvous: Rendezvous
     rank: int
     world_size: int
-    secret: bytes | None = None  # of a job whose workers this process started; None: the environment's or the user's
+    secret: bytes | None = None
+    tls: TlsFiles | None = None
 
 
-def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan:
+def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout: float = DEFAULT_INIT_TIMEOUT) -> Plan:
     """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
 
     Args:
-        init_method: ``tcp://``, ``file://`` or ``env://`` URL.
-        rank: this worker's rank; -1 takes it from the URL or ``RANK``.
-        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``.
+        init_method: URL; its scheme is ``tcp``, ``file``, ``mpi`` or ``env``.
+        rank: this worker's rank; -1 takes it from the URL or ``RANK``, and under ``mpiexec`` from MPI.
+        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI.
+        timeout: seconds to wait for other processes, where that is necessary to make a plan.
 
     Raises:
         RendezvousError: something is missing or contradictory.
@@ -158,18 +171,28 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None) -> Plan
         raise RendezvousError(f"init_method={init_method!r} is no URL: {error}") from error
     if url.scheme == "env":
         _check_not_a_workers_child()
+    rendezvous = _rendezvous(init_method, url, timeout)
+    usual_rank, usual_size = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if isinstance(rendezvous, MpiRendezvous):
+        usual_rank, usual_size = str(rendezvous.rank), str(rendezvous.world_size)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
-    rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")
+    rank = rank if rank >= 0 else _number("rank", query.get("rank", usual_rank), "RANK")
     if world_size is None or world_size < 0:
-        world_size = _number("world_size", query.get("world_size"), "WORLD_SIZE")
+        world_size = _number("world_size", query.get("world_size", usual_size), "WORLD_SIZE")
+    _check_numbers(rank, world_size)
+    if isinstance(rendezvous, MpiRendezvous):
+        secret = None if SECRET_VARIABLE in os.environ else rendezvous.secret
+        return Plan(rendezvous, rank, world_size, secret, rendezvous.tls())
+    return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
+
+
+def _check_numbers(rank: int, world_size: int) -> None:
     if world_size < 1 or not 0 <= rank < world_size:
         raise RendezvousError(
             f"rank={rank} with world_size={world_size} is impossible; ranks go from 0 to world_size - 1"
         )
     if world_size > MOST_WORKERS:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
-    rendezvous = _rendezvous(init_method, url.scheme, url.netloc, url.path)
-    return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
 
 
 def _own_secret(rendezvous: Rendezvous) -> bytes | None:
@@ -179,14 +202,16 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
     return None if secret is None else secret.encode()
 
 
-def _rendezvous(init_method: str, scheme: str, netloc: str, path: str) -> Rendezvous:
-    if scheme == "env":
+def _rendezvous(init_method: str, url: SplitResult, timeout: float) -> Rendezvous:
+    if url.scheme == "mpi" or (url.scheme == "env" and "MASTER_ADDR" not in os.environ and mpi.started_by_mpi()):
+        return MpiRendezvous(timeout)
+    if url.scheme == "env":
         return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
-    if scheme == "tcp" and ":" in netloc:
-        return TcpRendezvous(usual_address(netloc))
-    if scheme == "file" and path:
-        return FileRendezvous(path)
-    raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port and file:///path")
+    if url.scheme == "tcp" and ":" in url.netloc:
+        return TcpRendezvous(usual_address(url.netloc))
+    if url.scheme == "file" and url.path:
+        return FileRendezvous(url.path)
+    raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port, file:///path and mpi://")
 
 
 def _check_not_a_workers_child() -> None:
@@ -210,8 +235,7 @@ def _variable(name: str) -> str:
     return value
 
 
-def _number(argument: str, given: str | None, variable: str) -> int:
-    text = given if given is not None else os.environ.get(variable)
+def _number(argument: str, text: str | None, variable: str) -> int:
     if text is None:
         raise RendezvousError(
             f"{argument} is missing: pass {argument}= to init_rpc, or set {variable} (`telegrad run` does)"

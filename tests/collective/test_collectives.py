@@ -1,15 +1,13 @@
 """Collectives of real processes over both backends, and what they say of wrong arguments."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import telegrad as tg
-from helpers.launched import LAUNCHER
+from helpers.launched import LAUNCHER, MPIEXEC, NEEDS_MPI
 from helpers.programs import PROGRAMS, run_python
 from telegrad import collective as dist
 from telegrad.collective.extend import AgentGroup, registry
@@ -17,9 +15,6 @@ from telegrad.core.errors import CollectiveError
 from telegrad.testing.cluster import in_process_cluster
 
 DOCS = Path(__file__).parents[2] / "docs"
-MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-
-needs_mpi = pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is not installed: pip install mpich")
 
 
 def over_the_agent(folder, count, *program):
@@ -43,7 +38,7 @@ def test_over_the_agent(tmp_path, program, count):
 
 @pytest.mark.processes
 @pytest.mark.slow
-@needs_mpi
+@NEEDS_MPI
 @pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4), ("averagers", 4)])
 def test_over_mpi(program, count):
     assert over_mpi(count, PROGRAMS / f"{program}.py", "mpi").count("all right") == count

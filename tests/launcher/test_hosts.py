@@ -1,26 +1,15 @@
-"""Two hosts: network namespaces joined by a cable (a veth pair), with a launcher in each, started by hand with a token."""
+"""Two hosts (network namespaces), with a launcher in each, started by hand with a token."""
 
-import os
-import shutil
 import signal
-import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from helpers.launched import LAUNCHER, LIMIT, ended, read_until
-from helpers.programs import ending_within
-from telegrad.launcher.nodes.token import new_token
+from helpers.hosts import NEEDS_ROOT, made_hosts
+from helpers.launched import ended, read_until
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not shutil.which("ip"), reason="only root can make network namespaces, with ip"
-    ),
-]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, NEEDS_ROOT]
 
 # Reads every packet of an interface until it is asked to end.
 CAPTURE = """
@@ -65,85 +54,10 @@ GO_ON = """
 WAIT = "    if os.environ['RANK'] == '1': signal.pause()\n    rpc.rpc_sync(1, signal.pause)\n"
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
-
-
-class Hosts:
-    """Two namespaces, ``a`` and ``b``, with a cable between them: 10.77.0.1 and 10.77.0.2, fd77::1 and fd77::2."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.names = [f"telegrad-{os.getpid()}-{letter}" for letter in "ab"]
-        self.token = new_token()
-        self.started = []
-
-    def connect(self):
-        for number, name in enumerate(self.names, 1):
-            ip("netns", "add", name)
-            ip("-n", name, "link", "set", "lo", "up")
-            if number == 2:
-                ip("link", "add", "wire", "netns", self.names[0], "type", "veth", "peer", "name", "wire", "netns", name)
-        for number, name in enumerate(self.names, 1):
-            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "wire")
-            ip("-n", name, "addr", "add", f"fd77::{number}/64", "dev", "wire", "nodad")
-            self.cable(number - 1, "up")
-
-    def cable(self, host, state):
-        ip("-n", self.names[host], "link", "set", "wire", state)
-
-    def run(self, host, command, **environment):
-        """Start a command on a host, in a folder of that host."""
-        folder = self.folder / str(host)
-        folder.mkdir(exist_ok=True)
-        self.started.append(
-            subprocess.Popen(
-                ["ip", "netns", "exec", self.names[host], *command],
-                cwd=folder,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, "TELEGRAD_TOKEN": self.token, **environment},
-            )
-        )
-        return self.started[-1]
-
-    def launch(self, host, source, *options, endpoint="10.77.0.1:29400", name="script.py", args=(), **environment):
-        folder = self.folder / str(host)
-        folder.mkdir(exist_ok=True)
-        if source is not None:
-            (folder / name).write_text(source)
-        nodes = ["--nnodes", "2", "--node-rank", str(host), "--rdzv-endpoint", endpoint]
-        return self.run(host, [*LAUNCHER, "run", *nodes, *options, name, *args], **environment)
-
-    def kill(self, host):
-        """End everything that runs on a host, as a power cut does."""
-        found = subprocess.run(["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, timeout=30)
-        for pid in map(int, found.stdout.split()):
-            os.kill(pid, signal.SIGKILL)
-
-    def close(self):
-        for name in self.names:
-            if Path(f"/run/netns/{name}").exists():
-                self.kill(self.names.index(name))
-                ip("netns", "del", name)
-        for process in self.started:
-            with process:
-                process.kill()
-
-
 @pytest.fixture
 def hosts(tmp_path):
-    made = Hosts(tmp_path)
-    timer = threading.Timer(LIMIT, lambda: [made.kill(host) for host in (0, 1)])
-    try:
-        with ending_within(LIMIT + 60):
-            made.connect()
-            timer.start()
-            yield made
-    finally:
-        timer.cancel()
-        made.close()
+    with made_hosts(tmp_path, 2) as made:
+        yield made
 
 
 @contextmanager

@@ -45,6 +45,7 @@ PUBLIC_MODULES = {
     "core.job_credentials",
     "core.job_secrets",
     "core.linalg",
+    "core.mpi",
     "core.profiler",
     "core.extend",
     "core.shared_memory",

@@ -1,0 +1,117 @@
+"""``telegrad run --engine``: what the options say, as a job for the cluster that they name."""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import typer
+
+from ..errors import NodeError
+from ..run_command import Request, refuse, worker_names
+from ..spec import parse_variable
+from .job import Cluster, ClusterJob
+from .kubernetes import KubernetesCluster
+from .mpi import MpiCluster
+from .slurm import SlurmCluster
+
+ENGINES: dict[str, type[Cluster]] = {"mpi": MpiCluster, "slurm": SlurmCluster, "kubernetes": KubernetesCluster}
+NOT_FOR_NODES = (
+    *("script", "args", "job", "engine", "hosts", "image", "dry_run"),
+    *("nnodes", "node_rank", "rdzv_endpoint", "token_file", "host", "listen_host"),
+)
+"""Parameters of the command that say where the job runs, or what: launchers of single machines do not get them."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Engine that the options of ``telegrad run`` name.
+
+    Attributes:
+        name: ``--engine``; None without.
+        hosts: ``--hosts``; None without.
+        image: ``--image``; None without.
+    """
+
+    name: str | None
+    hosts: str | None
+    image: str | None
+
+    @property
+    def named(self) -> bool:
+        """Return whether any of the options was given."""
+        return any((self.name, self.hosts, self.image))
+
+
+def options_given(context: typer.Context) -> tuple[str, ...]:
+    """Return the options of this command line, and of its job file, that the launcher of each machine is to get, too."""
+    found: list[str] = []
+    for parameter in context.command.params:
+        name, value = str(parameter.name), context.params.get(str(parameter.name))
+        source = context.get_parameter_source(name)
+        if name in NOT_FOR_NODES or value is None or source is None or source.name == "DEFAULT":
+            continue
+        long = max(parameter.opts, key=len)
+        if isinstance(value, bool):
+            found.append(long if value else parameter.secondary_opts[0])
+        else:
+            found += [word for each in (value if isinstance(value, list) else [value]) for word in (long, str(each))]
+    return tuple(found)
+
+
+def run_on_cluster(
+    engine: Engine,
+    request: Request,
+    script: str,
+    args: tuple[str, ...],
+    options: tuple[str, ...],
+    program: dict[str, Any],
+    env: list[str],
+    dry_run: bool,
+) -> NoReturn:
+    """Run a job on the engine's machines; print what it starts instead if ``dry_run``.
+
+    Args:
+        engine: the engine.
+        request: the workers.
+        script: the program.
+        args: its arguments.
+        options: what ``options_given`` returned.
+        program: further attributes of ``JobSpec``.
+        env: variables, as ``--env`` states them.
+        dry_run: only print it.
+    """
+    try:
+        cluster = _cluster(engine)
+        for option in ("rank", "own_host", "listen_host"):
+            if request.nodes[option] is not None:
+                raise ValueError(
+                    f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {engine.name} "
+                    f"knows its own"
+                )
+        job = ClusterJob(
+            script,
+            args,
+            options,
+            worker_names(request.count, request.name, request.roles, alone=True),
+            request.roles is not None,
+            program,
+            tuple(map(parse_variable, env)),
+            request.nnodes,
+            request.endpoint,
+            request.nodes["token_file"],
+            tuple(name.strip() for name in (engine.hosts or "").split(",") if name.strip()),
+            engine.image,
+        )
+        if dry_run:
+            print(cluster.describe(job))
+            raise typer.Exit
+        cluster.run(job)
+    except (ValueError, OSError, NodeError) as error:
+        refuse(str(error))
+
+
+def _cluster(engine: Engine) -> Cluster:
+    found = ENGINES.get(engine.name or "")
+    if found is None:
+        given = "you gave --hosts or --image without it" if engine.name is None else f"you gave {engine.name!r}"
+        raise ValueError(f"--engine must be one of {', '.join(ENGINES)}; {given}")
+    return found()

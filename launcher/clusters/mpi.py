@@ -1,0 +1,88 @@
+"""MPI: ``mpiexec`` starts the workers themselves, on this machine or on those of ``--hosts``.
+
+``init_rpc`` finds the others through MPI. An exception that ends a worker's program ends all. The exit code is mpiexec's.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from ..environment import WORKER_VARIABLE, helpful_defaults, own_environment
+from ..spec import JobSpec
+from .job import Cluster, ClusterJob, become
+
+VERSION_SECONDS = 30.0
+WORKER = "telegrad.launcher.clusters.mpi_worker"
+
+
+class MpiCluster(Cluster):
+    """Machines that ``mpiexec`` of MPICH, or of a relative of it, reaches."""
+
+    def describe(self, job: ClusterJob) -> str:
+        return shlex.join(command(job, "mpiexec"))
+
+    def run(self, job: ClusterJob) -> NoReturn:
+        share = -(-len(job.workers) // max(1, len(job.hosts)))
+        environment = {**helpful_defaults(share), **own_environment()}
+        become(command(job, _mpiexec()), environment)
+
+
+def command(job: ClusterJob, mpiexec: str) -> list[str]:
+    """Return the command that starts a job: a part for each worker, because each has variables of its own.
+
+    Args:
+        job: the job.
+        mpiexec: the program.
+
+    Raises:
+        ValueError: an option is not for MPI.
+    """
+    for option, given in (("--nnodes", job.nnodes), ("--rdzv-endpoint", job.endpoint), ("--image", job.image)):
+        if given is not None:
+            raise ValueError(
+                f"{option} is not for --engine mpi: mpiexec knows the machines, name them with --hosts a,b"
+            )
+    for option in ("log_dir", "pin"):
+        if job.program.get(option):
+            raise ValueError(f"--{option.replace('_', '-')} is not for --engine mpi, whose workers mpiexec starts")
+    spec = JobSpec(job.script, job.args, job.workers, variables=job.variables, **job.program)
+    result = [mpiexec, "-prepend-rank"]
+    if job.hosts:
+        result += ["-hosts", ",".join(job.hosts), "-ppn", str(-(-len(job.workers) // len(job.hosts)))]
+    for rank, worker in enumerate(spec.workers):
+        own = {"RANK": str(rank), "WORLD_SIZE": str(len(spec.workers)), WORKER_VARIABLE: worker}
+        variables = {**spec.variables_of(worker), **own}
+        result += [":"] * (rank > 0) + ["-n", "1"]
+        result += [word for name, value in variables.items() for word in ("-env", name, value)]
+        result += _program(spec)
+    return result
+
+
+def _program(spec: JobSpec) -> list[str]:
+    if spec.no_python:
+        return spec.command
+    interpreter, *program = spec.command
+    return [interpreter, "-m", WORKER, *program]
+
+
+def _mpiexec() -> str:
+    """Return the program, that of this environment first: it fits the library that mpi4py uses here.
+
+    Raises:
+        ValueError: there is none, or it does not understand our options.
+    """
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = shutil.which("mpiexec", path=path)
+    if found is None:
+        raise ValueError("--engine mpi needs mpiexec, and there is none here: pip install 'telegrad[mpi]'")
+    told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS)
+    if "Open MPI" in told.stdout or "open-mpi" in told.stdout:
+        raise ValueError(
+            f"{found} is Open MPI's, and --engine mpi knows the options of MPICH's; start it yourself, `mpiexec -n 4 python "
+            f"script.py`: init_rpc finds the others"
+        )
+    return found

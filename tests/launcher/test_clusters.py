@@ -1,0 +1,120 @@
+"""Commands, batch scripts and manifests of ``telegrad run --engine``."""
+
+import json
+import shlex
+
+import pytest
+from telegrad.launcher.cli import app
+from telegrad.launcher.clusters.job import ClusterJob
+from telegrad.launcher.clusters.slurm import srun
+from telegrad.launcher.nodes.token import new_token
+from typer.testing import CliRunner
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """``told(*options)`` is what ``telegrad run --dry-run`` prints, or why it refuses."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("TELEGRAD_TOKEN", "SLURM_JOB_ID", "SLURM_JOB_NODELIST"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "train.py").touch()
+
+    def run(*options, dry=True, code=0, script=("train.py", "--epochs", "3")):
+        result = CliRunner().invoke(app, ["run", *["--dry-run"] * dry, *options, *script])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_mpiexec_starts_each_worker_with_its_variables(told):
+    words = shlex.split(
+        told("--engine", "mpi", "--roles", "ps,trainer=2", "--env", "ps:A=b c", "--hosts", "left,right")
+    )
+    start = words.index("-n")
+    assert words[:start] == ["mpiexec", "-prepend-rank", "-hosts", "left,right", "-ppn", "2"]
+    parts = " ".join(words[start:]).split(" : ")
+    assert parts[0].startswith("-n 1 -env A b c -env RANK 0 -env WORLD_SIZE 3 -env TELEGRAD_WORKER ps ")
+    assert parts[2].startswith("-n 1 -env RANK 2 -env WORLD_SIZE 3 -env TELEGRAD_WORKER trainer1 ")
+    assert all(part.endswith("-m telegrad.launcher.clusters.mpi_worker train.py --epochs 3") for part in parts)
+
+
+def test_the_batch_script_runs_the_same_command_inside_the_allocation(told):
+    script = told("--engine", "slurm", "--nnodes", "2", "-n", "4", "--no-preload", "--env", "A=b c").splitlines()
+    assert script[:5] == [
+        "#!/bin/sh",
+        "#SBATCH --job-name=train",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=1",
+        "#SBATCH --cpus-per-task=4",
+    ]
+    words = shlex.split(script[5])
+    assert words[0] == "exec" and words[2:5] == ["-m", "telegrad.launcher", "run"]
+    assert words[-5:] == ["--engine", "slurm", "train.py", "--epochs", "3"]
+    assert set(words) >= {"--no-preload", "A=b c", "--nproc-per-node"} and "--dry-run" not in words
+
+
+def test_srun_starts_one_launcher_on_each_node(monkeypatch):
+    monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
+    job = ClusterJob("train.py", ("a b",), ("--pin",), ("worker0",), False, {})
+    command = srun(job, 2, "10.0.0.1:20007", ["n1", "n2", "n3"])
+    assert command[:5] == ["srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--nodelist=n1,n2"]
+    assert command[5:7] == ["sh", "-c"]
+    assert command[7].endswith(
+        "run --pin --nnodes 2 --rdzv-endpoint 10.0.0.1:20007 --node-rank \"$SLURM_NODEID\" train.py 'a b'"
+    )
+
+
+def test_the_manifest_starts_one_launcher_in_each_pod(told, monkeypatch):
+    monkeypatch.setenv("TELEGRAD_TOKEN", token := new_token())
+    options = ["--engine", "kubernetes", "--nnodes", "2", "--roles", "ps,trainer=6", "--image", "registry/train:1"]
+    manifest = json.loads(told(*options, script=("-m", "package.Train_It", "$(HOME)")))
+    secret, service, job = manifest["items"]
+    assert [item["kind"] for item in (secret, service, job)] == ["Secret", "Service", "Job"]
+    assert {item["metadata"]["name"] for item in manifest["items"]} == {"train-it"}
+    assert secret["stringData"] == {"token": token}
+    assert service["spec"]["clusterIP"] == "None"
+    pod = job["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    command = container["command"]
+    assert job["spec"]["completions"] == job["spec"]["parallelism"] == 2 and pod["subdomain"] == "train-it"
+    assert command[:4] == ["python3", "-m", "telegrad.launcher", "run"] and command[-1] == "$$(HOME)"
+    at = command.index("--node-rank")
+    assert command[at + 1] == "$(JOB_COMPLETION_INDEX)" and "train-it-0.train-it:29400" in command
+    assert container["resources"]["requests"]["cpu"] == "4" and token not in json.dumps(job)
+
+
+def test_the_manifest_fits_kubernetes_schema(told):
+    validate = pytest.importorskip("kubernetes_validate")
+    manifest = json.loads(told("--engine", "kubernetes", "--nnodes", "3", "-n", "2", "--image", "train"))
+    for item in manifest["items"]:
+        validate.validate(item, "1.30", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "yarn"], "--engine must be one of mpi, slurm, kubernetes"),
+        (["--hosts", "a"], "--engine must be one of"),
+        (["--engine", "slurm", "--node-rank", "1"], "for machines that you start by hand"),
+        (["--engine", "slurm", "--nnodes", "2:4"], "write --nnodes 4"),
+        (["--engine", "mpi", "--nnodes", "2"], "--nnodes is not for --engine mpi"),
+        (["--engine", "mpi", "--pin"], "--pin is not for --engine mpi"),
+        (["--engine", "kubernetes"], "needs --image"),
+        (["--engine", "kubernetes", "--image", "x", "--hosts", "a"], "--hosts and --rdzv-endpoint are not"),
+    ],
+)
+def test_options_that_cannot_be(options, words, told):
+    assert words in told(*options, code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "slurm"], "not inside an allocation of Slurm"),
+        (["--engine", "slurm", "--hosts", "a"], "Slurm chooses the nodes"),
+        (["--engine", "kubernetes", "--image", "x"], "add --dry-run"),
+    ],
+)
+def test_runs_that_cannot_be(options, words, told):
+    assert words in told(*options, dry=False, code=2)
