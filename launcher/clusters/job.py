@@ -110,7 +110,7 @@ class Cluster(ABC):
         """
 
 
-def become(command: Sequence[str], environment: dict[str, str]) -> NoReturn:
+def become(command: list[str], environment: dict[str, str]) -> NoReturn:
     """Replace this process by another program, which so receives our signals and gives our exit code.
 
     Raises:

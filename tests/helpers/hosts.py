@@ -57,13 +57,17 @@ class Hosts:
         command = ["tc", "-n", self.names[host], "qdisc", "add", "dev", "wire", "root", *limit]
         subprocess.run(command, check=True, capture_output=True, timeout=30)
 
+    def on(self, host):
+        """Return what begins a command that runs on a host. (``ip netns exec`` would hide the file system of cgroups.)"""
+        return ["nsenter", f"--net=/run/netns/{self.names[host]}"]
+
     def run(self, host, command, **environment):
         """Start a command on a host, in a folder of that host."""
         folder = self.folder / str(host)
         folder.mkdir(exist_ok=True)
         self.started.append(
             subprocess.Popen(
-                ["ip", "netns", "exec", self.names[host], *map(str, command)],
+                [*self.on(host), *map(str, command)],
                 cwd=folder,
                 text=True,
                 stdout=subprocess.PIPE,
@@ -88,7 +92,7 @@ class Hosts:
         names = "".join(f"10.77.0.{number}) name={name};;\n" for number, name in enumerate(self.names, 1))
         program.write_text(
             f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\ncase "$1" in\n{names}esac\nshift\n'
-            'exec ip netns exec "$name" sh -c "$*"\n'
+            'exec nsenter "--net=/run/netns/$name" sh -c "$*"\n'
         )
         program.chmod(0o755)
         return program
@@ -112,12 +116,12 @@ class Hosts:
 
 
 @contextmanager
-def made_hosts(folder, count):
-    """Hosts as long as the block lasts, which must end in time."""
+def made_hosts(folder, count, limit=LIMIT):
+    """Hosts as long as the block lasts, which must end in ``limit`` seconds."""
     made = Hosts(folder, count)
-    timer = threading.Timer(LIMIT, lambda: [made.kill(host) for host in range(count)])
+    timer = threading.Timer(limit, lambda: [made.kill(host) for host in range(count)])
     try:
-        with ending_within(LIMIT + 60):
+        with ending_within(limit + 60):
             made.connect()
             timer.start()
             yield made
