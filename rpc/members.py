@@ -6,7 +6,6 @@ be complete: every waiting worker gets the reason at once. A joiner whose connec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 
 from ..core.errors import RendezvousError
@@ -22,6 +21,7 @@ class MemberList:
         self.world_size = world_size
         self.failure = ""
         self._by_rank: dict[int, WorkerRecord] = {}
+        self._by_name: dict[str, WorkerRecord] = {}
 
     def join(self, worker: WorkerRecord, world_size: int) -> None:
         """Add a worker that joined, perhaps again because it lost its connection.
@@ -29,12 +29,17 @@ class MemberList:
         Raises:
             RendezvousError: it contradicts the others; from now on every joiner gets this error.
         """
-        if self._is_member(worker):
+        if self.has(worker):
             return
         self.failure = self.failure or self._contradiction(worker, world_size)
         if self.failure:
             raise RendezvousError(self.failure)
-        self._by_rank[worker.rank] = worker
+        self._by_rank[worker.rank] = self._by_name[worker.name] = worker
+
+    def has(self, worker: WorkerRecord) -> bool:
+        """Return whether a worker has joined."""
+        present = self._by_rank.get(worker.rank)
+        return present is not None and present.identity == worker.identity
 
     @property
     def complete(self) -> bool:
@@ -51,10 +56,6 @@ class MemberList:
         shown = ", ".join(map(str, absent[:SHOWN])) + (", ..." if len(absent) > SHOWN else "")
         return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"
 
-    def _is_member(self, worker: WorkerRecord) -> bool:
-        present = self._by_rank.get(worker.rank)
-        return present is not None and present.identity == worker.identity
-
     def _contradiction(self, worker: WorkerRecord, world_size: int) -> str:
         who = f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id})"
         if world_size != self.world_size:
@@ -63,10 +64,8 @@ class MemberList:
             return f"{who} has a rank beyond world_size={self.world_size}; ranks go from 0 to {self.world_size - 1}"
         if (other := self._by_rank.get(worker.rank)) is not None:
             return f"{who} and worker {other.name!r} (process {other.process_id}) both have rank {worker.rank}"
-        return self._same_name(worker, who, self._by_rank.values())
-
-    def _same_name(self, worker: WorkerRecord, who: str, others: Iterable[WorkerRecord]) -> str:
-        for other in others:
-            if other.name == worker.name:
-                return f"{who} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
+        if (other := self._by_name.get(worker.name)) is not None:
+            return (
+                f"{who} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
+            )
         return ""

@@ -21,7 +21,8 @@ class RpcBackendOptions:
 
     Attributes:
         rpc_timeout: seconds until a call without a time-out of its own fails; 0 means never.
-        init_method: where the workers find one another: ``env://``, ``tcp://host:port``, ``file:///path`` or ``mpi://``.
+        init_method: where the workers find one another: ``env://``, ``tcp://host:port``, ``file:///path``,
+            ``etcd://host:port/job`` or ``mpi://``.
     """
 
     rpc_timeout: float = DEFAULT_RPC_TIMEOUT

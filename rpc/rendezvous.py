@@ -1,7 +1,8 @@
 """Rendezvous, by which workers find one another: the scheme of ``init_method`` chooses it.
 
-``tcp://host:port`` (rank 0 is the host), ``file:///path``, ``mpi://`` (the processes that ``mpiexec`` started), and ``env://``,
-which is ``tcp://`` with the environment's ``MASTER_ADDR`` and ``MASTER_PORT``, or else ``mpi://`` under ``mpiexec``.
+``tcp://host:port`` (rank 0 is the host), ``file:///path``, ``etcd://host:port/job``, ``mpi://`` (the processes that ``mpiexec``
+started), and ``env://``: what ``TELEGRAD_INIT_METHOD`` says, else ``tcp://`` with the environment's ``MASTER_ADDR`` and
+``MASTER_PORT``, or ``mpi://`` under ``mpiexec``.
 
 Over ``tcp://`` rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server.
 Each ends with the same list of worker records on every worker, or with one error that names the workers that did not join,
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
@@ -24,12 +27,16 @@ from .addresses import check_exposure, host_of, host_towards, is_loopback, join_
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
 from .options import DEFAULT_INIT_TIMEOUT
-from .rendezvous_file import join_in_file
+from .rendezvous_etcd import DEFAULT_PORT as ETCD_PORT
+from .rendezvous_etcd import EtcdLog
+from .rendezvous_file import FileLog
+from .rendezvous_log import Log, join_in_log
 from .rendezvous_mpi import MpiRendezvous
 from .rendezvous_tcp import RendezvousHost, join
 from .security import SECRET_VARIABLE, Credentials
 from .tls import TlsFiles
 
+VARIABLE = "TELEGRAD_INIT_METHOD"
 MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
@@ -108,18 +115,26 @@ class TcpRendezvous:
         return join(me, self.address, world_size, timeout, keepalive)
 
 
-class FileRendezvous:
-    """Rendezvous in one file that all can reach, into which every worker writes its record."""
+class LogRendezvous:
+    """Rendezvous in a log, in which every worker writes its record.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    Args:
+        make: makes the log, for so many seconds.
+        address: of what keeps the log, "host:port"; ``None`` for a file.
+    """
+
+    def __init__(self, make: Callable[[float], Log], address: str | None = None) -> None:
+        self._make = make
+        self._address = address
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return a free port of the host, if one is given.
+        """Return a free port of the host; if none is given, of the address from which this machine reaches the log.
 
         Args:
             lanes, rank, host, secured: as for ``Rendezvous.prepare``.
         """
+        if host is None and self._address is not None and not is_loopback(host_of(self._address)):
+            host = host_towards(self._address)
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
@@ -128,7 +143,7 @@ class FileRendezvous:
         Args:
             me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
         """
-        return join_in_file(self.path, me, world_size, timeout)
+        return join_in_log(self._make(timeout), me, world_size, timeout)
 
 
 @dataclass
@@ -151,7 +166,7 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
     """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
 
     Args:
-        init_method: URL; its scheme is ``tcp``, ``file``, ``mpi`` or ``env``.
+        init_method: URL; its scheme is ``tcp``, ``file``, ``etcd``, ``mpi`` or ``env``.
         rank: this worker's rank; -1 takes it from the URL or ``RANK``, and under ``mpiexec`` from MPI.
         world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI.
         timeout: seconds to wait for other processes, where that is necessary to make a plan.
@@ -165,25 +180,34 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
     for argument, given in (("rank", rank), ("world_size", -1 if world_size is None else world_size)):
         if not isinstance(given, int):
             raise TypeError(f"{argument} must be a whole number; you gave {given!r}")
-    try:
-        url = urlsplit(init_method)
-    except ValueError as error:
-        raise RendezvousError(f"init_method={init_method!r} is no URL: {error}") from error
+    url = _parsed(init_method)
     if url.scheme == "env":
         _check_not_a_workers_child()
-    rendezvous = _rendezvous(init_method, url, timeout)
-    usual_rank, usual_size = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
-    if isinstance(rendezvous, MpiRendezvous):
-        usual_rank, usual_size = str(rendezvous.rank), str(rendezvous.world_size)
+        url = _parsed(init_method := os.environ.get(VARIABLE) or init_method)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
-    rank = rank if rank >= 0 else _number("rank", query.get("rank", usual_rank), "RANK")
+    if url.scheme == "mpi" or (url.scheme == "env" and "MASTER_ADDR" not in os.environ and mpi.started_by_mpi()):
+        return _mpi_plan(MpiRendezvous(timeout), rank, world_size)
+    rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")
     if world_size is None or world_size < 0:
-        world_size = _number("world_size", query.get("world_size", usual_size), "WORLD_SIZE")
+        world_size = _number("world_size", query.get("world_size"), "WORLD_SIZE")
     _check_numbers(rank, world_size)
-    if isinstance(rendezvous, MpiRendezvous):
-        secret = None if SECRET_VARIABLE in os.environ else rendezvous.secret
-        return Plan(rendezvous, rank, world_size, secret, rendezvous.tls())
+    rendezvous = _rendezvous(init_method, url)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
+
+
+def _parsed(init_method: str) -> SplitResult:
+    try:
+        return urlsplit(init_method)
+    except ValueError as error:
+        raise RendezvousError(f"init_method={init_method!r} is no URL: {error}") from error
+
+
+def _mpi_plan(rendezvous: MpiRendezvous, rank: int, world_size: int | None) -> Plan:
+    rank = rank if rank >= 0 else rendezvous.rank
+    size = rendezvous.world_size if world_size is None or world_size < 0 else world_size
+    _check_numbers(rank, size)
+    secret = None if SECRET_VARIABLE in os.environ else rendezvous.secret
+    return Plan(rendezvous, rank, size, secret, rendezvous.tls())
 
 
 def _check_numbers(rank: int, world_size: int) -> None:
@@ -202,16 +226,28 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
     return None if secret is None else secret.encode()
 
 
-def _rendezvous(init_method: str, url: SplitResult, timeout: float) -> Rendezvous:
-    if url.scheme == "mpi" or (url.scheme == "env" and "MASTER_ADDR" not in os.environ and mpi.started_by_mpi()):
-        return MpiRendezvous(timeout)
+def _rendezvous(init_method: str, url: SplitResult) -> Rendezvous:
     if url.scheme == "env":
         return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
     if url.scheme == "tcp" and ":" in url.netloc:
         return TcpRendezvous(usual_address(url.netloc))
     if url.scheme == "file" and url.path:
-        return FileRendezvous(url.path)
-    raise RendezvousError(f"init_method={init_method!r} is none of env://, tcp://host:port, file:///path and mpi://")
+        return LogRendezvous(partial(FileLog, url.path))
+    if url.scheme in ("etcd", "etcds") and url.netloc and url.path.strip("/"):
+        return _in_etcd(url)
+    raise RendezvousError(
+        f"init_method={init_method!r} is none of env://, tcp://host:port, file:///path, etcd://host:port/job and mpi://"
+    )
+
+
+def _in_etcd(url: SplitResult) -> LogRendezvous:
+    servers = [usual_address(_with_port(server)) for server in url.netloc.split(",")]
+    name, tls = url.path.strip("/"), url.scheme == "etcds"
+    return LogRendezvous(lambda timeout: EtcdLog(servers, name, timeout, tls), servers[0])
+
+
+def _with_port(server: str) -> str:
+    return server if server.rpartition(":")[2].isdecimal() and not server.endswith("]") else f"{server}:{ETCD_PORT}"
 
 
 def _check_not_a_workers_child() -> None:
@@ -235,7 +271,8 @@ def _variable(name: str) -> str:
     return value
 
 
-def _number(argument: str, text: str | None, variable: str) -> int:
+def _number(argument: str, given: str | None, variable: str) -> int:
+    text = given if given is not None else os.environ.get(variable)
     if text is None:
         raise RendezvousError(
             f"{argument} is missing: pass {argument}= to init_rpc, or set {variable} (`telegrad run` does)"

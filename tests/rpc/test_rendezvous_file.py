@@ -11,10 +11,15 @@ from google.protobuf import json_format
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import notices
-from telegrad.rpc.rendezvous_file import PURPOSE, join_in_file
+from telegrad.rpc.rendezvous_file import FileLog
+from telegrad.rpc.rendezvous_log import PURPOSE, join_in_log
 from telegrad.rpc.security import Credentials, sign
 
 SECRET = b"known to the workers"
+
+
+def join_in_file(path, me, world_size, timeout):
+    return join_in_log(FileLog(path, timeout), me, world_size, timeout)
 
 
 def credentials(rank):
