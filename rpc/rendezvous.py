@@ -27,8 +27,6 @@ from .addresses import check_exposure, host_of, host_towards, is_loopback, join_
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
 from .options import DEFAULT_INIT_TIMEOUT
-from .rendezvous_etcd import DEFAULT_PORT as ETCD_PORT
-from .rendezvous_etcd import EtcdLog
 from .rendezvous_file import FileLog
 from .rendezvous_log import Log, join_in_log
 from .rendezvous_mpi import MpiRendezvous
@@ -37,6 +35,7 @@ from .security import SECRET_VARIABLE, Credentials
 from .tls import TlsFiles
 
 VARIABLE = "TELEGRAD_INIT_METHOD"
+ETCD_PORT = 2379
 MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
@@ -241,6 +240,8 @@ def _rendezvous(init_method: str, url: SplitResult) -> Rendezvous:
 
 
 def _in_etcd(url: SplitResult) -> LogRendezvous:
+    from .rendezvous_etcd import EtcdLog  # loads an HTTP client, which others do without
+
     servers = [usual_address(_with_port(server)) for server in url.netloc.split(",")]
     name, tls = url.path.strip("/"), url.scheme == "etcds"
     return LogRendezvous(lambda timeout: EtcdLog(servers, name, timeout, tls), servers[0])

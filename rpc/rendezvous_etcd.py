@@ -17,7 +17,6 @@ from typing import Any
 
 from ..core.errors import RendezvousError
 
-DEFAULT_PORT = 2379
 POLL_SECONDS = 0.1
 RETRY_SECONDS = 0.2
 ANSWER_SECONDS = 5.0
