@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.errors import RpcTimeoutError
+from ..core.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once
 from ..rpc.extend import Agent, ServerCall
@@ -97,7 +97,9 @@ class BackwardPass:
             _wait(self.finished, deadline)
         except TimeoutError:
             options = "GrpcRpcBackendOptions(rpc_timeout=)"
-            self.stop(RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}"))
+            late = RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}")
+            self.stop(late)
+            complete_once(self.finished, error=late)  # it may have failed elsewhere, and the error did not come
         except BaseException as error:
             self.stop(error)
             raise
@@ -138,7 +140,7 @@ class BackwardPass:
     def _take_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
             # It shows where it was raised, elsewhere, and not where this thread waited.
-            self.stop(error.with_traceback(None))
+            self._failed_elsewhere(error.with_traceback(None))
         else:
             entries, reports = open_answer(answer.value())
             self._merge(reports)
@@ -177,10 +179,14 @@ class BackwardPass:
                 self._calls.remove(call)
             if failure is None:
                 instructions = self._noted(self._termination.rested(call, self.part.outgoing()))
+            else:
+                self._termination.busy -= 1
+                call = None if call is self._termination.parent else call
         if failure is None:
             return self._carry_out(instructions, waits)
         if call is not None:
             call.fail(failure)
+        self._end_failed()
         return None
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
@@ -268,26 +274,41 @@ class BackwardPass:
         return self._work(tell, waits=waits)
 
     def stop(self, error: BaseException) -> None:
-        """Fail the pass, unless it is over, here and at the workers that this one asked, which tell others.
-
-        Requests that threads work on are left to them.
-        """
+        """Fail the pass, unless it is over or has failed, here and at the workers that this one asked, which tell others."""
         with self._lock:
             if self._failure is not None or self.finished.done():
                 return
             self._failure = error
-            parent, self._termination.parent = self._termination.parent, None
-            if parent in self._calls:
-                parent = None
             asked = sorted(self._asked)
         reason = f"{type(error).__name__}: {error}"
         self.part.stop(reason)
-        if self._termination.is_root:
-            complete_once(self.finished, error=error)
-        elif parent is not None:
-            parent.fail(error)
+        self._end_failed()
         for rank in asked:
             self._requests.tell_stopped(rank, reason)
+
+    def _failed_elsewhere(self, error: BaseException) -> None:
+        with self._lock:
+            if isinstance(self._failure, PassStoppedError):
+                self._failure = error  # the news came before it
+        self.stop(error)
+
+    def _end_failed(self) -> None:
+        """Answer the request that engaged this worker with the error, or end the pass at its root.
+
+        Requests that threads work on are left to them. Of a failure elsewhere the news may come before the error, which is in
+        an answer: so there must be none to come.
+        """
+        with self._lock:
+            termination, failure = self._termination, self._failure
+            parent = termination.parent
+            waits = isinstance(failure, PassStoppedError) and (termination.awaited or termination.busy)
+            if waits or parent in self._calls:
+                return
+            termination.parent = None
+        if termination.is_root:
+            complete_once(self.finished, error=failure)
+        elif parent is not None and failure is not None:
+            parent.fail(failure)
 
 
 def _wait(future: Future[Any], deadline: float | None) -> None:

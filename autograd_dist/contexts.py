@@ -8,7 +8,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 
-from ..core.errors import AutogradError, RpcError
+from ..core.errors import AutogradError, PassStoppedError, RpcError
 from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages, PassStopped
 from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
@@ -144,7 +144,7 @@ class Contexts:
             pass_id = PassId(stopped.root, stopped.number, stopped.oldest)
             # It may overtake the request that brings the pass here, so the part is made if need be.
             part = context.passes.join(pass_id, partial(BackwardPass, self.agent, context.graph))
-            part.stop(AutogradError(f"the backward was stopped by worker {peer.info.name!r}: {stopped.reason}"))
+            part.stop(PassStoppedError(f"the backward was stopped by worker {peer.info.name!r}: {stopped.reason}"))
 
     def _on_lost(self, peer: Peer) -> None:
         self._handle(WorkerLost(peer.info.id))

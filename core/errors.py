@@ -16,6 +16,10 @@ class AutogradError(TelegradError, RuntimeError):
     """The graph cannot be differentiated as asked: freed, modified in place, no gradient required, ..."""
 
 
+class PassStoppedError(AutogradError):
+    """A backward pass was stopped on this worker because it failed on another one, whose error is on its way."""
+
+
 class ArgumentError(TelegradError, RuntimeError):
     """An operation was called with wrong arguments: the message names the operation, its arguments, and what fits.
 

@@ -11,10 +11,12 @@ import pytest
 import telegrad as tg
 from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.autograd_dist.graph import ContextGraph, ReceiveNode, SendNode
+from telegrad.autograd_dist.numbers import Topic
 from telegrad.autograd_dist.pass_messages import open_request
-from telegrad.core.errors import AutogradError
+from telegrad.core.errors import AutogradError, PassStoppedError
 from telegrad.core.extend import attach, gradient_edge
 from telegrad.core.futures import Future
+from telegrad.proto.autograd_dist_pb2 import PassStopped
 
 
 class Call:
@@ -38,7 +40,7 @@ class Network:
         self.graphs = [ContextGraph(1) for _ in range(workers)]
         self.passes = {}
         self.flying = []
-        self.requests = 0
+        self.requests = self.answered = 0
         self.message_id = 0
 
     def send(self, value, source, to):
@@ -62,13 +64,24 @@ class Network:
         def peer(other):
             return SimpleNamespace(rank=other, gone=False, info=SimpleNamespace(name=f"w{other}"))
 
-        return SimpleNamespace(rank=rank, peers=SimpleNamespace(at=peer), caller=SimpleNamespace(request=request))
+        def post(peer, topic, payload):
+            assert topic == Topic.PASS_STOPPED
+            reason = PassStopped.FromString(payload).reason
+            self.flying.append(lambda: self.join(peer.rank, True).stop(PassStoppedError(reason)))
+
+        peers, caller, control = (
+            SimpleNamespace(at=peer),
+            SimpleNamespace(request=request),
+            SimpleNamespace(post=post),
+        )
+        return SimpleNamespace(rank=rank, peers=peers, caller=caller, control=control, closed=False)
 
     def _request(self, sender, to, body):
         self.requests += 1
         future, (_, _, _, smart, entries) = Future(), open_request(body)
 
         def answer(value, error):
+            self.answered += 1
             self.flying.append(lambda: future.set_exception(error) if error else future.set_result(value))
 
         self.flying.append(lambda: self.join(to, smart).received(Call(sender, answer), entries))
@@ -187,3 +200,48 @@ def test_a_worker_that_nothing_reaches_is_asked():
     network.backward(network.send(value, 1, 0).sum())
     assert network.requests == 3  # gradients to 1; the question to 2; its news for 1
     assert network.graphs[1].gradients()[leaf].tolist() == [2.0, 2.0, 2.0]
+
+
+class Fails(tg.autograd.Function):
+    """Operation whose backward raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ZeroDivisionError("in the backward")
+
+
+def fail_somewhere(seed):
+    """Run a pass in which one value of an expression has a backward that raises; return the network, and whether it did."""
+    rng = random.Random(seed)
+    network, number, count = Network(rng, 4), rng.randrange(6), 0
+
+    def place(value, at):
+        nonlocal count
+        tensor, source = value
+        count += 1
+        tensor = Fails.apply(tensor) if count - 1 == number else tensor
+        return tensor if source == at and rng.random() < 0.5 else network.send(tensor, source, at)
+
+    _, root = build(random.Random(seed), place)
+    try:
+        network.backward(root)
+    except ZeroDivisionError:
+        return network, True
+    return network, False
+
+
+def test_a_pass_that_fails_ends_everywhere_in_every_order():
+    """The root hears of the error, every request is answered, and no worker that was reached still waits for something."""
+    failed = 0
+    for seed in range(400):
+        network, raised = fail_somewhere(seed)
+        failed += raised
+        assert network.answered == network.requests, f"seed {seed}"
+        if raised:
+            waiting = [rank for rank, part in network.passes.items() if part._termination.engaged and not part._failure]
+            assert not waiting, f"seed {seed}"
+    assert 100 < failed < 400

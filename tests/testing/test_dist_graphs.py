@@ -39,7 +39,7 @@ def test_on_processes(capsys):
 
 @pytest.mark.slow
 def test_in_the_simulator(capsys):
-    assert command.main(["--seeds", "80", "--on", "simulator"]) == 0
+    assert command.main(["--seeds", "40", "--on", "simulator"]) == 0
     assert "in 4 runs of the simulator" in capsys.readouterr().out
 
 
