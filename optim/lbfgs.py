@@ -81,9 +81,6 @@ class LBFGS(Optimizer):
         with self.step_hooks(closure) as closure:
             return self._step(closure)
 
-    def step_with(self, grads: Any, replace: bool = True) -> None:
-        raise RuntimeError("LBFGS evaluates the loss several times in a step; use step(closure)")
-
     def restored(self, state: Mapping[str, Any], parameter: Tensor, number: Any) -> State:
         return deepcopy(dict(state))  # of all parameters together, in one flat vector
 

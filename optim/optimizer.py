@@ -1,4 +1,4 @@
-"""``Optimizer``: parameter groups, state, and the two ways to step: in place, and by replacing arrays.
+"""``Optimizer``: parameter groups, state, and the step, which changes parameters in place.
 
 A subclass defines ``update``, the arithmetic for one parameter on plain arrays; everything else is here.
 """
@@ -129,35 +129,9 @@ class Optimizer(OptimizerHooks):
                         self._step_in_place(parameter, gradient, options)
         return loss
 
-    def step_with(self, grads: Mapping[Tensor, Tensor | Array], replace: bool = True) -> None:
-        """Update the parameters that have a gradient in ``grads``; ``.grad`` is neither read nor written.
-
-        Args:
-            grads: gradients by parameter; of the parameter's shape.
-            replace: give each parameter a new array. The former one is not changed, so a backward pass that is under way
-                sees the values that its forward pass saw. Otherwise update in place.
-
-        Raises:
-            ValueError: a gradient has another shape than its parameter; then nothing is updated.
-        """
-        with self.step_hooks(grads) as grads:
-            steps = [
-                (parameter, _fitting(grads[parameter], parameter), options)
-                for group, options in [(group, numbers(group)) for group in self.param_groups]
-                for parameter in group["params"]
-                if parameter in grads
-            ]
-            for parameter, gradient, options in steps:
-                (self._step_replacing if replace else self._step_in_place)(parameter, gradient, options)
-
     def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
         self._update(parameter.numpy(force=True), gradient, self.state[parameter], group)
         changed(parameter)
-
-    def _step_replacing(self, parameter: Tensor, gradient: Any, group: Group) -> None:
-        value = parameter.numpy(force=True).copy()
-        self._update(value, gradient, self.state[parameter], group)
-        parameter.data = Tensor(value)
 
     def _update(self, value: Array, gradient: Any, state: State, group: Group) -> None:
         update = self.update
@@ -296,15 +270,6 @@ def _check_parameter(parameter: Any, index: int) -> None:
         raise TypeError(f"params[{index}] must be a tensor, not {type(parameter).__name__}")
     if not parameter.is_leaf:
         raise ValueError(f"params[{index}] is the result of a recorded operation; only leaves can be optimized")
-
-
-def _fitting(gradient: Tensor | Array, parameter: Tensor) -> Any:
-    if tuple(gradient.shape) != parameter.shape:
-        raise ValueError(f"a gradient of shape {gradient.shape} does not fit a parameter of shape {parameter.shape}")
-    if getattr(gradient, "is_sparse", False):
-        return gradient
-    array = gradient.numpy(force=True) if isinstance(gradient, Tensor) else np.asarray(gradient)
-    return array.astype(parameter.dtype, copy=False)
 
 
 def _copied(name: str, value: Any, parameter: Tensor, number: Any) -> Any:

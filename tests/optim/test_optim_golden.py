@@ -1,9 +1,10 @@
-"""Every optimizer goes where PyTorch's goes, in place and replacing; tests/golden/record_optimizers.py recorded that."""
+"""Every optimizer goes where PyTorch's goes; tests/golden/record_optimizers.py recorded that."""
 
 import numpy as np
 import pytest
 import telegrad as tg
 from helpers.golden import assert_close, recorded
+from helpers.steps import step_with
 from telegrad import optim
 from telegrad.core import cat, tensor
 
@@ -40,16 +41,6 @@ def test_in_place(case):
     parameters, optimizer = start(case)
     for step in range(1, STEPS + 1):
         advance(parameters, optimizer, step)
-        assert_recorded(parameters, case, step)
-
-
-@pytest.mark.parametrize("replace", [True, False], ids=["replacing", "in place"])
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
-def test_with_gradients_from_elsewhere(case, replace):
-    parameters, optimizer = start(case)
-    for step in range(1, STEPS + 1):
-        grads = {parameter: gradient(parameter.detach(), step) for parameter in parameters}
-        optimizer.step_with(grads, replace=replace)
         assert_recorded(parameters, case, step)
 
 
@@ -247,19 +238,15 @@ def test_a_learned_curvature_is_saved(case, tmp_path):
         np.testing.assert_array_equal(copy.detach().numpy(), end)
 
 
-@pytest.mark.parametrize("replace", [None, True, False], ids=["step", "replacing", "in place"])
 @pytest.mark.parametrize("case", GOLDEN["sparse"], ids=label)
-def test_sparse_gradients(case, replace):
+def test_sparse_gradients(case):
     parameter = tensor(np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 3.0]]), requires_grad=True)
     optimizer = getattr(optim, case["optimizer"])([parameter], **case["options"])
     for step in range(STEPS):
         values = tensor(np.array([[0.5 + step % 4, -1.0], [0.25, 0.125 * step]]))
         gradient = tg.sparse_coo_tensor([GOLDEN["rows"][step % len(GOLDEN["rows"])]], values, parameter.shape)
-        if replace is None:
-            parameter.grad = gradient
-            optimizer.step()
-        else:
-            optimizer.step_with({parameter: gradient}, replace=replace)
+        parameter.grad = gradient
+        optimizer.step()
     np.testing.assert_allclose(parameter.detach().numpy(), case["end"], rtol=1e-12, atol=1e-12)
 
 
@@ -270,7 +257,7 @@ def test_a_gradient_sparse_in_every_dimension():
         optimizer = optim.SparseAdam([parameter], lr=0.1)
         dense = tensor(np.array([[1.0, -2.0], [0, 0], [3, 4]], "float32"))
         for _ in range(3):
-            optimizer.step_with({parameter: dense.to_sparse(sparse)})
+            step_with(optimizer, {parameter: dense.to_sparse(sparse)})
         assert parameter.dtype == np.float32
         ends.append(parameter.detach().numpy())
     np.testing.assert_array_equal(*ends)
@@ -282,13 +269,13 @@ def test_dense_optimizers_refuse_sparse_gradients(kind):
     parameter = tensor(np.zeros((3, 2)), requires_grad=True)
     gradient = tg.sparse_coo_tensor([[0]], [[1.0, 2.0]], (3, 2))
     with pytest.raises(RuntimeError, match=f"{kind.__name__} does not take sparse gradients; use SparseAdam"):
-        kind([parameter]).step_with({parameter: gradient})
+        step_with(kind([parameter]), {parameter: gradient})
 
 
 def test_sparse_adam_refuses_dense_gradients():
     parameter = tensor(np.zeros((3, 2)), requires_grad=True)
     with pytest.raises(RuntimeError, match=r"SparseAdam .*dense gradients"):
-        optim.SparseAdam([parameter]).step_with({parameter: np.ones((3, 2))})
+        step_with(optim.SparseAdam([parameter]), {parameter: np.ones((3, 2))})
 
 
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adagrad])
@@ -296,4 +283,4 @@ def test_weight_decay_needs_dense_gradients(kind):
     parameter = tensor(np.zeros((3, 2)), requires_grad=True)
     gradient = tg.sparse_coo_tensor([[0]], [[1.0, 2.0]], (3, 2))
     with pytest.raises(RuntimeError, match="only without weight_decay"):
-        kind([parameter], weight_decay=0.1).step_with({parameter: gradient})
+        step_with(kind([parameter], weight_decay=0.1), {parameter: gradient})
