@@ -20,7 +20,8 @@ from .state import AgentState
 from .timers import Timers
 from .wire.control import expelled
 
-CROWD = 64  # messages under way; more of them may wait for one another
+CROWD = 64  # calls under way; more of them may wait for one another
+QUEUE = 8  # requests that have not begun; the answers before them may wait for theirs
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Connection, Any, bool], None]
 
@@ -186,7 +187,13 @@ class Connections(LaneListener):
 
     def crowded(self) -> bool:
         calls, requests = self.under_way
-        return len(calls) + len(requests) > CROWD
+        return len(calls) > CROWD or len(requests) > QUEUE
+
+    def calls(self) -> int:
+        return len(self.under_way[0])
+
+    def progress(self, connection: Connection) -> int:
+        return self._flows.of(connection).receipts.messages
 
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)

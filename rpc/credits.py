@@ -164,22 +164,25 @@ class Receipts:
     """Receiver's half: counts what was used, and calls ``tell(used)`` when the sender has asked for it.
 
     ``tell`` is called without the lock.
+
+    Attributes:
+        messages: how many were used.
     """
 
-    __slots__ = ("_asked", "_bytes", "_lock", "_messages", "_tell")
+    __slots__ = ("_asked", "_bytes", "_lock", "_tell", "messages")
 
     def __init__(self, tell: Callable[[Amount], object]) -> None:
         self._tell = tell
         self._lock = threading.RLock()  # see ``Window``
         self._bytes = 0
-        self._messages = 0
+        self.messages = 0
         self._asked: Amount | None = None
 
     def used(self, size: int) -> None:
         """Count a message of that size, which was used or dropped."""
         with self._lock:
             self._bytes += size
-            self._messages += 1
+            self.messages += 1
             if self._asked is None:
                 return
             used = self._answer()
@@ -197,7 +200,7 @@ class Receipts:
 
     def _answer(self) -> Amount | None:
         # lock held
-        used = Amount(self._bytes, self._messages)
+        used = Amount(self._bytes, self.messages)
         if self._asked is None or not _reached(used, self._asked):
             return None
         self._asked = None

@@ -40,7 +40,7 @@ class Flow:
         self._connection = connection
         self._resume = resume
         self._window = Window(limit)
-        self._receipts = Receipts(self._send_credit)
+        self.receipts = Receipts(self._send_credit)
         self._lock = self._window.lock  # never held while a frame is sent
         self._held: list[Any] = []  # requests that start when our answers have room again
         self._due: deque[Any] = deque()  # messages that go now, and requests that start now
@@ -48,7 +48,7 @@ class Flow:
         self.queued = self._window.queue  # true if something is
         # Methods of the machines themselves: every message calls both, and needs no more.
         self.take = self._window.take
-        self.used = self._receipts.used
+        self.used = self.receipts.used
 
     # -- sending
 
@@ -73,6 +73,7 @@ class Flow:
             return self._connection.send(parts, message)
         if waits and may_block():
             message.parts, message.gate = parts, Future()
+            message.gate.driver = self._connection.reading
         else:
             # This thread goes on, and its user may change the memory: a copy is queued.
             message.parts, message.gate = [b"".join(parts)], None
@@ -163,7 +164,7 @@ class Flow:
 
     def asked(self, goal: Amount) -> None:
         """Take a question: the peer wants to know when this worker has used that much."""
-        self._receipts.asked(goal)
+        self.receipts.asked(goal)
 
     def _send_credit(self, used: Amount) -> None:
         self._connection.send(encode_credit(used))

@@ -3,9 +3,11 @@
 At most ``size`` of them *run* at a time. One that blocks in ``Future.wait`` gives its place to another and does not queue
 to come back, so nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
 
-Waking a thread costs more than most tasks. So a task waits for a thread that runs already, if that has begun its own task
-less than ``PATIENCE_SECONDS`` ago, or *lingers*: it has ended its task, and looks for the next before it idles. A timer
-looks after tasks that wait although there is a place.
+Waking a thread costs more than most tasks, and threads that run beside one another contend for the interpreter. So a task
+waits for a thread that runs already, if that has begun its own task less than ``PATIENCE_SECONDS`` ago, or *lingers*: it has
+ended its task, and looks for the next before it idles. A task that comes together with others waits too. A timer looks after
+tasks that wait although there is a place: if those that run take long, it lets as many more threads run. A thread whose task
+took a moment only leaves those that wait to another that begins tasks too.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ Task = Callable[[], Any]  # may return an ``Idle``
 CEILING = 4096
 PATIENCE_SECONDS = 100e-6
 LOOK_SECONDS = 1e-3
+FEW = 4  # tasks that begin between two looks, if they take long
+QUICK_SECONDS = LOOK_SECONDS / FEW
+MOST_DOZING = 4  # threads
 
 
 class Executor(Protocol):
@@ -43,6 +48,13 @@ class Executor(Protocol):
     def close(self, timeout: float) -> list[str]:
         """Take no more tasks, wait for those that were taken; returns the names of threads that did not end in time."""
         ...
+
+
+class Dozing:
+    """Way in which a lingering thread of a pool blocks (``core.futures.Blocker``)."""
+
+    def __init__(self, pool: ThreadPool) -> None:
+        self.block = pool.doze
 
 
 class ThreadPool:
@@ -75,7 +87,10 @@ class ThreadPool:
         self._closed = False
         self._call_later = call_later
         self._lingering = 0  # threads that linger; they hold their places
+        self._dozing = 0  # threads that sleep where the next task may come from; they hold none
         self._began = 0.0  # when a thread last began a task, in monotonic seconds
+        self._came = 0.0  # when a task last came
+        self._tasks = self._seen = 0  # how many have begun, and had at the last look
         self._looking = False  # a timer is set
 
     def submit(self, task: Task) -> None:
@@ -92,6 +107,23 @@ class ThreadPool:
                     f"futures (async_execution) instead of waiting for them"
                 )
             self._start(task)
+
+    def doze(self, acquire: Callable[[float], bool], timeout: float) -> bool:
+        """Block a lingering thread, with its place given away meanwhile; return False at once if ``MOST_DOZING`` others do."""
+        with self._lock:
+            if self._dozing >= MOST_DOZING or self._closed:
+                return False
+            self._dozing += 1
+            self._lingering -= 1
+            self._running -= 1
+            self._fill_places()
+        try:
+            return acquire(timeout)
+        finally:
+            with self._lock:
+                self._dozing -= 1
+                self._lingering += 1
+                self._running += 1
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> bool:
         """Block this thread, with its place given away meanwhile (``core.futures.Blocker``)."""
@@ -119,18 +151,20 @@ class ThreadPool:
     def counts(self) -> dict[str, int]:
         """For ``debug_info``: how many threads run, are idle or blocked, and how many tasks wait."""
         with self._lock:
-            blocked = len(self._threads) - self._running - self._idle
-            return {"running": self._running, "idle": self._idle, "blocked": blocked, "waiting": len(self._backlog)}
+            idle = self._idle + self._dozing
+            blocked = len(self._threads) - self._running - idle
+            return {"running": self._running, "idle": idle, "blocked": blocked, "waiting": len(self._backlog)}
 
     def busy(self) -> int:
         with self._lock:
-            return len(self._threads) - self._idle + len(self._backlog)
+            return len(self._threads) - self._idle - self._dozing + len(self._backlog)
 
     def _is_soon_free(self) -> bool:
         # lock held
-        if len(self._backlog) < self._lingering:
-            return True
-        return self._running > 0 and self._call_later is not None and monotonic() - self._began < PATIENCE_SECONDS
+        if self._call_later is None:
+            return len(self._backlog) < self._lingering
+        latest, self._came = max(self._began, self._came), monotonic()
+        return self._lingering > 0 or (self._running > 0 and self._came - latest < PATIENCE_SECONDS)
 
     def _look_later(self) -> None:
         # lock held
@@ -143,8 +177,9 @@ class ThreadPool:
         """Let more threads run if those that run do not take the tasks that wait."""
         with self._lock:
             self._looking = False
-            if monotonic() - self._began >= PATIENCE_SECONDS:
-                self._fill_places()
+            few, self._seen = self._tasks - self._seen < FEW, self._tasks
+            if few and monotonic() - self._began >= PATIENCE_SECONDS:
+                self._fill_places(max(self._running, 1))
             self._look_later()
 
     def _start(self, task: Task) -> None:
@@ -170,9 +205,11 @@ class ThreadPool:
         self._made += 1
         self._threads.add(thread)
 
-    def _fill_places(self) -> None:
+    def _fill_places(self, most: int = CEILING) -> None:
         # lock held
         while self._backlog and self._running < self.size and (self._idle or len(self._threads) < self.ceiling):
+            if (most := most - 1) < 0:
+                return
             try:
                 self._start(self._backlog[0])
             except RpcError:
@@ -184,7 +221,8 @@ class ThreadPool:
         task = self._ready.get()
         while task is not None:
             idle: Idle | None = None
-            self._began = monotonic()
+            self._began = began = monotonic()
+            self._tasks = number = self._tasks + 1
             try:
                 idle = task()
             except BaseException:
@@ -193,7 +231,8 @@ class ThreadPool:
             if idle is not None and not self._backlog:
                 self._linger(idle)
                 idle = None
-            task = self._next()
+                number = self._tasks
+            task = self._next(number, began)
         with self._lock:
             self._threads.discard(threading.current_thread())
 
@@ -201,20 +240,23 @@ class ThreadPool:
         with self._lock:
             self._lingering += 1
         try:
+            thread_role.blocker = Dozing(self)
             idle(self._has_task)
         except BaseException:
             logger.exception("a thread of %s failed while it had no task", self.name)
         finally:
+            thread_role.blocker = self
             with self._lock:
                 self._lingering -= 1
 
     def _has_task(self) -> bool:
         return bool(self._backlog)
 
-    def _next(self) -> Task | None:
+    def _next(self, number: int, began: float) -> Task | None:
         with self._lock:
             surplus = self._running > self.size
-            if self._backlog and not surplus:
+            others = self._running > 1 and self._tasks > number and monotonic() - began < QUICK_SECONDS
+            if self._backlog and not surplus and not others:
                 task = self._backlog.popleft()
                 self._look_later()
                 return task

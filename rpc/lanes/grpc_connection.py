@@ -119,7 +119,8 @@ class GrpcConnection(Connection):
         if self._decided.is_set():  # it has ended, or its dialer has said that it has none
             connected.close()
             return
-        stream = Stream(connected, self._poller, self._received_small, self.listener.crowded)
+        progress = partial(self.listener.progress, self)
+        stream = Stream(connected, self._poller, self._received_small, self.listener, progress)
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)

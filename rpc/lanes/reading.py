@@ -5,8 +5,10 @@ core. So a thread that waits for an answer becomes the stream's reader, if nobod
 others too, until its own answer is there, and gives reading back to the loop. It reads without blocking for ``SPIN_SECONDS``,
 with ``sched_yield`` between, so that it keeps neither core nor GIL from others; only then it sleeps.
 
-The thread that holds ``_turn`` reads. The loop watches the socket whenever no thread does, and changes to that are made with
-the turn held.
+The thread that holds ``_turn`` reads. Otherwise the loop watches the socket, and changes to that are made with the turn held.
+While calls follow one another closely, a thread that has its answer, or a request to serve, does not give the
+socket back at once: it will read again in a moment, and the loop's thread would only contend for the interpreter. ``look``,
+which the loop then calls every millisecond, gives it back when nobody has read since.
 """
 
 from __future__ import annotations
@@ -24,10 +26,13 @@ from .sleeping import Sleeper
 
 READS_IN_A_ROW = 16  # by the loop, before it does its other work
 SPIN_SECONDS = 60e-6
-SOON_SECONDS = 2 * SPIN_SECONDS  # what comes so soon would have come while spinning
+SOON_SECONDS = 4 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
+OFTEN_SECONDS = 0.4e-3  # between two turns of reading, of calls that follow one another
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 DISTRUST = 200  # short sleeps until it is tried again
+DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
+QUICK_SECONDS = 0.2e-3  # a request that takes longer is not waited for by those that come after it
 READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
@@ -41,6 +46,8 @@ class SharedReading:
         watch: told whether the loop is to call ``by_loop`` when there is something to read.
         end: told, once, why there is nothing more to read: an error, or ``None`` at the peer's end.
         flush: writes what waits to be written, before a thread waits for what is to be read.
+        keep: asked when a thread leaves: True if the loop need not watch meanwhile, because it will ``look``. Gets whether
+            threads read often, and whether what they serve is quick; ``None`` if this one has waited for an answer.
     """
 
     def __init__(
@@ -51,12 +58,20 @@ class SharedReading:
         watch: Callable[[bool], None],
         end: Callable[[Exception | None], None],
         flush: Callable[[], None],
+        keep: Callable[[bool, bool | None], bool] = lambda often, quick: False,
     ) -> None:
         self._read = read
         self._deliver = deliver
         self._watch = watch
         self._end = end
         self._flush = flush
+        self._keep = keep
+        self._watched = True  # by the loop; changed with the turn held
+        self._left = 0.0  # when a thread last left, in monotonic seconds
+        self._leaves = 0  # how often one did
+        self._seen = (0, 0)  # that, and the progress, when the loop looked
+        self._quick = False  # what was served last took a moment only
+        self._asleep = False  # a thread sleeps with the turn
         self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
         self._busy = False  # between the beginning of a read and the end of its deliveries
         self._ended = False
@@ -81,18 +96,43 @@ class SharedReading:
         if self._closing:
             self._close()
 
-    def pause(self) -> None:
-        """Have the loop not read until ``resume``, unless another thread has read meanwhile."""
-        self._change_watch(False)
+    def look(self, progress: int = 0) -> bool:
+        """Give the socket back to the loop if nothing has happened since the last look; return whether to look again.
 
-    def resume(self) -> None:
-        """Have the loop read again."""
-        self._change_watch(not self._ended)
+        On the loop.
 
-    def _change_watch(self, wanted: bool) -> None:
-        if self._turn.acquire(blocking=False):  # else the thread that reads does it when it leaves
+        Args:
+            progress: how much of what was read has been used so far.
+        """
+        if not self._turn.acquire(blocking=False):
+            return not self._asleep  # the thread that reads does it when it leaves
+        try:
+            if self._watched or self._ended:
+                return False
+            if self._seen != (seen := (self._leaves, progress)):
+                self._seen = seen
+                return True
+            self._let_loop_watch(True)
+            return False
+        finally:
+            self._turn.release()
+
+    def _let_loop_watch(self, wanted: bool) -> None:
+        # turn held
+        if wanted is not self._watched:
+            self._watch(wanted)
+            self._watched = wanted  # last: an interrupted change is made again
+
+    def pause(self, progress: int = 0) -> None:
+        """Have the loop not watch until it looks, because more comes together then. On the loop.
+
+        Args:
+            progress: as for ``look``.
+        """
+        if self._turn.acquire(blocking=False):
             try:
-                self._watch(wanted)
+                self._seen = (self._leaves, progress)
+                self._let_loop_watch(False)
             finally:
                 self._turn.release()
 
@@ -104,13 +144,17 @@ class SharedReading:
         if not self._lead(future.done, until, future):
             self._follow(future, until)
 
+    def glance(self) -> None:
+        """Read once, without waiting, unless another thread reads: for a thread that sends much and does not wait yet."""
+        if not isinstance(thread_role.blocker, RefusesToBlock):
+            self._lead(_never, 0.0, None)
+
     def linger(self, enough: Callable[[], bool]) -> None:
-        """Read for a moment, until there is enough to do: what comes now comes without a hand-over."""
+        """Read for a moment, and then sleep at the socket, until there is enough to do: it comes without a hand-over."""
         self._flush()
-        if self._confidence > 0:
-            self._lead(enough, 0.0, None)
-        else:
-            self._gave_up = time.monotonic()
+        now = time.monotonic()
+        self._quick = now - self._left < QUICK_SECONDS
+        self._lead(enough, now + DOZE_SECONDS, None)
 
     def close(self, then: Callable[[], object]) -> None:
         """Read no more, and call ``then``, once no thread does."""
@@ -136,17 +180,20 @@ class SharedReading:
 
         Args:
             done: asked after each read.
-            until: in monotonic seconds. Before that it sleeps if nothing comes.
-            awaited: the future that completes; ``None`` never to sleep.
+            until: in monotonic seconds. Before that it sleeps if nothing comes. 0 to read once.
+            awaited: the future that completes; ``None`` if there is none.
         """
         turn, role = self._turn, thread_role
-        blocker = role.blocker
+        blocker, found = role.blocker, not until
         try:
             if not turn.acquire(blocking=False):
                 return False
             role.blocker, role.awaited = READER, awaited
-            self._watch(False)
-            self._read_until(done, until, awaited, blocker)
+            self._let_loop_watch(False)
+            if until:
+                found = self._read_until(done, until, awaited, blocker)
+            else:
+                self._read_once()
         except BaseException:
             self._interrupted()
             raise
@@ -154,7 +201,7 @@ class SharedReading:
             if turn._is_owned():  # type: ignore[attr-defined]
                 try:
                     role.blocker, role.awaited = blocker, None
-                    self._watch(not self._ended)
+                    self._leave(found, awaited is None)
                 finally:
                     turn.release()
             if (task := role.task) is not None:
@@ -166,29 +213,40 @@ class SharedReading:
             self._close()
         return True
 
-    def _read_until(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None, blocker: Any) -> None:
+    def _leave(self, found: bool, serves: bool) -> None:
+        # turn held
         now = time.monotonic()
-        spin_until = now + SPIN_SECONDS if self._confidence > 0 else now
+        often, self._left = now - self._left < OFTEN_SECONDS, now
+        self._leaves += 1
+        if not (found and self._keep(often, self._quick if serves else None)):
+            self._let_loop_watch(not self._ended)
+
+    def _read_until(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
+        """Do the reading of ``_lead``; return False if it ends in vain."""
+        now = time.monotonic()
+        spins = self._confidence > 0
+        spin_until = now + SPIN_SECONDS if spins else now
         role = thread_role
         while not (done() or self._ended):
             if self._read_once():
                 if role.task is not None:
-                    return
-                if awaited is None:  # what came was done at once, as the agent does with some requests
+                    return True
+                if awaited is None and spins:  # what came was done at once, as with some requests
                     now = time.monotonic()
                     spin_until = now + SPIN_SECONDS
                 continue
             before, now = now, time.monotonic()
             if now < spin_until:
                 sched_yield()
-            elif awaited is not None and now < until:
-                self._spun_in_vain(now, now - before)
-                self._sleep(awaited, until, blocker)
-            else:
-                self._spun_in_vain(now, now - before)
-                return
+                continue
+            self._spun_in_vain(now, now - before)
+            if now >= until or not self._sleep(done, awaited, until, blocker):
+                return False
+            if not spins and time.monotonic() - now < SOON_SECONDS:
+                self._confidence += 1
         if self._confidence < CONFIDENCE and now < spin_until:
             self._confidence += 1
+        return True
 
     def _read_once(self) -> bool:
         """Read once and deliver; return False if there was nothing, or there will be nothing more."""
@@ -208,20 +266,21 @@ class SharedReading:
         self._busy = False
         return True
 
-    def _sleep(self, awaited: Future[Any], until: float, blocker: Any) -> None:
-        """Sleep until there is something to read, or the future completes in another way."""
-        began = time.monotonic()
+    def _sleep(self, done: Callable[[], bool], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
+        """Sleep until there is something to read, or it is done in another way; return False if it was in vain."""
         role, sleeper = thread_role, self._sleeper
-        if not awaited.add_waiter(sleeper):
-            return
+        if awaited is not None and not awaited.add_waiter(sleeper):
+            return True
         try:
             role.blocker = blocker  # a pool lets another thread run meanwhile
-            sleeper.sleep(lambda: awaited.done() or self._ended, until)
+            self._asleep = True
+            woken = sleeper.sleep(lambda: done() or self._ended, until)
         finally:
+            self._asleep = False
             role.blocker = READER
-            awaited.remove_waiter(sleeper)
-        if time.monotonic() - began < SOON_SECONDS:
-            self._confidence += 1
+            if awaited is not None:
+                awaited.remove_waiter(sleeper)
+        return woken or awaited is not None
 
     def _spun_in_vain(self, now: float, last_yield: float) -> None:
         self._gave_up = now
@@ -260,3 +319,7 @@ class SharedReading:
             self._followers.popleft().release()
         except IndexError:
             pass
+
+
+def _never() -> bool:
+    return False

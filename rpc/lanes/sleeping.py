@@ -25,21 +25,22 @@ class Sleeper:
         self._lock = threading.RLock()  # a signal handler may wake its own thread
         self._asleep = 0  # 2 if a signal handler waits while its thread sleeps here
         self._alarm = -1
+        self._spare: list[select.poll] = []  # one that no thread sleeps in
 
-    def sleep(self, needless: Callable[[], bool], until: float) -> None:
-        """Sleep until the socket can be read, ``wake`` is called, or the time is up.
+    def sleep(self, needless: Callable[[], bool], until: float) -> bool:
+        """Sleep until the socket can be read, ``wake`` is called, or the time is up; return False if it is.
 
         Args:
             needless: whether what it waits for has happened; asked once more when ``wake`` has an effect.
             until: in monotonic seconds.
         """
-        poll = self._prepare()
+        poll = self._spare.pop() if self._spare else self._prepare()
         self._asleep += 1
         try:
-            if not needless():
-                block(partial(self._wait, poll), until)
+            return needless() or block(partial(self._wait, poll), until)
         finally:
             self._asleep -= 1
+            self._spare = [poll]
             if self._asleep:  # this may have taken the alarm that was meant for the thread's own sleep
                 self.wake()
 

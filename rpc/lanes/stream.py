@@ -7,18 +7,31 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from select import EPOLLIN, EPOLLOUT
-from typing import Any
+from typing import Any, Protocol
 
 from .base import FrameHandle
 from .outbox import SmallFrame
 from .poller import Poller
 from .reading import SharedReading
 from .stream_reader import reader_of
-from .stream_writer import StreamWriter
+from .stream_writer import TOGETHER, StreamWriter
+from .ticker import Ticker
 from .tls_socket import TlsSocket
 
-PAUSE_SECONDS = 0.5e-3  # of the loop, when frames may wait for one another
 Deliver = Callable[[Any], None]
+Progress = Callable[[], int]
+
+
+class Traffic(Protocol):
+    """Facts about the messages of an agent that are under way (``LaneListener``)."""
+
+    def crowded(self) -> bool:
+        """Return whether frames may wait for one another."""
+        ...
+
+    def calls(self) -> int:
+        """Return how many calls of this worker are not answered."""
+        ...
 
 
 class Stream:
@@ -28,7 +41,8 @@ class Stream:
         connected: the socket, non-blocking.
         poller: watches it.
         deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
-        crowded: tells whether frames may wait for one another (``LaneListener.crowded``).
+        traffic: tells how much is under way.
+        progress: returns how many of the messages that arrived here have been used.
 
     Attributes:
         reading: who reads it.
@@ -36,17 +50,31 @@ class Stream:
     """
 
     def __init__(
-        self, connected: socket.socket | TlsSocket, poller: Poller, deliver: Deliver, crowded: Callable[[], bool]
+        self,
+        connected: socket.socket | TlsSocket,
+        poller: Poller,
+        deliver: Deliver,
+        traffic: Traffic,
+        progress: Progress,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Exception | None] = self.loop.create_future()
         self._socket = connected
         self._descriptor = connected.fileno()
         self._poller = poller
-        self._writer = StreamWriter(connected, self._watch_room)
-        self._crowded = crowded
+        self._ticker = Ticker(self.loop, self._look)
+        self._writer = StreamWriter(connected, self._watch_room, self._ticker.start)
+        self._traffic = traffic
+        self._progress = progress
+        self._unread = 0  # calls that were sent since their thread looked for answers
         self.reading = SharedReading(
-            self._descriptor, reader_of(connected).read, deliver, self._watch_input, self._end, self._flush_waiting
+            self._descriptor,
+            reader_of(connected).read,
+            deliver,
+            self._watch_input,
+            self._end,
+            self._flush_waiting,
+            self._keeps_turn,
         )
         self._watching = threading.RLock()  # guards what follows
         self._events = EPOLLIN  # what the poller watches for
@@ -66,8 +94,9 @@ class Stream:
         Returns:
             False if this stream has ended.
         """
+        crowded = self._traffic.crowded()
         try:
-            return self._writer.send(parts, size, handle, not self._crowded())
+            sent = self._writer.send(parts, size, handle, not crowded)
         except OSError as error:
             self._end(error)
             return False
@@ -75,6 +104,12 @@ class Stream:
             if self._writer.interrupted:
                 self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
             raise
+        if crowded and handle is not None:
+            self._unread += 1
+            if self._unread >= TOGETHER:
+                self._unread = 0
+                self.reading.glance()
+        return sent
 
     def add(self, frames: Iterable[SmallFrame]) -> None:
         """Send frames that have waited elsewhere. On the loop."""
@@ -121,13 +156,23 @@ class Stream:
 
     # -- the loop
 
+    def _look(self) -> bool:
+        """Look after what waits without need, every millisecond while something does; return whether to look again."""
+        if waits := self._writer.waits:
+            self._flush()
+        return self.reading.look(self._progress()) or waits
+
+    def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
+        """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
+        calm = often and (self._traffic.calls() == 0 if quick is None else quick)
+        return (calm or self._traffic.crowded()) and self._ticker.start()
+
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
-            if self._crowded():
-                self.reading.pause()
-                self.loop.call_later(PAUSE_SECONDS, self.reading.resume)
+            if self._traffic.crowded() and self._ticker.start():
+                self.reading.pause(self._progress())
         if events & EPOLLOUT:
             self._flush()
 

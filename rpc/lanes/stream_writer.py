@@ -21,12 +21,20 @@ class StreamWriter:
 
     Args:
         target: the socket.
-        watch_room: told whether something waits: then ``flush`` must be called when the socket has room.
+        watch_room: told whether something waits for room: then ``flush`` must be called when the socket has some.
+        flush_soon: told that frames wait for others: then ``flush`` must be called in a moment.
     """
 
-    def __init__(self, target: socket.socket | TlsSocket, watch_room: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        target: socket.socket | TlsSocket,
+        watch_room: Callable[[bool], None],
+        flush_soon: Callable[[], object],
+    ) -> None:
         self._target = target
         self._watch_room = watch_room
+        self._flush_soon = flush_soon
+        self._watches = False  # for room
         # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.
         self._lock = threading.RLock()
         self._busy = False
@@ -53,7 +61,7 @@ class StreamWriter:
             if self._closed:
                 return False
             if self._busy or self._waiting or self._rest or not at_once:
-                self._add(SmallFrame(b"".join(parts), handle))
+                self._add(SmallFrame(b"".join(parts), handle), at_once)
                 return True
             self._busy = True
             data = [LENGTH.pack(size), *parts]
@@ -67,23 +75,31 @@ class StreamWriter:
                 self._rest = memoryview(b"".join(data))[sent:]
             self._busy = False  # stays true if the writing was interrupted, and nobody knows how much has left
             if self._rest or self._waiting:
-                self._watch_room(True)
+                self._wait_for_room(True)
         return True
 
-    def _add(self, frame: SmallFrame) -> None:
+    def _add(self, frame: SmallFrame, at_once: bool) -> None:
         # lock held
         self._waiting.append(frame)
-        if len(self._waiting) == 1:
-            self._watch_room(True)
-        elif not self._busy and not self._rest and len(self._waiting) >= TOGETHER:
+        if self._busy or self._rest:
+            self._wait_for_room(True)
+        elif at_once or len(self._waiting) >= TOGETHER:
             self.flush()
+        elif len(self._waiting) == 1:
+            self._flush_soon()
+
+    def _wait_for_room(self, wanted: bool) -> None:
+        # lock held: a frame that begins to wait now must not be forgotten
+        if wanted is not self._watches:
+            self._watch_room(wanted)
+            self._watches = wanted
 
     def add(self, frames: Iterable[SmallFrame]) -> None:
         """Let frames that have waited elsewhere wait here."""
         with self._lock:
             self._waiting.extend(frames)
             if self._waiting:
-                self._watch_room(True)
+                self._wait_for_room(True)
 
     def flush(self) -> bool:
         """Write as much as there is room for of what waits; return whether something still waits.
@@ -105,10 +121,9 @@ class StreamWriter:
                     break
                 self._rest = self._rest[sent:]
             self._busy = False
-            if waits := bool(self._rest or self._waiting):
-                return waits
-            self._watch_room(False)  # lock held: a frame that begins to wait now must not be forgotten
-            return False
+            waits = bool(self._rest or self._waiting)
+            self._wait_for_room(waits)
+            return waits
 
     @property
     def waits(self) -> bool:
@@ -131,7 +146,7 @@ class StreamWriter:
             self._closed = True
             self._waiting.clear()
             self._rest = memoryview(b"")
-            self._watch_room(False)
+            self._wait_for_room(False)
 
     def _next_batch(self) -> memoryview:
         # lock held

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from helpers.threads import until as wait_until
 from telegrad.core.errors import RpcError
-from telegrad.core.futures import Future
+from telegrad.core.futures import Future, thread_role
 from telegrad.rpc.pool import ThreadPool
 
 
@@ -179,6 +179,25 @@ def test_a_thread_that_lingers_takes_the_next_task(pool):
     pool.submit(second)
     assert done.wait(5)
     assert names == ["pool-1"] * 2
+
+
+def test_a_thread_that_dozes_has_no_place_and_few_do(pool, until, monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.pool.MOST_DOZING", 1)
+    wake, refused, ended = threading.Event(), [], threading.Event()
+
+    def doze(enough):
+        if not thread_role.blocker.block(wake.wait, 5.0):
+            refused.append(1)
+
+    pool.submit(lambda: doze)
+    until(lambda: pool.counts() == {"running": 0, "idle": 1, "blocked": 0, "waiting": 0} and pool._dozing)
+    assert pool.busy() == 0
+    pool.submit(lambda: doze)  # another thread
+    until(lambda: refused)
+    pool.submit(ended.set)
+    assert ended.wait(5)
+    wake.set()
+    until(lambda: not pool._dozing and not pool._lingering)
 
 
 def test_a_task_that_lingering_threads_do_not_take_gets_another(pool):

@@ -63,7 +63,7 @@ def test_a_frame_that_claims_too_much_is_refused_before_memory_is_taken(ends):
 
 def test_the_end_of_the_peer_is_told_after_its_last_frame(ends):
     near, far = ends
-    StreamWriter(near, lambda wanted: None).send([b"last"], 4, None)
+    StreamWriter(near, lambda wanted: None, int).send([b"last"], 4, None)
     near.close()
     reader = StreamReader(far)
     assert list(map(bytes, reader.read())) == [b"last"]
@@ -75,7 +75,7 @@ def test_what_has_no_room_waits_in_order(ends):
     near, far = ends
     small_buffer(near)
     told = []
-    writer, reader = StreamWriter(near, told.append), StreamReader(far)
+    writer, reader = StreamWriter(near, told.append, int), StreamReader(far)
     frames = [bytes([number]) * 3000 for number in range(50)]
     for frame in frames:
         assert writer.send([frame[:10], frame[10:]], len(frame), None)
@@ -89,7 +89,7 @@ def test_what_has_no_room_waits_in_order(ends):
 def test_a_frame_that_waits_can_be_withdrawn_and_one_that_left_cannot(ends):
     near, far = ends
     small_buffer(near)
-    writer, reader = StreamWriter(near, lambda wanted: None), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None, int), StreamReader(far)
     handles = [Handle() for _ in range(40)]
     for number, handle in enumerate(handles):
         writer.send([bytes([number]) * 3000], 3000, handle)
@@ -120,7 +120,7 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
             return self.sendmsg([data])
 
     target = Interrupted()
-    writer = StreamWriter(target, lambda wanted: None)
+    writer = StreamWriter(target, lambda wanted: None, int)
     writer.send([b"first"], 5, None)
     assert not writer.flush()
     assert target.data == b"\5\0\0\0first" + b"\6\0\0\0second"
@@ -129,7 +129,7 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
 def test_a_frame_of_very_many_parts_is_one_frame(ends):
     near, far = ends
     parts = [b"%d" % (number % 10) for number in range(5 * MOST_PARTS)]
-    StreamWriter(near, lambda wanted: None).send(parts, len(parts), None)
+    StreamWriter(near, lambda wanted: None, int).send(parts, len(parts), None)
     assert read_all(StreamReader(far)) == [b"".join(parts)]
 
 
@@ -141,7 +141,7 @@ def test_a_late_frame_gets_a_new_header(ends, monkeypatch):
     near, far = ends
     small_buffer(near)
     monkeypatch.setattr("telegrad.rpc.lanes.outbox.LATE_SECONDS", -1.0)
-    writer, reader = StreamWriter(near, lambda wanted: None), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None, int), StreamReader(far)
     for _ in range(20):
         writer.send([b"o" * HEAD_BYTES, b"body" * 1000], HEAD_BYTES + 4000, Stamped())
     got = []
@@ -162,13 +162,15 @@ def test_frames_that_may_wait_are_written_together(ends):
         def send(self, data):
             return self.sendmsg([data])
 
-    writer, reader = StreamWriter(Counted(), told.append), StreamReader(far)
+    soon = []
+    writer, reader = StreamWriter(Counted(), told.append, lambda: soon.append(1)), StreamReader(far)
     frames = [b"%d" % number for number in range(TOGETHER + 3)]
     for frame in frames:
         writer.send([frame], len(frame), None, False)
-    assert len(writes) == 1 and told == [True, False, True], "a full group goes at once"
+    assert len(writes) == 1 and len(soon) == 2 and not told, "a full group goes at once"
     assert read_all(reader) == frames[:TOGETHER]
-    writer.send([b"at once"], 7, None)  # not before those that wait
-    assert len(writes) == 1
-    assert not writer.flush()
+    writer.send([b"at once"], 7, None)  # together with those that wait, and after them
+    assert len(writes) == 2 and not writer.waits
     assert read_all(reader) == [*frames[TOGETHER:], b"at once"]
+    writer.send([b"waits"], 5, None, False)
+    assert not writer.flush() and read_all(reader) == [b"waits"] and not told
