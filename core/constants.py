@@ -3,7 +3,6 @@
 import math
 
 __all__ = [
-    "Size",
     "channels_last",
     "channels_last_3d",
     "contiguous_format",
@@ -32,5 +31,3 @@ preserve_format = "preserve_format"
 # Layouts.
 sparse_coo = "sparse_coo"
 strided = "strided"
-
-Size: type[tuple[int, ...]] = tuple  # shapes are tuples

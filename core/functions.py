@@ -7,6 +7,7 @@ from .devices import *  # noqa: F403
 from .dtype_names import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .random import *  # noqa: F403
+from .size import Size as Size
 from .tensors.printing import *  # noqa: F403
 
 if TYPE_CHECKING:

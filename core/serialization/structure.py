@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtypes import dtype_by_name
 from ..ops.create.sparse import sparse_coo_tensor
+from ..size import Size
 from ..tensors import Tensor
 from ..types import Array, DType
 from .safetensors_file import fits
@@ -64,7 +65,7 @@ class Encoder:
             return self._stored("array", obj, obj, path, label)
         if isinstance(obj, np.generic):
             return self._stored("scalar", np.asarray(obj), obj, path, label)
-        if kind in (list, tuple) or kind in _DICTS:
+        if kind in (list, tuple, Size) or kind in _DICTS:
             return self._container(obj, path, label)
         raise TypeError(f"{path} is of class {kind.__name__}, which cannot be saved; {advice(obj)}")
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..autograd.sparse_leaves import note_leaf
 from ..errors import AutogradError
 from ..ops.table.rows import TENSORS
+from ..size import Size
 from ..tensors import Tensor
 from ..types import Array, Counter, DType
 
@@ -154,8 +155,8 @@ class SparseTensor(Tensor):
         raise TypeError("this tensor is sparse and has no array of all its elements; call to_dense() first")
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
+    def shape(self) -> Size:
+        return Size(self._shape)
 
     @property
     def dtype(self) -> DType:

@@ -8,6 +8,7 @@ from ..array_memory import address, storage
 from ..devices import CPU
 from ..devices import device as Device
 from ..dtypes import is_floating
+from ..size import Size
 from ..types import DType
 from .state import TensorState
 
@@ -22,9 +23,9 @@ class ArrayQueries(TensorState):
     layout: str = "strided"
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """The length of each dimension."""
-        return self._array.shape
+        return Size(self._array.shape)
 
     @property
     def dtype(self) -> DType:
@@ -86,7 +87,7 @@ class ArrayQueries(TensorState):
         Raises:
             IndexError: there is no such dimension.
         """
-        return self._array.shape if dim is None else self._at(self._array.shape, dim)
+        return Size(self._array.shape) if dim is None else self._at(self._array.shape, dim)
 
     def dim(self) -> int:
         """Return the number of dimensions."""

@@ -166,7 +166,8 @@ def _broadcast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -
     Raises:
         ValueError: they do not fit each other or the mask.
     """
-    front, scores = query.shape[:-2], (query.shape[-2], key.shape[-2])
+    scores = (query.shape[-2], key.shape[-2])
+    front: tuple[int, ...] = query.shape[:-2]
     if not front == key.shape[:-2] == value.shape[:-2]:
         front = np.broadcast_shapes(front, key.shape[:-2], value.shape[:-2])
     if mask is not None:

@@ -154,3 +154,10 @@ def test_offsets_count_from_the_memory_that_others_gave():
 def test_a_sparse_tensor_says_so():
     t = tg.sparse_coo_tensor(tg.tensor([[0, 1], [2, 0]]), tg.tensor([3.0, 4.0]), (2, 3))
     assert t.layout == "sparse_coo" and t.is_sparse and t.shape == (2, 3) and t.numel() == 6 and t.device == "cpu"
+
+
+def test_shapes_are_sizes():
+    shape = tg.ones(2, 3, 4).shape
+    assert type(shape) is tg.Size and shape == (2, 3, 4) and str(shape) == "(2, 3, 4)"
+    assert (shape.numel(), shape[1:].numel(), shape[-1], tg.Size([]).numel()) == (24, 12, 4, 1)
+    assert tg.ones(shape).size() == shape == tg.ones(2, 3, 4).to_sparse().shape

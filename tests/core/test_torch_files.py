@@ -124,9 +124,11 @@ def test_tensors_that_no_strides_of_pytorch_describe_are_copied():
 
 
 def test_a_state_dict_keeps_the_versions_of_its_modules():
-    state = OrderedDict(weight=tg.ones(1))
+    state = OrderedDict(weight=tg.ones(1), shape=tg.ones(2, 3).shape)
     state._metadata = {"": {"version": 1}}
-    assert round_trip(state)._metadata == {"": {"version": 1}}
+    again = round_trip(state)
+    assert again._metadata == {"": {"version": 1}}
+    assert type(again["shape"]) is tg.Size and again["shape"] == (2, 3)
 
 
 class Foreign(pickle.Unpickler):

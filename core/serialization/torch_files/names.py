@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from typing import Any, NamedTuple
 
-from ...constants import Size
 from ...devices import device
 from ...dtypes import dtype_by_name
 from ...ops.create.sparse import sparse_coo_tensor
 from ...ops.shape.strided import as_strided
+from ...size import Size
 from ...tensors import Tensor
 from ...types import Array, DType
 from .opcodes import Builder
@@ -136,7 +136,7 @@ NAMES = _Names(
         "torch.serialization._get_layout": Builder(str),
         "torch.Tensor": Tensor,
         "torch.nn.parameter.Parameter": Tensor,
-        "torch.Size": Builder(lambda size: Size(size)),
+        "torch.Size": Builder(Size),
         "torch.device": Builder(device),
         "collections.OrderedDict": Builder(OrderedDict),
         "collections.Counter": Builder(Counter),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...devices import device
+from ...size import Size
 from ...tensors import Tensor
 from ...types import Array
 from ..structure import advice
@@ -64,6 +65,8 @@ class _Pickler:
             return _text(obj) if kind is str else self._called(obj, path)
         if isinstance(obj, Tensor):
             return self._once(obj, path)
+        if kind is Size:
+            return _call("torch\nSize", self.encode(tuple(obj), path))
         if isinstance(obj, np.dtype):
             return _name(f"torch\n{obj.name}")
         if kind is device:
