@@ -2,6 +2,7 @@
 
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch
+from .local_cluster import LocalCluster, local_cluster
 from .place import launched
 from .spawn import ProcessContext, spawn
 from .spec import JobSpec
@@ -9,6 +10,8 @@ from .spec import JobSpec
 __all__ = [
     "spawn",
     "ProcessContext",
+    "LocalCluster",
+    "local_cluster",
     "ProcessException",
     "ProcessExitedException",
     "ProcessRaisedException",

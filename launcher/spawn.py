@@ -54,6 +54,11 @@ class ProcessContext:
         """Return the process ids, in order of rank."""
         return [self._engine.pid(rank) for rank in range(len(self.processes))]
 
+    def kill(self) -> None:
+        """Kill the processes that still run, at once."""
+        self._engine.kill()
+        self._release()
+
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """Wait for all processes. The first failure ends the others: TERM, and KILL after the grace.
 

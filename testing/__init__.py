@@ -1,7 +1,7 @@
 """Tools for tests of programs and of extensions: workers in one process, lanes, orders of messages, leaks, counts of costs."""
 
 from .check_lane import check_lane
-from .cluster import in_process_cluster
+from .cluster import cluster, in_process_cluster
 from .counts import Counts, count, count_system_calls
 from .leaks import Watch
 from .schedules import Mesh, every_order, replayable, seeds
@@ -11,6 +11,7 @@ __all__ = [
     "Mesh",
     "Watch",
     "check_lane",
+    "cluster",
     "count",
     "count_system_calls",
     "every_order",

@@ -71,6 +71,7 @@ class FunctionEngine(Engine):
     def kill(self) -> None:
         """Kill all processes at once, and free the engine's resources."""
         for rank, process in enumerate(self.processes):
-            self.signal(rank, signal.SIGKILL)
+            if process.is_alive():
+                self.signal(rank, signal.SIGKILL)
             process.join()
         self.close()

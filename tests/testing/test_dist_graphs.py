@@ -3,6 +3,7 @@
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.local_pass import Kind, LocalPass
+from telegrad.testing import repeated
 from telegrad.testing.dist_graphs import __main__ as command
 from telegrad.testing.dist_graphs import processes, simulated
 from telegrad.testing.dist_graphs.compare import differences, gradients_in_one_process
@@ -48,7 +49,7 @@ def test_in_the_simulator(capsys):
 def test_many_on_processes_and_in_the_simulator():
     count, problems = processes.check(range(1150, 1250), 4)
     assert count == 200 and not problems
-    assert not [problems for _, _, problems in simulated.check(range(100, 115), 4, 3000) if problems]
+    assert not [problems for _, _, problems in repeated.check(simulated.Graphs, range(100, 115), 4, 3000) if problems]
 
 
 def forgets_gradients(monkeypatch):
@@ -75,4 +76,4 @@ def says_nothing_of_what_is_unused(monkeypatch):
 @pytest.mark.parametrize("mutation", [forgets_gradients, says_that_all_is_unused, says_nothing_of_what_is_unused])
 def test_mistakes_are_found(monkeypatch, mutation):
     mutation(monkeypatch)
-    assert any(problems for _, _, problems in simulated.check(range(6), 4, 3000))
+    assert any(problems for _, _, problems in repeated.check(simulated.Graphs, range(6), 4, 3000))

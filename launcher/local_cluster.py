@@ -1,0 +1,140 @@
+"""``local_cluster``: worker processes for this process to call, from a notebook's cell, a console or a script."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import time
+from dataclasses import replace
+from types import TracebackType
+
+from ..agents import init_rpc
+from ..core.errors import RpcError
+from ..rpc.extend import Agent, GrpcRpcBackendOptions, WorkerInfo, current_agent, shut_down
+from .errors import ProcessException
+from .spawn import ProcessContext, spawn
+
+logger = logging.getLogger("telegrad.launcher")
+CLOSE_SECONDS = 10.0
+
+
+class LocalCluster:
+    """Worker processes on this machine, and this process as one more worker; ``local_cluster`` starts one.
+
+    Args:
+        context: the processes.
+        agent: this process's agent.
+
+    Attributes:
+        workers: the workers in the processes, in order of rank.
+        pids: their process ids, by name.
+    """
+
+    def __init__(self, context: ProcessContext, agent: Agent) -> None:
+        others = [peer.info for peer in agent.peers if peer.info.id != agent.rank]
+        self.workers: list[WorkerInfo] = sorted(others, key=lambda worker: worker.id)
+        self.pids = {worker.name: pid for worker, pid in zip(self.workers, context.pids(), strict=True)}
+        self._context = context
+        self._agent = agent
+        self._open = True
+        atexit.register(self.close)  # before multiprocessing waits for the processes
+
+    def kill(self, worker: str) -> None:
+        """End a worker's process at once (SIGKILL), to see what a program makes of that.
+
+        Raises:
+            KeyError: there is no such worker.
+        """
+        if self._open:
+            os.kill(self.pids[worker], signal.SIGKILL)
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """End the workers: gracefully, as ``rpc.shutdown``, or by force after a while. Closing again does nothing.
+
+        Args:
+            timeout: seconds that the work under way has to end.
+        """
+        if not self._open:
+            return
+        self._open = False
+        atexit.unregister(self.close)
+        until = time.monotonic() + timeout
+        try:
+            if not self._agent.closed:
+                shut_down(self._agent, True, timeout)
+        except RpcError as error:
+            logger.warning("the cluster ends by force: %s", error)
+        finally:
+            self._end_processes(until)
+
+    def _end_processes(self, until: float) -> None:
+        try:
+            if not self._context.join(max(until - time.monotonic(), 1.0)):
+                self._context.kill()
+        except ProcessException as error:
+            logger.warning("a worker of the cluster had failed: %s", error)
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    def __repr__(self) -> str:
+        names = ", ".join(worker.name for worker in self.workers)
+        return f"<LocalCluster: {names if self._open else 'closed'}>"
+
+
+def local_cluster(
+    workers: int, name: str = "main", rpc_backend_options: GrpcRpcBackendOptions | None = None
+) -> LocalCluster:
+    """Start worker processes that this one can call: ``worker0``, ``worker1``, ... and this one, which has the last rank.
+
+    For notebooks and consoles: functions and classes that are defined in a cell travel by value. References and calls work as
+    in any job. The processes end with ``close``, with the ``with`` block, and with this process, however it ends.
+
+    Args:
+        workers: how many processes to start.
+        name: this process's name as a worker.
+        rpc_backend_options: of every worker.
+
+    Raises:
+        RuntimeError: this process is a worker already.
+        TypeError, ValueError: ``workers`` is no number of processes.
+
+    Example::
+
+        cluster = local_cluster(4)                      # in one cell
+        rpc.rpc_sync("worker0", lambda: os.getpid())    # in another
+        cluster.close()
+    """
+    options = rpc_backend_options or GrpcRpcBackendOptions()
+    context = spawn(_serve, (workers, options), workers, join=False)
+    assert context is not None, "it was not joined"
+    try:
+        init_rpc(
+            name,
+            rank=workers,
+            world_size=workers + 1,
+            rpc_backend_options=replace(options, init_method=context.init_method),
+        )
+        return LocalCluster(context, current_agent())
+    except BaseException:
+        context.kill()
+        raise
+
+
+def _serve(rank: int, workers: int, options: GrpcRpcBackendOptions) -> None:
+    """Run one worker until all shut down."""
+    address = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    init_rpc(
+        f"worker{rank}", rank=rank, world_size=workers + 1, rpc_backend_options=replace(options, init_method=address)
+    )
+    shut_down(current_agent(), True, 0.0)
