@@ -1,7 +1,8 @@
 """Members of a rendezvous so far: a pure state machine, whatever carries the messages (gRPC, a file).
 
 The first contradiction (two workers of one name or rank, two world sizes) fails the whole rendezvous, because it can never
-be complete: every waiting worker gets the reason at once. A joiner whose connection broke may join again.
+be complete: every waiting worker gets the reason at once. A joiner whose connection broke leaves, and may join again; so may
+another process in its place.
 """
 
 from __future__ import annotations
@@ -22,19 +23,42 @@ class MemberList:
         self.failure = ""
         self._by_rank: dict[int, WorkerRecord] = {}
         self._by_name: dict[str, WorkerRecord] = {}
+        self._connections: dict[int, object] = {}  # the one on which each rank joined last
 
-    def join(self, worker: WorkerRecord, world_size: int) -> None:
+    def join(self, worker: WorkerRecord, world_size: int, connection: object = None) -> None:
         """Add a worker that joined, perhaps again because it lost its connection.
+
+        Args:
+            worker: its record.
+            world_size: number of workers, as it says.
+            connection: where it joined, for ``leave``.
 
         Raises:
             RendezvousError: it contradicts the others; from now on every joiner gets this error.
         """
         if self.has(worker):
+            self._connections[worker.rank] = connection
             return
         self.failure = self.failure or self._contradiction(worker, world_size)
         if self.failure:
             raise RendezvousError(self.failure)
         self._by_rank[worker.rank] = self._by_name[worker.name] = worker
+        self._connections[worker.rank] = connection
+
+    def leave(self, worker: WorkerRecord, connection: object) -> bool:
+        """Forget a worker whose connection ended before all had joined, unless it has joined again on another.
+
+        Args:
+            worker: its record.
+            connection: the one that ended.
+
+        Returns:
+            True if it is no member any more.
+        """
+        if self.complete or not self.has(worker) or self._connections[worker.rank] is not connection:
+            return False
+        del self._by_rank[worker.rank], self._by_name[worker.name], self._connections[worker.rank]
+        return True
 
     def has(self, worker: WorkerRecord) -> bool:
         """Return whether a worker has joined."""

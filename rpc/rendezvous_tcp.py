@@ -70,9 +70,15 @@ class RendezvousHost:
         if (request := await context.read()) is grpc.aio.EOF:
             return
         try:
-            self._join(members, handshake.peer, JoinRequest.FromString(request).world_size)
+            self._join(members, handshake.peer, JoinRequest.FromString(request).world_size, context)
             await self._send_notices(members, context)
             reply = JoinReply(workers=await self._closed)
+        except asyncio.CancelledError:  # its connection ended
+            if members.leave(handshake.peer, context):
+                logger.warning(
+                    "worker %r left before all had joined; another may join in its place", handshake.peer.name
+                )
+            raise
         except RendezvousError as error:
             reply = JoinReply(refusal=str(error))
         await context.write(reply.SerializeToString())
@@ -94,9 +100,9 @@ class RendezvousHost:
         except RendezvousError:
             pass  # every joiner raises it for itself
 
-    def _join(self, members: MemberList, worker: WorkerRecord, world_size: int) -> None:
+    def _join(self, members: MemberList, worker: WorkerRecord, world_size: int, context: object = None) -> None:
         try:
-            members.join(worker, world_size)
+            members.join(worker, world_size, context)
         except RendezvousError as error:
             self._close(members, str(error))
             raise

@@ -17,9 +17,11 @@ from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
+from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.connections import Connections
 from telegrad.rpc.extend import open_agents
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
+from telegrad.rpc.members import MemberList
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.rendezvous_tcp import JOIN
 
@@ -101,6 +103,54 @@ def test_three_workers(way, meet, port, tmp_path):
     for code, output in meet(*([f"w{rank}", rank, 3, method, 30] for rank in (2, 0, 1))):
         assert code == 0, output
         assert "met ['w0', 'w1', 'w2']" in output
+
+
+@pytest.mark.processes
+def test_a_process_that_died_before_all_had_joined_is_replaced(meet, port, monkeypatch, thread):
+    joined, left, output = threading.Event(), threading.Event(), []
+    join, leave = MemberList.join, MemberList.leave
+
+    def join_and_tell(self, worker, *others):
+        join(self, worker, *others)
+        if worker.rank == 1:
+            joined.set()
+
+    monkeypatch.setattr(MemberList, "join", join_and_tell)
+    monkeypatch.setattr(MemberList, "leave", lambda *given: leave(*given) and not left.set())
+    method = f"tcp://127.0.0.1:{port}"
+    first = thread(lambda: start("w0", 0, 3, 60.0, init_method=method))
+    died = subprocess.Popen(
+        [sys.executable, Path(__file__).parents[1] / "programs" / "meet.py", "old", "1", "3", method, "60"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    with died:
+        assert joined.wait(60)
+        died.kill()
+    assert left.wait(30)
+    others = thread(lambda: output.extend(meet(["w1", 1, 3, method, 60], ["w2", 2, 3, method, 60])))
+    first.join(60)
+    assert [rpc.get_worker_info(name).id for name in ("w0", "w1", "w2")] == [0, 1, 2]
+    rpc.shutdown()
+    others.join(60)
+    assert [code for code, _ in output] == [0, 0]
+    start("other", 0, 1, init_method=method)  # this process can be a worker of another world afterwards
+    assert rpc.rpc_sync("other", abs, (-1,)) == 1
+    rpc.shutdown()
+
+
+def test_a_member_that_has_joined_again_does_not_leave_with_its_first_connection():
+    members, worker = MemberList(3), WorkerRecord(name="w1", rank=1, identity=b"1")
+    members.join(worker, 3, "first")
+    members.join(worker, 3, "second")
+    assert not members.leave(worker, "first") and members.workers() == [worker]
+    assert members.leave(worker, "second") and members.workers() == []
+    assert not members.leave(worker, "second")
+    another = WorkerRecord(name="w1", rank=1, identity=b"2")
+    members.join(another, 3, "third")
+    members.join(WorkerRecord(name="w0", rank=0, identity=b"0"), 3)
+    members.join(WorkerRecord(name="w2", rank=2, identity=b"3"), 3)
+    assert members.complete and not members.leave(another, "third")
 
 
 def test_rank_and_world_size_in_the_url(port):
