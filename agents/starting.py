@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +13,7 @@ from ..rpc.extend import (
     BackendType,
     GrpcRpcBackendOptions,
     RpcBackendOptions,
+    check_name,
     find_backend,
     make_lanes,
     open_agents,
@@ -21,8 +21,6 @@ from ..rpc.extend import (
     record_expulsion,
 )
 from .assembly import make_agent
-
-NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 
 
 def init_rpc(
@@ -46,15 +44,19 @@ def init_rpc(
         RendezvousError: the workers did not come together; the message says who is missing or what contradicts.
         RpcError: this process has an agent already.
         ValueError: there is no such backend, or the name has other characters.
+        TypeError: an argument has a type that none has that fits.
     """
+    start = start_grpc if backend in (None, BackendType.GRPC) else find_backend(backend)
+    name = name if name is not None else os.environ.get("TELEGRAD_WORKER")
+    if name is not None or start is not start_grpc:
+        check_name(name)
+    if rpc_backend_options is not None and not isinstance(rpc_backend_options, RpcBackendOptions):
+        given = type(rpc_backend_options).__name__
+        raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {given}")
     if agents := open_agents():
         raise RpcError(
             f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
         )
-    start = start_grpc if backend in (None, BackendType.GRPC) else find_backend(backend)
-    name = name if name is not None else os.environ.get("TELEGRAD_WORKER")
-    if not (name is None and start is start_grpc) and not (isinstance(name, str) and NAME.fullmatch(name)):
-        raise ValueError(f"a worker's name is 1 to 128 letters, digits, '_', '-', ':' or '.'; you gave {name!r}")
     start(name, rank, world_size, rpc_backend_options)
 
 

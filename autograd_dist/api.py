@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..core.errors import AutogradError, RpcError
+from ..core.errors import AutogradError, ContextTypeError, RpcError, as_runtime_error
 from ..core.extend import Node, Tensor, gradient_edge, leaf_with
 from ..core.futures import Future
 from ..core.profiler import record_function
@@ -75,11 +75,17 @@ def backward(
         ValueError: there is no such mode.
         RpcTimeoutError: it took longer than the agent's ``rpc_timeout``.
         WorkerLostError: a worker that takes part was lost.
+        RuntimeError: a gradient rule failed; it is also of the type of the rule's error.
     """
     agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
-    with record_function("distributed::autograd::backward"):
-        fresh.run(feeds, agent.rpc_timeout, what)
+    try:
+        with record_function("distributed::autograd::backward"):
+            fresh.run(feeds, agent.rpc_timeout, what)
+    except Exception as error:
+        if (telling := as_runtime_error(error)) is error:
+            raise
+        raise telling from error.__cause__
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
@@ -132,6 +138,8 @@ def _value_or_stop(started: BackwardPass, ended: Future[None]) -> None:
 def _prepare(
     agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool, mode: str
 ) -> tuple[BackwardPass, Feeds, _Description]:
+    if not isinstance(retain_graph, (bool, int)):
+        raise TypeError(f"retain_graph must be True or False; you gave {retain_graph!r}")
     if mode not in ("smart", "fast"):
         raise ValueError(f'mode must be "smart" or "fast"; you gave {mode!r}')
     contexts = contexts_of(agent)
@@ -179,7 +187,7 @@ class _Description:
 
 def _feeds(roots: Sequence[Tensor]) -> Feeds:
     if isinstance(roots, Tensor) or not roots:
-        raise AutogradError("roots must be a list of tensors; write backward(context_id, [loss])")
+        raise ContextTypeError("roots must be a list of tensors; write backward(context_id, [loss])")
     feeds: dict[Node, list[Any]] = {}
     for index, root in enumerate(roots):
         if not isinstance(root, Tensor):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 
-from ..core.errors import AutogradError, PassStoppedError, RpcError
+from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
 from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages, PassStopped
 from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
@@ -84,10 +84,12 @@ class Contexts:
 
         Raises:
             RpcError: there is none.
+            ContextTypeError: that is no id.
         """
         context = self.get(context_id) if isinstance(context_id, int) else None
         if context is None:
-            raise RpcError(
+            kind = RpcError if isinstance(context_id, int) else ContextTypeError
+            raise kind(
                 f"there is no autograd context {context_id!r} on worker {self.agent.name!r} (it is over, or was never here); "
                 f"work inside `with autograd_dist.context() as context_id:`"
             )

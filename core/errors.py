@@ -5,7 +5,12 @@ built-in exception of the same meaning (``TimeoutError``, ``ConnectionError``, .
 catch those. A message says what happened, to whom, and what to do about it.
 """
 
+from __future__ import annotations
+
 from concurrent.futures import CancelledError
+from functools import cache
+from types import WrapperDescriptorType
+from typing import Any
 
 
 class TelegradError(Exception):
@@ -33,6 +38,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 class ArgumentValueError(ArgumentError, ValueError):
     """An argument has the wrong shape or value."""
+
+
+class ArgumentKindError(ArgumentTypeError, ValueError):
+    """An argument is of another kind than any that fits: a type that PyTorch names a wrong value in some places."""
 
 
 class ArgumentIndexError(ArgumentError, IndexError):
@@ -94,6 +103,10 @@ class AuthenticationError(RpcError, PermissionError):
     """A peer could not prove that it belongs to this job."""
 
 
+class ContextTypeError(AutogradError, RpcError, TypeError):
+    """An argument of distributed autograd, the context or the roots, has the wrong type."""
+
+
 class AgentClosedError(RpcError):
     """The agent that this handle belongs to was shut down, never started, or lives in another process."""
 
@@ -112,3 +125,55 @@ class CollectiveTimeoutError(CollectiveError, TimeoutError):
 
 class IllegalEventError(TelegradError, RuntimeError):
     """A protocol's state machine got an event that its state does not allow: a defect of telegrad, or of a peer."""
+
+
+def as_runtime_error(error: Exception) -> Exception:
+    """Return an error that is also a ``RuntimeError``, as PyTorch's is in that place, and otherwise the same.
+
+    Its class has the name of the error's own class, and is a subclass of it, so clauses of both kinds catch it.
+    """
+    if isinstance(error, RuntimeError):
+        return error
+    try:
+        both: Exception = _remade(error, _both(type(error)))  # type: ignore[arg-type]  # a class is hashable
+        return both
+    except Exception:  # its class allows no subclass, or no such copy
+        return error
+
+
+def original_error(error: BaseException) -> BaseException:
+    """Return the error that ``as_runtime_error`` returned another form of, or ``error`` itself."""
+    if not isinstance(error, _Both):
+        return error
+    original: BaseException = _remade(error, type(error).__mro__[1])
+    return original
+
+
+class _Both:
+    """Mark of the classes that ``as_runtime_error`` makes. They have no module of their own, so the original is pickled."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return as_runtime_error, (original_error(self),)  # type: ignore[arg-type]
+
+
+@cache
+def _both(kind: type[Exception]) -> type[Exception]:
+    return type(
+        kind.__name__, (kind, RuntimeError, _Both), {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    )
+
+
+def _remade(error: Any, kind: Any) -> Any:
+    # Not by its constructor, which may take other arguments; those of built-in classes take what their __reduce__ gives.
+    built_in: Any = next(
+        each for each in type(error).__mro__ if each.__module__ == "builtins" and each is not RuntimeError
+    )
+    _, args, *_ = built_in.__reduce__(error)
+    other = kind.__new__(kind, *args)
+    if isinstance(kind.__init__, WrapperDescriptorType):
+        other.__init__(*args)
+    other.args = error.args
+    other.__dict__.update(error.__dict__)
+    other.__cause__, other.__context__ = error.__cause__, error.__context__
+    other.__suppress_context__ = error.__suppress_context__
+    return other.with_traceback(error.__traceback__)

@@ -9,7 +9,7 @@ from ..core.futures import Future
 from .calling import call_function
 from .current import current_agent
 from .gathering import collected
-from .options import UNSET_RPC_TIMEOUT
+from .options import UNSET_RPC_TIMEOUT, check_timeout
 from .peers import WorkerInfo
 from .shutdown import shut_down
 
@@ -94,9 +94,7 @@ def _set_rpc_timeout(seconds: float) -> None:
     Raises:
         ValueError: it is negative, or no number.
     """
-    if not isinstance(seconds, (int, float)) or not seconds >= 0:
-        raise ValueError(f"the timeout must be a number of seconds, 0 for none; you gave {seconds!r}")
-    current_agent().rpc_timeout = float(seconds)
+    current_agent().rpc_timeout = check_timeout("the timeout", seconds)
 
 
 def debug_info() -> dict[str, Any]:

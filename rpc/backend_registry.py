@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.errors import ArgumentKindError
 from .agent import Agent
 from .options import BackendType, RpcBackendOptions
 
@@ -27,8 +28,8 @@ def find_backend(backend: Any) -> Starter:
     """Return what starts the agent of a registered backend.
 
     Raises:
-        ValueError: there is no such backend.
+        ArgumentKindError: there is no such backend.
     """
     if backend not in _starters:
-        raise ValueError(f"backend must be one of {[BackendType.GRPC, *_starters]}; you gave {backend!r}")
+        raise ArgumentKindError(f"backend must be one of {[BackendType.GRPC, *_starters]}; you gave {backend!r}")
     return _starters[backend]

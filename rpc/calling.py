@@ -10,7 +10,7 @@ from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from .agent import Agent
 from .messages import Method
-from .options import UNSET_RPC_TIMEOUT
+from .options import UNSET_RPC_TIMEOUT, check_timeout
 from .peers import Peer
 from .serving import ServerCall
 from .wire.function_names import reference, resolve
@@ -113,9 +113,7 @@ def resolve_timeout(agent: Agent, timeout: float) -> float:
     """
     if timeout == UNSET_RPC_TIMEOUT:
         return agent.rpc_timeout
-    if not isinstance(timeout, (int, float)) or not timeout >= 0:
-        raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
-    return float(timeout)
+    return check_timeout("timeout", timeout)
 
 
 def open_request(body: tuple[Any, Any, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:

@@ -23,7 +23,7 @@ from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
 from .messages import Incoming, Interceptor, Outgoing
 from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
-from .peers import Peer, WorkerInfo
+from .peers import Peer, WorkerInfo, check_name
 from .pool import Executor
 from .producing import Producers
 from .rendezvous import plan_rendezvous
@@ -65,6 +65,7 @@ __all__ = [
     "agent_variable",
     "call_function",
     "check_future",
+    "check_name",
     "current_agent",
     "event_name",
     "find_backend",

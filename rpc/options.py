@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ..core.errors import ArgumentKindError, ArgumentValueError
 from .tls import TlsFiles
 
 DEFAULT_RPC_TIMEOUT = 60.0
@@ -29,8 +30,23 @@ class RpcBackendOptions:
     init_method: str = DEFAULT_INIT_METHOD
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rpc_timeout, (int, float)) or not self.rpc_timeout >= 0:
-            raise ValueError(f"rpc_timeout must be a number of seconds, 0 for none; you gave {self.rpc_timeout!r}")
+        check_timeout("rpc_timeout", self.rpc_timeout)
+        if not isinstance(self.init_method, str):
+            raise TypeError(f"init_method must be a text like tcp://host:port; you gave {self.init_method!r}")
+
+
+def check_timeout(name: str, seconds: object) -> float:
+    """Return a time-out as a float.
+
+    Raises:
+        ArgumentValueError: it is negative or nan; an ``ArgumentKindError`` if it is no number.
+    """
+    wrong = f"{name} must be a number of seconds, 0 for none; you gave {seconds!r}"
+    if not isinstance(seconds, (int, float)):
+        raise ArgumentKindError(wrong)
+    if not seconds >= 0:
+        raise ArgumentValueError(wrong)
+    return float(seconds)
 
 
 @dataclass
@@ -84,7 +100,9 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.num_worker_threads, int) or self.num_worker_threads < 1:
-            raise ValueError(f"num_worker_threads must be at least 1; you gave {self.num_worker_threads!r}")
+            raise ArgumentKindError(
+                f"num_worker_threads must be a whole number, at least 1; you gave {self.num_worker_threads!r}"
+            )
         for name in ("window_bytes", "window_messages", "max_message_bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:

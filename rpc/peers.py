@@ -9,17 +9,27 @@ What follows from the evidence is decided together with the others (``verdict.py
 from __future__ import annotations
 
 import errno
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core.errors import AuthenticationError, LinkCutError, UnknownWorkerError, WorkerLostError
+from ..core.errors import (
+    ArgumentKindError,
+    ArgumentTypeError,
+    ArgumentValueError,
+    AuthenticationError,
+    LinkCutError,
+    UnknownWorkerError,
+    WorkerLostError,
+)
 from ..proto.rpc_pb2 import WorkerRecord
 from .control_queue import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic
 from .reports import Evidence, Finding
 
+NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 REDIAL_SECONDS = 0.1
 REDIAL_CAP_SECONDS = 2.0
 # Nobody is there (refused), or somebody else is (a stranger, or another incarnation that refuses us).
@@ -38,11 +48,39 @@ OWN_ERRORS = frozenset(
 )
 
 
-class WorkerInfo(NamedTuple):
-    """A worker of the job (``torch.distributed.rpc.WorkerInfo``): its name and its rank."""
-
+class _NameAndRank(NamedTuple):
     name: str
     id: int
+
+
+class WorkerInfo(_NameAndRank):
+    """A worker of the job (``torch.distributed.rpc.WorkerInfo``): its name and its rank.
+
+    Args:
+        name: its name, 1 to 128 letters, digits, ``_``, ``-``, ``:`` and ``.``.
+        id: its rank.
+
+    Raises:
+        ArgumentTypeError: the name is no text (an ``ArgumentKindError``), or the rank no whole number.
+        ArgumentValueError: the name has other characters.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, id: int) -> WorkerInfo:  # noqa: A002  # PyTorch's name
+        check_name(name)
+        if not isinstance(id, int):
+            raise ArgumentTypeError(f"a worker's id is its rank, a whole number; you gave {id!r}")
+        return super().__new__(cls, name, id)
+
+
+def check_name(name: object) -> None:
+    """Raise an error unless a worker can have that name."""
+    wrong = f"a worker's name is 1 to 128 letters, digits, '_', '-', ':' or '.'; you gave {name!r}"
+    if not isinstance(name, str):
+        raise ArgumentKindError(wrong)
+    if not NAME.fullmatch(name):
+        raise ArgumentValueError(wrong)
 
 
 class Trouble(NamedTuple):
@@ -57,7 +95,7 @@ class Peer:
 
     def __init__(self, record: WorkerRecord, same_main: bool) -> None:
         self.record = record
-        self.info = WorkerInfo(record.name, record.rank)
+        self.info = WorkerInfo._make((record.name, record.rank))  # its name was checked when it started
         self.same_main = same_main
         # Guards what follows; never held while a frame is sent. Re-entrant: a signal handler may close the agent while its
         # thread holds it.
@@ -238,7 +276,7 @@ class Peers:
 
         Raises:
             UnknownWorkerError: there is none.
-            TypeError: ``to`` is none of these.
+            ArgumentKindError: ``to`` is none of these.
         """
         if isinstance(to, WorkerInfo):
             to = to.name
@@ -247,7 +285,7 @@ class Peers:
         elif isinstance(to, int) and not isinstance(to, bool):
             peer = self._by_rank.get(to)
         else:
-            raise TypeError(f"you named a worker by {to!r}; use its name, its rank or its WorkerInfo")
+            raise ArgumentKindError(f"you named a worker by {to!r}; use its name, its rank or its WorkerInfo")
         if peer is None:
             known = ", ".join(f"{p.info.name!r} ({p.info.id})" for p in self)
             raise UnknownWorkerError(f"there is no worker {to!r} in this job; its workers are {known}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import SerializationError
+from ..core.errors import ArgumentTypeError, SerializationError
 from ..core.futures import Future
 from .messages import Outgoing
 from .timers import Timer
@@ -38,10 +38,10 @@ def check_future(result: Any) -> Future[Any]:
     """Return the result of a function marked with ``async_execution``, which must be a future.
 
     Raises:
-        TypeError: it is no future.
+        ArgumentTypeError: it is no future.
     """
     if not isinstance(result, Future):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
         )
     return result

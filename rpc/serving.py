@@ -27,7 +27,7 @@ from .state import AgentState
 from .threads import AgentThreads
 from .timers import Batch, Timers
 from .wire.control import decode_ids, encode_ids
-from .wire.failures import describe_failure
+from .wire.failures import describe_failure, traceback_text
 from .wire.frames import encode
 from .wire.header import Flag, Kind
 from .wire.payload import pack
@@ -390,10 +390,17 @@ class ServerCall(Incoming):
 
     def fail(self, error: BaseException) -> None:
         """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""
+        self.note(error)
         try:
             self._send_failure(error)
         finally:
             self._server.served(self)
+
+    def note(self, error: BaseException) -> None:
+        """Log an exception of the function, on the level INFO: the caller gets it, too, with its traceback."""
+        if logger.isEnabledFor(logging.INFO):
+            what, caller = self.what or "a request", self._peer.info.name
+            logger.info("%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
 
     def _send_failure(self, error: BaseException) -> None:
         reply = self._reply()

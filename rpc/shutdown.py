@@ -13,6 +13,7 @@ from . import quiescence as q
 from .agent import Agent
 from .messages import Topic
 from .notices import Notices
+from .options import check_timeout
 from .peers import Peer
 from .quiescence_messages import Counts, decode_message, encode_message
 
@@ -109,8 +110,7 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
         timeout: seconds to wait for the others; 0 for none.
     """
     agent.state.check_open()
-    if not isinstance(timeout, (int, float)) or not timeout >= 0:
-        raise ValueError(f"timeout must be a number of seconds, 0 for none; you gave {timeout!r}")
+    check_timeout("timeout", timeout)
     if graceful and agent.threads.is_current():
         raise RpcError(
             f"you called shutdown() of worker {agent.name!r} inside a function, coroutine or callback that it runs, whose end "

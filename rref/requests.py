@@ -121,6 +121,7 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
             complete_once(value, result)
             call.done_soon()
     except BaseException as error:
+        call.note(error)
         complete_once(value, error=_storable(error, context.agent.name))
         call.done_soon()
 

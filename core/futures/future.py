@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from ..errors import AgentClosedError, RpcCancelledError
+from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .blocking import Canceller, Driver, Waiter, block
 
 T = TypeVar("T")
@@ -119,10 +119,11 @@ class Future(Generic[T]):
             del self  # as in value()
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Run ``callback(self)`` on completion; return a future of its result or exception.
+        """Run ``callback(self)`` on completion; return a future of its result or exception, which is a ``RuntimeError``, too.
 
         The callback runs with the context variables (agent, autograd context, profiler) of this call to ``then``.
         """
+        _check_callback("then", callback)
         target = result = Future[S]()
         result.driver = self.driver
         context = contextvars.copy_context()
@@ -131,6 +132,8 @@ class Future(Generic[T]):
             nonlocal target
             try:
                 value = context.run(callback, self)
+            except Exception as error:
+                callbacks = target.try_finish(error=error if error is self._error else as_runtime_error(error))
             except BaseException as error:
                 callbacks = target.try_finish(error=error)
             else:
@@ -145,7 +148,12 @@ class Future(Generic[T]):
         return result
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
-        """Run ``callback(self)`` on completion; its result is not used, and an exception in it is logged."""
+        """Run ``callback(self)`` on completion; its result is not used, and an exception in it is logged.
+
+        Raises:
+            TypeError: ``callback`` cannot be called.
+        """
+        _check_callback("add_done_callback", callback)
         context = contextvars.copy_context()
         self._when_done(lambda: context.run(callback, self))
 
@@ -277,6 +285,11 @@ class Future(Generic[T]):
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)
+
+
+def _check_callback(where: str, callback: object) -> None:
+    if not callable(callback):
+        raise TypeError(f"{where} takes a function of the future; you gave {callback!r}")
 
 
 def run_callbacks(callbacks: list[Callback]) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
     """Return a future of the list of ``futures`` that completes when all have (``torch.futures.collect_all``)."""
-    members = list(futures)
+    members = _checked(futures)
     result: Future[list[Future[T]]] = Future()
     remaining = len(members)
     lock = threading.Lock()
@@ -34,6 +34,13 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
     for member in members:
         member._when_done(one_done)
     return result
+
+
+def _checked(futures: Iterable[Future[T]]) -> list[Future[T]]:
+    members = list(futures)
+    if wrong := [each for each in members if not isinstance(each, Future)]:
+        raise TypeError(f"futures must be a list of futures; you gave {wrong[0]!r} in it")
+    return members
 
 
 class _OneAfterAnother:
@@ -68,7 +75,7 @@ def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list
         TimeoutError: ``timeout`` seconds have passed.
     """
     try:
-        futures = list(futures)
+        futures = _checked(futures)
         (futures[0] if len(futures) == 1 else _all_or_first_error(futures)).wait(timeout)
         return [future.value() for future in futures]
     finally:

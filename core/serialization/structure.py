@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import dtype_by_name
+from ..errors import ArgumentTypeError
 from ..ops.create.sparse import sparse_coo_tensor
 from ..size import Size
 from ..tensors import Tensor
@@ -67,7 +68,7 @@ class Encoder:
             return self._stored("scalar", np.asarray(obj), obj, path, label)
         if kind in (list, tuple, Size) or kind in _DICTS:
             return self._container(obj, path, label)
-        raise TypeError(f"{path} is of class {kind.__name__}, which cannot be saved; {advice(obj)}")
+        raise ArgumentTypeError(f"{path} is of class {kind.__name__}, which cannot be saved; {advice(obj)}")
 
     def _container(self, obj: Any, path: str, label: tuple[str, ...]) -> Any:
         if id(obj) in self._open:

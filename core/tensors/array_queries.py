@@ -8,6 +8,7 @@ from ..array_memory import address, storage
 from ..devices import CPU
 from ..devices import device as Device
 from ..dtypes import is_floating
+from ..errors import ArgumentValueError
 from ..size import Size
 from ..types import DType
 from .state import TensorState
@@ -71,10 +72,12 @@ class ArrayQueries(TensorState):
         """Return the only element as a Python number.
 
         Raises:
-            ValueError: the tensor does not have exactly one element.
+            ArgumentValueError: the tensor does not have exactly one element.
         """
         if self._array.size != 1:
-            raise ValueError(f"item() needs a tensor of one element, and this one has shape {self._array.shape}")
+            raise ArgumentValueError(
+                f"item() needs a tensor of one element, and this one has shape {self._array.shape}"
+            )
         return self._array.item()
 
     def tolist(self) -> Any:
@@ -157,7 +160,7 @@ class ArrayQueries(TensorState):
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
-            raise ValueError("the truth of a tensor of several elements is ambiguous; use any() or all()")
+            raise ArgumentValueError("the truth of a tensor of several elements is ambiguous; use any() or all()")
         return bool(self._array)
 
     def __float__(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 
-from ...core.errors import RemoteError
+from ...core.errors import RemoteError, original_error
 from .function_names import Unpickler
 
 ROOM = __name__.partition(".wire")[0] + "."
@@ -33,6 +33,7 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
 
     It cannot fail, whatever the exception's own methods do: nobody else would tell the caller.
     """
+    error = original_error(error)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     text = traceback_text(error, _users_part(error.__traceback__))

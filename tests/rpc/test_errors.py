@@ -1,6 +1,9 @@
 """Exceptions of the callee: the caller gets their own type, their message, and the remote traceback as the cause."""
 
+import copy
 import errno
+import logging
+import pickle
 import sys
 import threading
 import traceback
@@ -8,7 +11,16 @@ import traceback
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import RemoteError, RpcTimeoutError, SerializationError, UnknownWorkerError, WorkerLostError
+from telegrad.core.errors import (
+    RemoteError,
+    RpcTimeoutError,
+    SerializationError,
+    UnknownWorkerError,
+    WorkerLostError,
+    as_runtime_error,
+    original_error,
+)
+from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.wire.failures import RemoteTraceback
 
 
@@ -81,6 +93,12 @@ def chained():
 
 def throw_group():
     raise ExceptionGroup("several", [ValueError("one"), Custom("two")])  # noqa: F821
+
+
+def callback_that_fails():
+    future = Future()
+    future.set_result(1)
+    return future.then(lambda done: {}["k"]).wait()
 
 
 def local_class():
@@ -261,3 +279,58 @@ class Gate:
 
 def pass_gate():
     Gate.future.wait(30)
+
+
+@pytest.mark.parametrize("how", ["call", "reference"])
+def test_the_callee_can_log_it(workers, caplog, how, until):
+    with caplog.at_level(logging.INFO, "telegrad.rpc"):
+        if how == "call":
+            raised(make_and_throw, ValueError, "bad weather")
+        else:
+            rpc.remote("b", make_and_throw, (ValueError, "bad weather"))
+        until(lambda: any("bad weather" in record.getMessage() for record in caplog.records))
+    (text, *_) = (record.getMessage() for record in caplog.records if "bad weather" in record.getMessage())
+    assert "make_and_throw, called by worker 'a', raised:" in text and "raise kind(*args, **kwargs)" in text
+
+
+# -- errors that are RuntimeErrors, too
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("k"),
+        OSError(errno.ENOENT, "no such file", "name"),
+        UnicodeDecodeError("utf8", b"x", 0, 1, "reason"),
+        StopIteration(3),
+        TwoArguments(1, "text"),
+        KeywordOnly(code=3),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_that_is_a_runtime_error_too(error):
+    error.__cause__ = ValueError("why")
+    both = as_runtime_error(error)
+    for copied in (
+        both,
+        copy.copy(both),
+        pickle.loads(pickle.dumps(as_runtime_error(KeyError("k")))),
+        copy_error(both),
+    ):
+        assert isinstance(copied, RuntimeError)
+    for each in (both, original_error(both)):
+        assert isinstance(each, type(error)) and type(each).__qualname__ == type(error).__qualname__
+        assert (str(each), repr(each), each.args) == (str(error), repr(error), error.args)
+        assert each.__dict__ == error.__dict__ and each.__cause__ is error.__cause__
+    assert type(original_error(both)) is type(error) and original_error(error) is error
+    assert as_runtime_error(both) is both
+    assert getattr(both, "filename", None) == getattr(error, "filename", None)
+
+
+def test_a_runtime_error_stays_as_it_is():
+    error = WorkerLostError("gone", "b")
+    assert as_runtime_error(error) is error
+
+
+def test_an_error_of_a_callback_keeps_its_type_through_calls(workers):
+    assert type(raised(callback_that_fails)) is KeyError

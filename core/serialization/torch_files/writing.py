@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...devices import device
+from ...errors import ArgumentTypeError
 from ...size import Size
 from ...tensors import Tensor
 from ...types import Array
@@ -73,7 +74,7 @@ class _Pickler:
             return _call("torch\ndevice", self.encode(str(obj), path))
         if kind in (dict, OrderedDict, list, tuple, set):
             return self._container(obj, path)
-        raise TypeError(f"{path} is of class {kind.__name__}, which torch.load() would not read; {advice(obj)}")
+        raise ArgumentTypeError(f"{path} is of class {kind.__name__}, which torch.load() would not read; {advice(obj)}")
 
     def _container(self, obj: Any, path: str) -> bytes:
         if id(obj) in self._open:
