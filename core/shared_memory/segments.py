@@ -23,26 +23,52 @@ _MAP_FIXED = 0x10  # Linux's; Python has no name for it
 _OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
+class Descriptor:
+    """File descriptor that is closed once: when it is told to, or when nothing refers to it any more.
+
+    An ``except`` clause that closes it would close it twice, or what has its number by then, if Ctrl-C came late.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    # The default argument, because at the interpreter's end modules may be empty already.
+    def close(self, close: Any = os.close) -> None:
+        """Close it, unless it is closed."""
+        number, self.number = self.number, -1
+        if number >= 0:
+            close(number)
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Segment(mmap.mmap):
     """A mapped memfd: writable bytes that other processes may see too. It closes when nothing refers to it any more.
 
     Make one with ``create_segment`` or ``open_segment``.
 
     Attributes:
-        fd: the descriptor, to be passed to other processes; -1 when it is closed.
         identity: equal for all mappings of the same memory.
     """
 
-    fd: int
     identity: tuple[int, int]
+    _descriptor: Descriptor
 
-    def __new__(cls, fd: int, length: int, private: bool = False) -> Segment:
+    def __new__(cls, descriptor: Descriptor, length: int, private: bool = False) -> Segment:
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
-        segment = super().__new__(cls, fd, length, flags, **_OPTIONS)
-        segment.fd = fd
-        status = os.fstat(fd)
+        segment = super().__new__(cls, descriptor.number, length, flags, **_OPTIONS)
+        segment._descriptor = descriptor
+        status = os.fstat(descriptor.number)
         segment.identity = (status.st_dev, status.st_ino)
         return segment
+
+    @property
+    def fd(self) -> int:
+        """The descriptor, to be passed to other processes; -1 when it is closed."""
+        return self._descriptor.number
 
     def array(
         self,
@@ -83,14 +109,7 @@ class Segment(mmap.mmap):
 
     def close_descriptor(self) -> None:
         """Close the descriptor, when no other process is to get it any more. The mapping stays."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    # The default argument, because at the interpreter's end modules may be empty already.
-    def __del__(self, close: Any = os.close) -> None:
-        if self.fd >= 0:
-            close(self.fd)
+        self._descriptor.close()
 
 
 def create_segment(size: int) -> Segment:
@@ -107,14 +126,14 @@ def create_segment(size: int) -> Segment:
     # The kernel would allocate pages until none is left, and then kill a process.
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise MemoryError(f"a shared-memory segment of {size} bytes is larger than this machine's memory")
-    fd = os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    made = Descriptor(os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
     try:
-        os.posix_fallocate(fd, 0, max(size, 1))
+        os.posix_fallocate(made.number, 0, max(size, 1))
         # If a segment shrank, its other holders would die of SIGBUS.
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        return Segment(fd, max(size, 1))
-    except BaseException:
-        os.close(fd)
+        fcntl.fcntl(made.number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return Segment(made, max(size, 1))
+    except Exception:
+        made.close()  # now, not when the error is forgotten
         raise
 
 
@@ -130,6 +149,7 @@ def open_segment(fd: int, private: bool = False) -> Segment:
     """
     import fcntl
 
+    given = Descriptor(fd)
     try:
         try:
             seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
@@ -137,7 +157,7 @@ def open_segment(fd: int, private: bool = False) -> Segment:
             seals = 0
         if not seals & fcntl.F_SEAL_SHRINK:
             raise ValueError("this descriptor is not a shared-memory segment of create_segment()")
-        return Segment(fd, os.fstat(fd).st_size, private)
-    except BaseException:
-        os.close(fd)
+        return Segment(given, os.fstat(fd).st_size, private)
+    except Exception:
+        given.close()  # now, not when the error is forgotten
         raise
