@@ -204,13 +204,13 @@ class SharedReading:
                     self._leave(found, awaited is None)
                 finally:
                     turn.release()
+                    if self._closing:
+                        self._close()
             if (task := role.task) is not None:
                 role.task = None
                 task()
         if self._followers:
             self._pass_on()
-        if self._closing:
-            self._close()
         return True
 
     def _leave(self, found: bool, serves: bool) -> None:
