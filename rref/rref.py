@@ -134,6 +134,14 @@ class RRef(Generic[T]):
         finally:
             del value  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
+    def to_here_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[T]:
+        """Return a future of what ``to_here`` returns, to await or to chain.
+
+        Args:
+            timeout: as for ``to_here``.
+        """
+        return self._fetch(timeout)
+
     def _fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Any]:
         self._check()
         return fetch(self._context, self._fork, resolve_timeout(self._context.agent, timeout))
