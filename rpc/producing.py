@@ -151,9 +151,10 @@ class Producer:
     async def _advance(self, work: Work) -> Work | None:
         if isinstance(work, CloseGenerator):
             return self._closed(await self._error_of_closing())
+        if self.call.cancelled:  # before the step began: the generator waits to be closed
+            work.pull.reply((END, None))
+            return self._decide(Stepped())
         try:
-            if self.call.cancelled:
-                raise asyncio.CancelledError
             value = (MORE, await self._iterator.__anext__())
         except StopAsyncIteration:
             value = (END, None)
