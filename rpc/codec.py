@@ -64,7 +64,7 @@ class Codec:
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
-        return bool(message.flags & SIMPLE) and message.extras.keys() <= self._plain
+        return bool(message.flags & SIMPLE) and (not message.extras or message.extras.keys() <= self._plain)
 
     def open(self, message: Incoming) -> Any:
         """Return the body of a message that arrived, unpickled.

@@ -189,9 +189,6 @@ class Connections(LaneListener):
         calls, requests = self.under_way
         return len(calls) > CROWD or len(requests) > QUEUE
 
-    def calls(self) -> int:
-        return len(self.under_way[0])
-
     def progress(self, connection: Connection) -> int:
         return self._flows.of(connection).receipts.messages
 

@@ -284,7 +284,7 @@ class ServerCall(Incoming):
         return None if (reading := self.connection.reading) is None else reading.linger
 
     def _late(self) -> bool:
-        return not self.must_run and self._expired()
+        return self._expired() and not self.must_run
 
     def _expired(self) -> bool:
         return self.deadline > 0 and self._server.timers.now() > self.deadline
@@ -345,7 +345,7 @@ class ServerCall(Incoming):
         """Answer with what a user function returned: a value, a coroutine, or (``is_future``) a future."""
         if is_future:
             self._reply_later(result)
-        elif inspect.iscoroutine(result):
+        elif result is not None and inspect.iscoroutine(result):
             outcome = self._server.threads.run_coroutine(result, copy_context())
             self.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
             self._reply_later(outcome)

@@ -6,6 +6,16 @@ import os
 
 from ..core.errors import AgentClosedError
 
+_process = os.getpid()  # kept, because asking costs a system call
+
+
+def _forked() -> None:
+    global _process
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_forked)
+
 
 class AgentState:
     """Name, rank and phase of one agent.
@@ -25,7 +35,7 @@ class AgentState:
     def __init__(self, name: str, rank: int) -> None:
         self.name = name
         self.rank = rank
-        self.process_id = os.getpid()
+        self.process_id = _process
         self.leaving = False
         self.closed = ""
 
@@ -37,7 +47,7 @@ class AgentState:
         """
         if self.closed:
             raise AgentClosedError(f"worker {self.name!r} cannot be used: {self.closed}; call rpc.init_rpc(...) again")
-        if self.process_id != os.getpid():
+        if self.process_id != _process:
             raise AgentClosedError(
                 f"worker {self.name!r} belongs to process {self.process_id}, not to this forked child; start a process "
                 f"with the spawn method and call rpc.init_rpc(...) there"

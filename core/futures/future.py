@@ -111,7 +111,7 @@ class Future(Generic[T]):
             TimeoutError: ``timeout`` seconds have passed.
             AgentClosedError: the future was made before this process was forked, and completes in the parent.
         """
-        if not self._done and not self._block(timeout):
+        if not (self._done or self._block(timeout)):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
         try:
             return self.value()
@@ -273,6 +273,8 @@ class Future(Generic[T]):
         until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
         if (driver := self.driver) is not None:
             driver.drive(self, until)
+            if self._done:
+                return True
         waiter = Waiter()
         if not self.add_waiter(waiter):
             return True

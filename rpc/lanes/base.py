@@ -125,10 +125,6 @@ class LaneListener(Protocol):
         """Return whether so many messages are under way that they may wait a moment, to travel together."""
         return False
 
-    def calls(self) -> int:
-        """Return how many calls of this worker are not answered."""
-        return 0
-
     def progress(self, connection: Connection) -> int:
         """Return how many messages that arrived on a connection have been used so far."""
         return 0

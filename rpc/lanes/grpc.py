@@ -25,6 +25,7 @@ from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake, DialerHandshake, SocketTokens
 from .base import Connection, Lane, LaneListener
+from .dialing import DialingPlaces
 from .forking import remember
 from .grpc_channel import connect, open_channel
 from .grpc_connection import CLOSE_SECONDS, NO_SOCKET, AcceptedConnection, GrpcConnection
@@ -128,11 +129,13 @@ class DialedConnection(GrpcConnection):
     async def _converse(self, channel: grpc.aio.Channel) -> None:
         shown = self._tls.fingerprint if self._tls else b""
         handshake = self.listener.dialer_handshake(self._identity, self._address, shown)
-        await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
-        # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
-        stream = await introduce(channel, FRAMES, handshake)
-        self.rank = handshake.peer.rank
-        if not await self._open_socket(handshake):
+        async with self._lane.dialing.place():
+            await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
+            # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
+            stream = await introduce(channel, FRAMES, handshake)
+            self.rank = handshake.peer.rank
+            has_socket = await self._open_socket(handshake)
+        if not has_socket:
             await stream.write(NO_SOCKET)
         elif self._tls is None or self.scheme == "unix":  # under TLS large frames go by gRPC's
             self._lane.keep(self._open_bulk_socket)
@@ -178,6 +181,7 @@ class GrpcLane(Lane):
         self._services: dict[str, dict[str, Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of dialed connections and of accepted streams
         self.poller = Poller(self.loop)
+        self.dialing = DialingPlaces()
         self.resources = new_resources()
         self._acceptor: Acceptor
         self._socket_acceptor: SocketAcceptor

@@ -120,7 +120,7 @@ class GrpcConnection(Connection):
             connected.close()
             return
         progress = partial(self.listener.progress, self)
-        stream = Stream(connected, self._poller, self._received_small, self.listener, progress)
+        stream = Stream(connected, self._poller, self._received_small, self.listener.crowded, progress)
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)

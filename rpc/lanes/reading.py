@@ -27,7 +27,7 @@ from .sleeping import Sleeper
 READS_IN_A_ROW = 16  # by the loop, before it does its other work
 SPIN_SECONDS = 60e-6
 SOON_SECONDS = 4 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
-OFTEN_SECONDS = 0.4e-3  # between two turns of reading, of calls that follow one another
+OFTEN_SECONDS = 0.5e-3  # between two turns of reading, of calls that follow one another
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 DISTRUST = 200  # short sleeps until it is tried again

@@ -72,7 +72,8 @@ class Sleeper:
 
     def _wait(self, poll: select.poll, seconds: float) -> bool:
         ready = poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
-        if any(descriptor == self._alarm for descriptor, _ in ready):
-            with suppress(BlockingIOError):
-                os.eventfd_read(self._alarm)
+        for descriptor, _ in ready:
+            if descriptor == self._alarm:
+                with suppress(BlockingIOError):
+                    os.eventfd_read(self._alarm)
         return bool(ready)

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from select import EPOLLIN, EPOLLOUT
-from typing import Any, Protocol
+from typing import Any
 
 from .base import FrameHandle
 from .outbox import SmallFrame
@@ -19,19 +19,8 @@ from .ticker import Ticker
 from .tls_socket import TlsSocket
 
 Deliver = Callable[[Any], None]
+Crowded = Callable[[], bool]
 Progress = Callable[[], int]
-
-
-class Traffic(Protocol):
-    """Facts about the messages of an agent that are under way (``LaneListener``)."""
-
-    def crowded(self) -> bool:
-        """Return whether frames may wait for one another."""
-        ...
-
-    def calls(self) -> int:
-        """Return how many calls of this worker are not answered."""
-        ...
 
 
 class Stream:
@@ -41,7 +30,7 @@ class Stream:
         connected: the socket, non-blocking.
         poller: watches it.
         deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
-        traffic: tells how much is under way.
+        crowded: tells whether frames may wait for one another (``LaneListener.crowded``).
         progress: returns how many of the messages that arrived here have been used.
 
     Attributes:
@@ -54,7 +43,7 @@ class Stream:
         connected: socket.socket | TlsSocket,
         poller: Poller,
         deliver: Deliver,
-        traffic: Traffic,
+        crowded: Crowded,
         progress: Progress,
     ) -> None:
         self.loop = asyncio.get_running_loop()
@@ -64,7 +53,7 @@ class Stream:
         self._poller = poller
         self._ticker = Ticker(self.loop, self._look)
         self._writer = StreamWriter(connected, self._watch_room, self._ticker.start)
-        self._traffic = traffic
+        self._crowded = crowded
         self._progress = progress
         self._unread = 0  # calls that were sent since their thread looked for answers
         self.reading = SharedReading(
@@ -94,7 +83,7 @@ class Stream:
         Returns:
             False if this stream has ended.
         """
-        crowded = self._traffic.crowded()
+        crowded = self._crowded()
         try:
             sent = self._writer.send(parts, size, handle, not crowded)
         except OSError as error:
@@ -164,14 +153,14 @@ class Stream:
 
     def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
         """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
-        calm = often and (self._traffic.calls() == 0 if quick is None else quick)
-        return (calm or self._traffic.crowded()) and self._ticker.start()
+        calm = often and quick is not False
+        return (calm or self._crowded()) and self._ticker.start()
 
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
-            if self._traffic.crowded() and self._ticker.start():
+            if self._crowded() and self._ticker.start():
                 self.reading.pause(self._progress())
         if events & EPOLLOUT:
             self._flush()

@@ -34,7 +34,8 @@ Read = Callable[[int, int], Any]  # position and length in a frame, to the memor
 def encode(message: Outgoing) -> Parts:
     """Return the frame of a message, as parts still to be joined or copied: big arrays are not copied here."""
     if not (message.tensors or message.references or message.buffers or message.extras):
-        return [_head(message, message.flags), *message.pickled]
+        head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
+        return [head, *message.pickled]
     rows, arrays = _tensor_rows(message)
     buffers = [*arrays, *message.buffers]
     lengths = [len(buffer) for buffer in buffers]

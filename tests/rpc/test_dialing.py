@@ -1,0 +1,75 @@
+"""Places for dials: few at a time, and none is held for long by a peer that does not answer."""
+
+import asyncio
+
+import pytest
+from telegrad.rpc.lanes.dialing import DialingPlaces
+
+
+class Dials:
+    """Dials that stay in their places until they are told to end."""
+
+    def __init__(self, places):
+        self.places, self.begun, self.ends = places, [], {}
+        self.most = self.now = 0
+
+    async def dial(self, number):
+        async with self.places.place():
+            self.begun.append(number)
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.ends[number] = asyncio.Event()
+            try:
+                await self.ends[number].wait()
+            finally:
+                self.now -= 1
+
+    def start(self, count):
+        return [asyncio.ensure_future(self.dial(number)) for number in range(count)]
+
+    async def until(self, condition):
+        async def look():
+            while not condition():
+                await asyncio.sleep(0)
+
+        await asyncio.wait_for(look(), 20)
+
+
+def test_so_many_dial_at_a_time_and_the_others_in_their_order():
+    async def run():
+        dials = Dials(DialingPlaces(2, 60.0))
+        tasks = dials.start(7)
+        for number in range(7):
+            await dials.until(lambda number=number: number in dials.ends)
+            dials.ends[number].set()
+        await asyncio.gather(*tasks)
+        assert dials.begun == list(range(7)) and dials.most == 2
+
+    asyncio.run(run())
+
+
+def test_a_dial_that_takes_long_gives_its_place_to_the_next():
+    async def run():
+        dials = Dials(DialingPlaces(1, 0.001))
+        tasks = dials.start(5)
+        await dials.until(lambda: len(dials.begun) == 5)
+        for end in dials.ends.values():
+            end.set()
+        await asyncio.gather(*tasks)
+        assert dials.places._free._value == 1, "each place was given back once"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("fails", [asyncio.CancelledError, OSError])
+def test_a_dial_that_fails_gives_its_place_back(fails):
+    async def run():
+        places = DialingPlaces(1, 60.0)
+        for _ in range(3):
+            with pytest.raises(fails):
+                async with places.place():
+                    raise fails
+        async with places.place():
+            pass
+
+    asyncio.run(run())
