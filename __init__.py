@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
+    from . import pipelining as pipelining
     from . import rpc as rpc
     from . import rref as rref
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
@@ -78,6 +79,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "launcher",
         "nn",
         "optim",
+        "pipelining",
         "rpc",
         "rref",
     )

@@ -111,6 +111,16 @@ def kept_value(name):
     return Shelf.kept[name].to_here()
 
 
+class Parts:
+    """Objects of the test that workers of this process share."""
+
+    given = ()
+
+
+def part(place):
+    return Parts.given[place]
+
+
 def forget(name):
     del Shelf.kept[name]
 

@@ -24,6 +24,7 @@ LAYERS = {
     "collective": 2,
     "profiler_dist": 2,
     "autograd_dist": 3,
+    "pipelining": 3,
     "agents": 4,
     "launcher": 5,
     "examples": 5,
