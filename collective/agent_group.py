@@ -3,11 +3,13 @@
 Every collective is one or two *exchanges*: each member sends parts to others and takes the parts that others sent to it, all
 directly. A large ``all_reduce`` first gives each member one chunk of all arrays to combine, then everybody the combined chunks:
 the same number of bytes as a ring, in 2 steps instead of 2 (n - 1). Parts are combined in the order of the members, so that all
-have the same result, to the bit.
+have the same result, to the bit. Members on one host do large ``all_reduce``s in shared memory instead.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,24 +20,31 @@ import numpy as np
 from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
 from ..core.extend import Array
 from ..core.futures import Future, wait_all
+from ..core.shared_memory import Address
 from ..rpc.extend import Agent
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message
 from .reduction import ReduceOp, combine
+from .shared_memory import SharedReduction, host_identity, new_segment, open_shared
 
 SMALL_BYTES = 64 * 1024  # an array up to this size goes whole to everybody
 MOST_AHEAD = 256  # messages that a member may have sent and its receivers have not taken
 
 
 class CollectiveCall:
-    """One collective, as one member sees it: its number, how it was called, and until when it waits."""
+    """One collective, as one member sees it: its number, how it was called, and until when it waits.
 
-    __slots__ = ("deadline", "number", "signature")
+    A large ``all_reduce`` has a turn: it completes ``after`` when it is over, and waits for that of the one before.
+    """
+
+    __slots__ = ("after", "before", "deadline", "number", "signature")
 
     def __init__(self, number: Any, signature: tuple[str, Any], deadline: float) -> None:
         self.number = number
         self.signature = signature
         self.deadline = deadline
+        self.before: Future[None] | None = None
+        self.after: Future[None] | None = None
 
     def __str__(self) -> str:
         name, like = self.signature
@@ -58,6 +67,10 @@ class AgentGroup(ProcessGroup):
         self._mailbox = agent.part(Mailbox)
         self._numbers = Numbers()
         self._untaken: deque[Future[Any]] = deque()
+        self._turns = threading.Lock()  # guards _latest
+        self._latest: Future[None] | None = None  # completes when the large all_reduce that began last is over
+        self._shared: SharedReduction | None = None
+        self._asked = False  # whether all members are on one host is known
 
     def run(self, body: Callable[[], Any], in_background: bool) -> Work | None:
         if not in_background:
@@ -67,10 +80,15 @@ class AgentGroup(ProcessGroup):
         self._agent.threads.functions.submit(lambda: work.complete(body))
         return work
 
-    def begin(self, name: str, like: Any) -> CollectiveCall:
+    def begin(self, name: str, like: Any, size: int = 0) -> CollectiveCall:
         while self._untaken and self._untaken[0].done():
             self._settle()
-        return CollectiveCall(self._numbers.take("collective"), (name, like), time.monotonic() + self.timeout)
+        with self._turns:
+            call = CollectiveCall(self._numbers.take("collective"), (name, like), time.monotonic() + self.timeout)
+            if size > SMALL_BYTES and self.size() > 1:
+                call.before, self._latest = self._latest, Future()
+                call.after = self._latest
+        return call
 
     def all_gather(self, call: CollectiveCall, content: Any) -> list[Any]:
         parts = self._exchange(call, dict.fromkeys(self._others(), content), self._others())
@@ -82,6 +100,60 @@ class AgentGroup(ProcessGroup):
             parts[0] = parts[0] if self.index else array.copy()
             array[:] = combine(parts, op)
             return
+        if call.after is None:
+            self._reduce_chunks(call, array, op)
+            return
+        try:
+            self._in_turn(call, array, op)
+        finally:
+            call.after.set_result(None)
+
+    def _in_turn(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
+        self._await_turn(call)
+        if not self._asked:
+            self._shared = self._map_segments(call)
+            self._asked = True
+        if self._shared is None:
+            self._reduce_chunks(call, array, op)
+            return
+
+        def check(member: int) -> None:
+            if (peer := self._agent.peers.at(self.ranks[member])).gone:
+                raise peer.lost_error()
+            if time.monotonic() > call.deadline:
+                raise self._missing(call, [member])
+
+        self._shared.all_reduce(array, op, lambda slices: max(self.all_gather(call, slices)), check)
+
+    def _await_turn(self, call: CollectiveCall) -> None:
+        before, call.before = call.before, None
+        try:
+            if before is not None:
+                before.wait(max(call.deadline - time.monotonic(), 0.0))
+        except TimeoutError:
+            raise CollectiveTimeoutError(
+                f"{call} of group {self.name!r} waited {self.timeout:g} s for an all_reduce that was begun before it"
+            ) from None
+
+    def _map_segments(self, call: CollectiveCall) -> SharedReduction | None:
+        """Let all members map one another's segments; ``None`` if they are on several hosts, or one may not."""
+        host = host_identity()
+        hosts = self._in_order(self._exchange(call, dict.fromkeys(self._others(), host), self._others(), step=2), host)
+        if host is None or any(each != host for each in hosts):
+            return None
+        segment = new_segment()
+        mine = (os.getpid(), segment.fd, segment.identity)
+        addresses = self._exchange(call, dict.fromkeys(self._others(), mine), self._others(), step=3)
+        opened = {other: open_shared(Address(*address)) for other, address in addresses.items()}
+        segments = self._in_order(opened, segment)
+        mapped = all(each is not None for each in segments)
+        told = self._exchange(call, dict.fromkeys(self._others(), mapped), self._others(), step=4)
+        for each in segments:
+            if each is not None:
+                each.close_descriptor()
+        return SharedReduction(segments, self.index) if mapped and all(told.values()) else None
+
+    def _reduce_chunks(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
         chunks = np.array_split(array, self.size())
         pieces = self._exchange(call, dict(enumerate(chunks)), self._others())
         own = combine(self._in_order(pieces, chunks[self.index]), op)
@@ -145,6 +217,7 @@ class AgentGroup(ProcessGroup):
 
     def close(self) -> None:
         self._mailbox.forget(self.name)
+        self._shared = None
 
     # -- exchanges
 
@@ -186,15 +259,18 @@ class AgentGroup(ProcessGroup):
         try:
             messages = wait_all(futures.values(), max(call.deadline - time.monotonic(), 0.0))
         except TimeoutError:
-            missing = [self._member(source) for source, future in futures.items() if not future.done()]
-            raise CollectiveTimeoutError(
-                f"{call} of group {self.name!r} waited {self.timeout:g} s in vain for {', '.join(missing)}: call it on all "
-                "ranks of the group, in the same order, or give the group a longer timeout="
-            ) from None
+            missing = [source for source, future in futures.items() if not future.done()]
+            raise self._missing(call, missing) from None
         finally:
             for key in keys.values():
                 self._mailbox.cancel(key)
         return {source: self._open(call, source, message) for source, message in zip(futures, messages, strict=True)}
+
+    def _missing(self, call: CollectiveCall, members: Iterable[int]) -> CollectiveTimeoutError:
+        return CollectiveTimeoutError(
+            f"{call} of group {self.name!r} waited {self.timeout:g} s in vain for {', '.join(map(self._member, members))}: "
+            "call it on all ranks of the group, in the same order, or give the group a longer timeout="
+        )
 
     def _open(self, call: CollectiveCall, source: int, message: Message) -> Any:
         if tuple(message.signature) != call.signature:

@@ -30,8 +30,8 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     if (found := find(group)) is None:
         return None
     check_op(op, check_tensor("tensor", tensor)._array.dtype)
-    call = found.begin("all_reduce", f"{describe(tensor)}, {op.name}")
     row = flat(tensor)
+    call = found.begin("all_reduce", f"{describe(tensor)}, {op.name}", row.nbytes)
 
     def body() -> Tensor:
         found.all_reduce(call, row, op)

@@ -81,12 +81,13 @@ class ProcessGroup(ABC):
         """
 
     @abstractmethod
-    def begin(self, name: str, like: Any) -> Any:
+    def begin(self, name: str, like: Any, size: int = 0) -> Any:
         """Return a new call, in the order in which this process calls collectives.
 
         Args:
             name: of the collective, for errors.
             like: what must be equal on all ranks, such as dtype and shape; ``None`` for nothing.
+            size: bytes of the array of an ``all_reduce``.
         """
 
     @abstractmethod

@@ -66,7 +66,7 @@ class MpiGroup(ProcessGroup):
         work.wait()
         return None
 
-    def begin(self, name: str, like: Any) -> str:
+    def begin(self, name: str, like: Any, size: int = 0) -> str:
         return f"{name}({like})" if like is not None else name
 
     def all_gather(self, call: str, content: Any) -> list[Any]:

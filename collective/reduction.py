@@ -66,10 +66,23 @@ def combine(parts: Sequence[Array], op: ReduceOp) -> Array:
         parts: arrays of one shape and dtype; the first is changed.
         op: how; ``AVG`` divides at the end.
     """
+    return combine_into(parts[0], parts, op)
+
+
+def combine_into(result: Array, parts: Sequence[Array], op: ReduceOp) -> Array:
+    """Return the combination of equal arrays in the memory of ``result``.
+
+    Args:
+        result: of the shape and dtype of the parts; the first of them, or memory of its own.
+        parts: see ``combine``.
+        op: see ``combine``.
+    """
     function = FUNCTIONS[op]
-    result = parts[0]
-    for part in parts[1:]:
-        function(result, part, out=result)
+    first, others = parts[0], parts[1:]
+    if not others:
+        np.copyto(result, first)
+    for part in others:
+        first = function(first, part, out=result)
     if op is ReduceOp.AVG:
         np.divide(result, len(parts), out=result, casting="unsafe")
     return result

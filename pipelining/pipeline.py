@@ -25,8 +25,8 @@ class Pipeline:
     """Model in stages on different workers, trained on micro-batches (``torch.distributed.pipelining``).
 
     ``step`` cuts a batch into micro-batches along the first dimension, and sends them through the stages in the order of the
-    schedule. Gradients add up in the ``.grad`` of the parameters on each worker, and are those of the whole batch if the loss is a mean
-    over it. Activations and gradients travel from stage to stage, not through this process.
+    schedule. Gradients add up in the ``.grad`` of the parameters on each worker, and are those of the whole batch if the loss
+    is a mean over it. Activations and gradients travel from stage to stage, not through this process.
 
     Args:
         stages: ``RemoteModule``s, or references to modules, in their order. A stage gets what the one before returns: a tensor,
@@ -147,8 +147,8 @@ class Pipeline:
         sizes = {len(value) for value in values if isinstance(value, Tensor) and value.dim()}
         if len(sizes) != 1 or min(sizes) < self._count:
             raise ValueError(
-                f"a batch for {self._count} micro-batches must be tensors of equally many rows, at least {self._count}; you gave "
-                f"{[tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__ for value in values]}"
+                f"a batch for {self._count} micro-batches must be tensors of equally many rows, at least {self._count}; you "
+                f"gave {[tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__ for value in values]}"
             )
         (rows,) = sizes
         ends = [rows * number // self._count for number in range(self._count + 1)]

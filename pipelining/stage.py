@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import Tensor, enable_grad, no_grad
-from ..core.autograd import backward, checkpoint
+from ..core import Tensor, autograd, enable_grad, no_grad
 from ..core.errors import RpcTimeoutError
 from ..core.futures import Future, wait_all
 from ..nn import Module
@@ -145,7 +144,7 @@ class _Run:
         inputs = tuple(_leaf(value, trains and plan.before is not None) for value in given)
         with enable_grad() if trains else no_grad():
             again = trains and plan.checkpoint
-            result = checkpoint(self._module, *inputs) if again else self._module(*inputs)
+            result = autograd.checkpoint(self._module, *inputs) if again else self._module(*inputs)
             if plan.after is None:
                 result = self._last(result, number)
         results = result if isinstance(result, tuple) else (result,)
@@ -168,7 +167,7 @@ class _Run:
         gradients = given or (None,) * len(results)
         pairs = [pair for pair in zip(results, gradients, strict=True) if _requires_grad(pair[0])]
         if pairs:
-            backward([result for result, _ in pairs], [gradient for _, gradient in pairs])
+            autograd.backward([result for result, _ in pairs], [gradient for _, gradient in pairs])
         return self._plan.before, tuple(value.grad if _requires_grad(value) else None for value in inputs)
 
     def _send(self, to: RRef[Stage], action: Action, values: Values) -> None:

@@ -24,7 +24,7 @@ def average_parameters(params: Iterable[Tensor], process_group: Any = None) -> N
         return
     for tensors in by_dtype(params):
         row = pack(tensors, tensors[0].dtype)
-        group.all_reduce(group.begin("average_parameters", f"{row.dtype}[{row.size}]"), row, ReduceOp.AVG)
+        group.all_reduce(group.begin("average_parameters", f"{row.dtype}[{row.size}]", row.nbytes), row, ReduceOp.AVG)
         unpack(row, tensors)
 
 

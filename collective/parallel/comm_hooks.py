@@ -67,7 +67,7 @@ def _compress(convert: Callable[[Tensor], Tensor], process_group: Any, bucket: G
     assert group is not None  # DistributedDataParallel is made on members alone
     buffer = bucket.buffer()
     row = flat(convert(buffer / group.size()))  # divided first: a sum of many could be too large for float16
-    call = group.begin("all_reduce", f"{row.dtype}[{row.size}], SUM")
+    call = group.begin("all_reduce", f"{row.dtype}[{row.size}], SUM", row.nbytes)
 
     def body() -> Tensor:
         group.all_reduce(call, row, ReduceOp.SUM)

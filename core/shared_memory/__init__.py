@@ -2,6 +2,6 @@
 
 from .forks import fork_count
 from .segments import Segment, create_segment, open_segment
-from .transit import SharedMemoryError
+from .transit import Address, SharedMemoryError
 
-__all__ = ["Segment", "SharedMemoryError", "create_segment", "fork_count", "open_segment"]
+__all__ = ["Address", "Segment", "SharedMemoryError", "create_segment", "fork_count", "open_segment"]

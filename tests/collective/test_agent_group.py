@@ -1,14 +1,16 @@
 """Collectives over the agents' lanes give NumPy's results, on every rank to the bit, for any number of ranks."""
 
 import functools
+import itertools
 import threading
 
 import numpy as np
 import pytest
-from telegrad.collective import ReduceOp
+from telegrad.collective import ReduceOp, agent_group, shared_memory
 from telegrad.collective.agent_group import MOST_AHEAD, SMALL_BYTES
 from telegrad.collective.mailbox import Mailbox
-from telegrad.collective.reduction import FUNCTIONS
+from telegrad.collective.reduction import FUNCTIONS, combine
+from telegrad.collective.shared_memory import open_shared
 from telegrad.core.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 
 LARGE = SMALL_BYTES // 8 + 3  # elements of float64
@@ -199,3 +201,97 @@ def test_nothing_is_left_in_the_mailboxes(ranks):
     for agent in ranks.agents:
         mailbox = agent.part(Mailbox)
         assert not mailbox._arrived and not mailbox._awaited
+
+
+# -- large arrays
+
+
+@pytest.fixture(params=["one host", "several hosts", "not permitted"])
+def host(request, monkeypatch):
+    """Whether the ranks can map one another's memory."""
+    if request.param == "several hosts":
+        monkeypatch.setattr(agent_group, "host_identity", lambda: threading.current_thread().name)
+    if request.param == "not permitted":
+        opened = itertools.count()
+        monkeypatch.setattr(
+            agent_group, "open_shared", lambda address: None if next(opened) == 1 else open_shared(address)
+        )
+    monkeypatch.setattr(shared_memory, "SLICE_BYTES", 3 * SMALL_BYTES + 32)
+    return request.param
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4], indirect=True)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "complex128", "uint16"])
+def test_large_arrays(ranks, host, dtype):
+    op = ReduceOp.SUM if dtype == "uint16" else ReduceOp.AVG if dtype[0] in "fc" else ReduceOp.MAX
+    sizes = [SMALL_BYTES + 1, 3 * SMALL_BYTES + 31, 1_000_003]
+    groups = ranks.groups()
+
+    def body(group):
+        rows = [array(group.index, size // np.dtype(dtype).itemsize, dtype) for size in sizes]
+        for row in rows:
+            group.all_reduce(group.begin("all_reduce", None, row.nbytes), row, op)
+        assert (group._shared is not None) == (host == "one host")
+        return rows
+
+    for rows in raise_errors(ranks.run(groups, body)):
+        for row, size in zip(rows, sizes, strict=True):
+            given = [array(index, size // np.dtype(dtype).itemsize, dtype) for index in range(len(groups))]
+            assert np.array_equal(row, combine(given, op))
+
+
+@pytest.mark.parametrize("ranks", [2], indirect=True)
+def test_large_arrays_in_the_background_keep_their_order(ranks, host):
+    def body(group):
+        rows = [array(number + group.index, LARGE) for number in range(12)]
+        work = []
+        for row in rows:
+            call = group.begin("all_reduce", None, row.nbytes)
+            work.append(group.run(lambda row=row, call=call: group.all_reduce(call, row, ReduceOp.SUM), True))
+        for each in work:
+            each.wait(20)
+        return rows
+
+    for rows in raise_errors(ranks.run(ranks.groups(), body)):
+        for number, row in enumerate(rows):
+            assert np.array_equal(row, array(number, LARGE) + array(number + 1, LARGE))
+
+
+@pytest.mark.parametrize("ranks", [3], indirect=True)
+def test_large_arrays_after_calls_that_failed(ranks, host):
+    groups = ranks.groups()
+
+    def reduce(group, like=None):
+        row = array(group.index, LARGE)
+        group.all_reduce(group.begin("all_reduce", like, row.nbytes), row, ReduceOp.SUM)
+        return row
+
+    raise_errors(ranks.run(groups, reduce))
+    for error in ranks.run(groups, lambda group: reduce(group, f"like {group.index}")):
+        assert isinstance(error, CollectiveError) and "all_reduce(like" in str(error)
+    if host == "one host":
+        groups[1]._shared._slices += 3  # as if it had failed in the middle of an array
+    expected = array(0, LARGE) + array(1, LARGE) + array(2, LARGE)
+    for row in raise_errors(ranks.run(groups, reduce)):
+        assert np.array_equal(row, expected)
+
+
+@pytest.mark.parametrize("ranks", [3], indirect=True)
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_rank_that_goes_away_in_a_large_array_is_named(ranks, lost):
+    groups, row = ranks.groups(seconds=2.0), array(0, LARGE)
+
+    def reduce(group):
+        group.all_reduce(group.begin("all_reduce", None, row.nbytes), row.copy(), ReduceOp.SUM)
+
+    def body(group):
+        if group.index < 2:
+            reduce(group)
+            return
+        group.all_gather(group.begin("all_reduce", None, row.nbytes), 1)  # it says that it comes, and does not
+        if lost:
+            ranks.agents[2].close("it ends")
+
+    raise_errors(ranks.run(groups, reduce))
+    for error in ranks.run(groups, body)[:2]:
+        assert isinstance(error, WorkerLostError if lost else CollectiveTimeoutError) and "rank2" in str(error)
