@@ -1,6 +1,10 @@
 """Examples that train on several workers: they learn in few steps, draw a picture, and leave nothing on any worker."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +52,32 @@ def test_distributed_rnn(run):
 def test_learning_from_a_game(run, workers, name, steps):
     pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
     assert run(workers, name, steps, "last 30 episodes:") > 30.0
+
+
+def test_hybrid_embeddings(run):
+    assert (
+        run(3, "hybrid_embeddings", 60, "equal networks everywhere: True[^%]*accuracy on held-out paragraphs:") > 40.0
+    )
+
+
+def test_pipeline_cnn(run, tmp_path):
+    assert run(3, "pipeline_cnn", 25, "accuracy on the held-out fifth:") > 60.0
+    assert all((tmp_path / "here" / f"{name}.svg").read_text().count("<rect") == 33 for name in ("gpipe", "1f1b"))
+
+
+@pytest.mark.parametrize("name, steps", [("data_parallel_cnn", 40), ("local_sgd", 60)])
+@pytest.mark.parametrize("over", ["rpc", "mpi"])
+def test_processes_that_learn_together(tmp_path, run_python, name, steps, over):
+    program = [str(FOLDER / f"{name}.py"), "--steps", str(steps), "--out", "here"]
+    if over == "rpc":
+        output = run_python(*LAUNCHER, "2", *program, cwd=tmp_path)
+    else:
+        mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if mpiexec is None:
+            pytest.skip("mpiexec is not installed: pip install mpich")
+        command = [mpiexec, "-n", "2", sys.executable, *program]
+        output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path).stdout
+    found = re.findall(r"accuracy on the held-out fifth: ([\d.]+)", output)
+    assert found and all(float(each) > 60.0 for each in found), output
+    assert "equal parameters everywhere: False" not in output
+    assert (tmp_path / "here" / "training.png").read_bytes().startswith(b"\x89PNG")

@@ -3,11 +3,13 @@
 import itertools
 import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 import telegrad as tg
 from helpers import remote
+from helpers.launched import LAUNCHER
 from telegrad.core.errors import AutogradError, RpcTimeoutError, WorkerLostError
 from telegrad.pipelining import Action, Pipeline, Timeline
 from telegrad.pipelining.inbox import Inbox
@@ -264,3 +266,13 @@ def test_an_inbox_drops_what_belongs_to_steps_that_are_over():
         inbox.take(2, Action("backward", 0), 1)
     inbox.end()
     assert len(inbox) == 0
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_the_program_of_the_docs(tmp_path, run_python):
+    page = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text()
+    (tmp_path / "pipeline.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    said = run_python(*LAUNCHER[1:], "run", "-n", "3", "pipeline.py", cwd=tmp_path)
+    assert re.search(r"loss 0\.0\d+, 256 results", said)
+    assert "1F1B: " in (tmp_path / "pipeline.svg").read_text()

@@ -1,0 +1,98 @@
+"""Data parallel training: every process has the whole network and a part of the digits, and gradients are means.
+
+    telegrad run -n 2 examples/data_parallel_cnn.py     over the lanes of an agent
+    mpiexec -n 2 python examples/data_parallel_cnn.py   over MPI: pip install 'telegrad[mpi]'
+    python examples/data_parallel_cnn.py                the first, without the launcher
+
+``DistributedDataParallel`` gives every process the gradient of the whole batch, so that the networks stay equal to the bit,
+which is checked at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import telegrad as tg
+from telegrad import collective as dist
+from telegrad import nn
+from telegrad.examples import digits
+from telegrad.examples.cnn import ConvNet
+from telegrad.examples.curves import curves
+from telegrad.examples.local_options import Options, parse
+from telegrad.examples.start import start
+
+BATCH = 64  # of all processes together
+
+
+def batches(options: Options) -> Iterator[tuple[tg.Tensor, tg.Tensor]]:
+    """Yield this process's part of each batch: shifted images (64 / processes, 1, 8, 8) and labels."""
+    images, labels, *_ = digits.load()
+    random = np.random.default_rng([options.seed, dist.get_rank()])
+    sampler = tg.data.DistributedSampler(labels, dist.get_world_size(), dist.get_rank(), drop_last=True)
+    loader = tg.data.BatchSampler(sampler, BATCH // dist.get_world_size(), drop_last=True)
+    epoch = 0
+    while True:
+        sampler.set_epoch(epoch)
+        for rows in loader:
+            yield tg.from_numpy(digits.jitter(images[rows], random)[:, None]), tg.from_numpy(labels[rows])
+        epoch += 1
+
+
+def train(options: Options) -> tuple[nn.Module, list[float]]:
+    """Train, and return the network and the mean loss of the processes at each step."""
+    tg.manual_seed(options.seed)
+    model = nn.parallel.DistributedDataParallel(ConvNet(16))
+    optimizer = tg.optim.AdamW(model.parameters(), lr=options.lr)
+    losses = tg.zeros(options.steps)
+    for step, (images, labels) in zip(range(options.steps), batches(options)):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses[step] = loss.item()
+    dist.all_reduce(losses, dist.ReduceOp.AVG)
+    return model.module, losses.tolist()
+
+
+def accuracy(model: nn.Module) -> float:
+    """Return the share of held-out digits that are right."""
+    data = digits.load()
+    with tg.no_grad():
+        found = model.eval()(tg.from_numpy(data.test_x[:, None])).argmax(1)
+    return float(np.mean(found.numpy() == data.test_y))
+
+
+def equal_everywhere(model: nn.Module) -> bool:
+    """Return whether all processes have the same parameters, to the bit."""
+    everybody = [None] * dist.get_world_size()
+    dist.all_gather_object(everybody, [parameter.detach().numpy() for parameter in model.parameters()])
+    return all(np.array_equal(a, b) for other in everybody for a, b in zip(everybody[0] or (), other or ()))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one process under the launcher or mpiexec; without them, start all."""
+    start(work, 2, (parse("data_parallel_cnn", "Learn digits with equal networks.", 400, 0.005, arguments),))
+
+
+def work(rank: int, world_size: int, options: Options) -> None:
+    """Train in one process; the first one prints and draws how well."""
+    dist.init_process_group()
+    began = time.perf_counter()
+    model, losses = train(options)
+    seconds, equal = time.perf_counter() - began, equal_everywhere(model)
+    if rank == 0:
+        right = accuracy(model)
+        print(f"{options.steps} steps of {world_size} processes over {dist.get_backend()} took {seconds:.1f} s")
+        print(f"equal parameters everywhere: {equal}")
+        print(f"accuracy on the held-out fifth: {right:.2%}")
+        title = f"Data parallel on {world_size} processes: {right:.1%} of the held-out digits"
+        curves(options.out / "training.png", title, {"all": losses}, "step", "cross-entropy, mean of all")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
