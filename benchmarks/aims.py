@@ -47,6 +47,10 @@ def _all() -> Iterator[Aim]:
     yield Aim("burst of 10,000 no-ops", GRPC, TORCH_TCP, 5, more=True)
     yield Aim("no-op", TLS, TCP, 1.2)
     yield Aim("64 MiB echo", TLS, TCP, 2.5)
+    for ranks in (2, 4):
+        for size in ("1 KiB", "1 MiB", "64 MiB"):
+            yield Aim(f"all_reduce of {size}, {ranks} ranks", OURS, TORCH, 0.7)
+        yield Aim(f"data parallel step, {ranks} ranks", OURS, TORCH, 0.9)
     for workers, aim in ((2, 0.25), (32, 0.08)):
         yield Aim(f"memory of one of {workers} workers", OURS, TORCH, aim)
     yield Aim("start, 32 workers", OURS, TORCH, 0.3, 0.15)

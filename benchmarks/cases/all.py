@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import calls, footprint, model, rates
+from . import calls, footprint, groups, model, rates
 from .base import Case
 
-CASES: tuple[Case, ...] = (*calls.CASES, *rates.CASES, *model.CASES, *footprint.CASES)
+CASES: tuple[Case, ...] = (*calls.CASES, *rates.CASES, *model.CASES, *groups.CASES, *footprint.CASES)
 
 
 def named(name: str) -> Case:

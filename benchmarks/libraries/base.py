@@ -26,12 +26,21 @@ class Place:
 
 @dataclass(frozen=True)
 class Api:
-    """Modules of a library with PyTorch's programming model."""
+    """Modules of a library with PyTorch's programming model.
+
+    Attributes:
+        lib: tensors, ``nn`` and ``optim``.
+        rpc: calls and references.
+        autograd: distributed autograd.
+        optimizer: the class ``DistributedOptimizer``.
+        groups: process groups; ``None`` where workers are no processes.
+    """
 
     lib: Any
     rpc: Any
     autograd: Any
     optimizer: Any
+    groups: Any = None
 
 
 class Library(ABC):

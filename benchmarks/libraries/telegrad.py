@@ -10,6 +10,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -32,8 +33,8 @@ def make(transport: str) -> TorchModel:
 class Telegrad(TorchModel):
     """Telegrad, whatever its workers are."""
 
-    def __init__(self) -> None:
-        super().__init__(Api(tg, tg.rpc, tg.autograd_dist, tg.DistributedOptimizer))
+    def __init__(self, groups: Any = None) -> None:
+        super().__init__(Api(tg, tg.rpc, tg.autograd_dist, tg.DistributedOptimizer, groups))
         self.versions = {"telegrad": tg.__version__, "numpy": np.__version__, "grpcio": grpc.__version__}
 
 
@@ -41,7 +42,7 @@ class OnLanes(Telegrad):
     """Workers in processes of their own."""
 
     def __init__(self, lanes: list[str] | None, encrypted: bool) -> None:
-        super().__init__()
+        super().__init__(tg.collective)
         self.options = tg.rpc.GrpcRpcBackendOptions(lanes=lanes)
         self._encrypted = encrypted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.distributed as groups
 import torch.distributed.autograd as dist_autograd
 from torch.distributed import rpc
 from torch.distributed.optim import DistributedOptimizer
@@ -24,7 +25,7 @@ class PyTorch(TorchModel):
     """PyTorch, each worker in a process."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        super().__init__(Api(torch, rpc, dist_autograd, DistributedOptimizer))
+        super().__init__(Api(torch, rpc, dist_autograd, DistributedOptimizer, groups))
         self.versions = {"torch": torch.__version__}
         self._settings = settings
 
