@@ -261,9 +261,7 @@ def gather(
     """
     if (found := find(group)) is None:
         return None
-    target = member(found, dst, group_dst, "dst", 0)
-    check_tensor("tensor", tensor)
-    outputs = _only_at(found, target, "gather_list", gather_list)
+    target, outputs = _list_at(found, ("dst", dst, group_dst), tensor, "gather_list", gather_list)
     call = found.begin("gather", f"{tensor.dtype} to {found.ranks[target]}")
 
     def body() -> list[Tensor] | None:
@@ -294,9 +292,7 @@ def scatter(
     """
     if (found := find(group)) is None:
         return None
-    source = member(found, src, group_src, "src", 0)
-    check_tensor("tensor", tensor)
-    inputs = _only_at(found, source, "scatter_list", scatter_list)
+    source, inputs = _list_at(found, ("src", src, group_src), tensor, "scatter_list", scatter_list)
     call = found.begin("scatter", f"{tensor.dtype} from {found.ranks[source]}")
 
     def body() -> Tensor:
@@ -342,9 +338,27 @@ def _equal_parts(name: str, tensor: Tensor, group: ProcessGroup) -> list[Tensor]
     return list(cast(Any, tensor.detach().view(-1)).chunk(group.size()))
 
 
-def _only_at(group: ProcessGroup, index: int, name: str, tensors: list[Tensor] | None) -> list[Tensor]:
+def _list_at(
+    group: ProcessGroup,
+    place: tuple[str, int | None, int | None],
+    tensor: Tensor,
+    name: str,
+    tensors: list[Tensor] | None,
+) -> tuple[int, list[Tensor]]:
+    """Return the index of the rank that has a list of tensors, and the list; an empty one elsewhere.
+
+    Args:
+        group: the group.
+        place: name of the argument for the rank, the rank, and the index in its place.
+        tensor: what every rank gives.
+        name: of the list.
+        tensors: the list; ``None`` elsewhere.
+    """
+    argument, rank, given = place
+    index = member(group, rank, given, argument, 0)
+    check_tensor("tensor", tensor)
     if group.index == index:
-        return check_list(name, tensors, group.size())
+        return index, check_list(name, tensors, group.size())
     if tensors:
         raise ValueError(f"{name} is for rank {group.ranks[index]} alone; give None on the other ranks")
-    return []
+    return index, []

@@ -128,7 +128,8 @@ class MpiGroup(ProcessGroup):
         result = np.empty_like(arrays[self.index])
         counts = [array.size for array in arrays]
         operation = self._operations[op]
-        self._wait(self._communicator.Ireduce_scatter(np.concatenate(arrays), result, counts, operation), call)
+        given = np.concatenate(arrays)  # a name keeps it: the request does not, and MPI reads it until the end
+        self._wait(self._communicator.Ireduce_scatter(given, result, counts, operation), call)
         return self._average(result, op)
 
     def send(self, content: Any, target: int, tag: int) -> None:

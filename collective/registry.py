@@ -192,13 +192,13 @@ def is_initialized() -> bool:
     return registry.default is not None
 
 
-def get_rank(group: ProcessGroup | None = None) -> int:
+def get_rank(group: ProcessGroup | NonMember | None = None) -> int:
     """Return this process's place in a group, the default one without one; -1 if it is not in it."""
     found = find(group)
     return -1 if found is None else found.index
 
 
-def get_world_size(group: ProcessGroup | None = None) -> int:
+def get_world_size(group: ProcessGroup | NonMember | None = None) -> int:
     """Return the number of members of a group, the default one without one; -1 if this process is not in it."""
     found = find(group)
     return -1 if found is None else found.size()
@@ -216,7 +216,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return found.backend
 
 
-def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+def get_process_group_ranks(group: ProcessGroup | NonMember | None) -> list[int]:
     """Return the members' ranks in the job."""
     found = find(group)
     return [] if found is None else list(found.ranks)

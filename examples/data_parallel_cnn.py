@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import telegrad as tg
@@ -68,9 +69,9 @@ def accuracy(model: nn.Module) -> float:
 
 def equal_everywhere(model: nn.Module) -> bool:
     """Return whether all processes have the same parameters, to the bit."""
-    everybody = [None] * dist.get_world_size()
+    everybody: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(everybody, [parameter.detach().numpy() for parameter in model.parameters()])
-    return all(np.array_equal(a, b) for other in everybody for a, b in zip(everybody[0] or (), other or ()))
+    return all(np.array_equal(a, b) for other in everybody for a, b in zip(everybody[0], other))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

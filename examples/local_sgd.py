@@ -22,7 +22,6 @@ from telegrad.examples import digits
 from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
-from telegrad.nn.parallel import comm_hooks
 
 BATCH, PERIOD, WARM_UP = 32, 8, 40
 Model = nn.Module
@@ -42,10 +41,10 @@ def train(options: Options, local: bool) -> tuple[Model, list[float]]:
         local: learn alone after the first 40 steps, and take the mean of the networks every eighth.
     """
     model = nn.parallel.DistributedDataParallel(network(options.seed))
-    optimizer = tg.optim.SGD(model.parameters(), lr=options.lr)
+    optimizer: tg.optim.Optimizer = tg.optim.SGD(model.parameters(), lr=options.lr)
     if local:
-        state = comm_hooks.PostLocalSGDState(None, None, WARM_UP)
-        model.register_comm_hook(state, comm_hooks.post_localSGD_hook)
+        state = nn.parallel.comm_hooks.PostLocalSGDState(None, None, WARM_UP)
+        model.register_comm_hook(state, nn.parallel.comm_hooks.post_localSGD_hook)
         optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(PERIOD, WARM_UP))
     data, rank = digits.load(), dist.get_rank()
     images = data.train_x[rank :: dist.get_world_size()].reshape(-1, digits.PIXELS)

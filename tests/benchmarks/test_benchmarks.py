@@ -24,7 +24,11 @@ def library(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "case",
-    [case for case in CASES if case.name == "1 KiB echo" or not any(word in case.name for word in LARGE)],
+    [
+        case
+        for case in CASES
+        if case.name == "1 KiB echo" or not any(word in case.name for word in (*LARGE, "all_reduce", "data parallel"))
+    ],
     ids=lambda case: case.name,
 )
 def test_a_case_measures_its_rows(case, library):
@@ -73,6 +77,15 @@ def test_contenders_are_measured_in_turn(tmp_path, capsys):
 @pytest.mark.slow
 def test_four_pairs_call_at_once(tmp_path):
     assert len(measured(tmp_path, "4 pairs at once", "sockets, Unix")["sockets, Unix"]["rounds"]) == 2
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["all_reduce of 1 KiB, 2 ranks", "data parallel step, 2 ranks"])
+def test_all_workers_take_part_in_a_group(tmp_path, case):
+    found = measured(tmp_path, case, "telegrad", "telegrad, in process")
+    assert all(figures["p50"] > 0 for figures in found["telegrad"]["rounds"])
+    assert "process groups" in found["telegrad, in process"]["absent"]
 
 
 @pytest.mark.processes

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import telegrad as tg
-from helpers.launched import LAUNCHER, MPIEXEC, NEEDS_MPI
+from helpers.hosts import NEEDS_ROOT, made_hosts
+from helpers.launched import LAUNCHER, MPIEXEC, NEEDS_MPI, ended
 from helpers.programs import PROGRAMS, run_python
 from telegrad import collective as dist
 from telegrad.collective.extend import AgentGroup, registry
@@ -42,6 +43,37 @@ def test_over_the_agent(tmp_path, program, count):
 @pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4), ("averagers", 4)])
 def test_over_mpi(program, count):
     assert over_mpi(count, PROGRAMS / f"{program}.py", "mpi").count("all right") == count
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("over", ["rpc", pytest.param("mpi", marks=NEEDS_MPI)])
+def test_other_numbers_of_ranks_and_larger_arrays(tmp_path, count, over):
+    program = PROGRAMS / "collectives.py", over, 1 << (24 if count == 8 else 26)
+    said = over_the_agent(tmp_path, count, *program) if over == "rpc" else over_mpi(count, *program)
+    assert said.count("all right") == count
+
+
+@pytest.mark.processes
+@pytest.mark.long
+@pytest.mark.parametrize("over", ["rpc", pytest.param("mpi", marks=NEEDS_MPI)])
+def test_a_quarter_of_a_gibibyte(tmp_path, over):
+    program = PROGRAMS / "collectives.py", over, 1 << 28
+    said = over_the_agent(tmp_path, 2, *program) if over == "rpc" else over_mpi(2, *program)
+    assert said.count("all right") == 2
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@NEEDS_ROOT
+@pytest.mark.parametrize("program", ["collectives", "data_parallel"])
+def test_over_two_hosts(tmp_path, program):
+    with made_hosts(tmp_path, 2, 100) as hosts:
+        path = str(PROGRAMS / f"{program}.py")
+        jobs = [hosts.launch(host, None, "-n", "2", name=path, args=("rpc",)) for host in range(2)]
+        said = "".join(ended(job, 0)[0] for job in jobs)
+    assert said.count("all right") == 4
 
 
 def documented(page):

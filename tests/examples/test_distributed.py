@@ -1,14 +1,13 @@
 """Examples that train on several workers: they learn in few steps, draw a picture, and leave nothing on any worker."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import telegrad.examples
+from helpers.launched import MPIEXEC, NEEDS_MPI
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 FOLDER = Path(telegrad.examples.__file__).parent
@@ -66,16 +65,13 @@ def test_pipeline_cnn(run, tmp_path):
 
 
 @pytest.mark.parametrize("name, steps", [("data_parallel_cnn", 40), ("local_sgd", 60)])
-@pytest.mark.parametrize("over", ["rpc", "mpi"])
+@pytest.mark.parametrize("over", ["rpc", pytest.param("mpi", marks=NEEDS_MPI)])
 def test_processes_that_learn_together(tmp_path, run_python, name, steps, over):
     program = [str(FOLDER / f"{name}.py"), "--steps", str(steps), "--out", "here"]
     if over == "rpc":
         output = run_python(*LAUNCHER, "2", *program, cwd=tmp_path)
     else:
-        mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-        if mpiexec is None:
-            pytest.skip("mpiexec is not installed: pip install mpich")
-        command = [mpiexec, "-n", "2", sys.executable, *program]
+        command = [MPIEXEC, "-n", "2", sys.executable, *program]
         output = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path).stdout
     found = re.findall(r"accuracy on the held-out fifth: ([\d.]+)", output)
     assert found and all(float(each) > 60.0 for each in found), output

@@ -1,4 +1,4 @@
-"""Every collective of tensors and objects on real processes, against NumPy. Argument: the backend.
+"""Every collective of tensors and objects on real processes, against NumPy. Arguments: the backend, and the most bytes.
 
 Prints "all right" on each rank at the end.
 """
@@ -12,7 +12,11 @@ from telegrad import collective as dist
 from telegrad.core.errors import CollectiveError
 
 SHAPES = [(), (0,), (5,), (3, 4), (70_001,)]
-DTYPES = [tg.float64, tg.float32, tg.float16, tg.int64, tg.int8, tg.bool, tg.complex64]
+DTYPES = [
+    *(tg.float64, tg.float32, tg.float16, tg.complex64, tg.complex128),
+    *(tg.int64, tg.int32, tg.int16, tg.int8, tg.uint8, tg.bool),
+]
+BYTES = [0, 4, 1000, 1 << 16, (1 << 16) + 4, 1 << 20, (5 << 20) + 12, 1 << 24, 1 << 26, 1 << 28]
 
 
 def value(rank, shape, dtype):
@@ -30,7 +34,7 @@ def tensors(rank, size):
         largest = tg.tensor(np.max([each.numpy().real for each in everybody], axis=0)).to(dtype)
         own = everybody[rank].clone()
 
-        if dtype is not tg.complex64:
+        if dtype.kind != "c":
             work = dist.all_reduce(own, dist.ReduceOp.MAX, async_op=True)
             assert work.wait() is own and work.is_completed()
             equal(own, largest)
@@ -80,6 +84,52 @@ def parts(rank, size):
     assert (across == sum(range(size))).all().item()
 
 
+def sizes(rank, size):
+    """From nothing to many bytes: the algorithm depends on the size."""
+    for count in [count // 4 for count in BYTES if count <= MOST]:
+        base = np.arange(count, dtype=np.float32) % 251
+        row = tg.tensor(base + rank)
+        dist.all_reduce(row)
+        assert np.array_equal(row.numpy(), base * size + sum(range(size)))
+        row = tg.tensor(base + rank)
+        dist.broadcast(row, src=1)
+        assert np.array_equal(row.numpy(), base + 1)
+        dist.reduce(row, 0, dist.ReduceOp.MAX)
+        assert np.array_equal(row.numpy(), base + 1)
+        if rank == 0:
+            dist.send(tg.tensor(base), 1)
+        if rank == 1:
+            dist.recv(row, 0)
+            assert np.array_equal(row.numpy(), base)
+        whole = tg.tensor(np.resize(base, count // size * size))
+        mine = tg.empty(count // size)
+        dist.reduce_scatter_tensor(mine, whole + rank)
+        expected = whole.numpy().reshape(size, -1)
+        assert np.array_equal(mine.numpy(), expected[rank] * size + sum(range(size)))
+        together = tg.empty(count // size * size)
+        dist.all_gather_into_tensor(together, mine)
+        assert np.array_equal(together.numpy(), expected.reshape(-1) * size + sum(range(size)))
+        dist.all_to_all_single(together, tg.tensor(np.repeat(np.float32(rank), count // size * size)))
+        assert np.array_equal(together.numpy(), np.repeat(np.arange(size, dtype=np.float32), count // size))
+
+
+def side_by_side(rank, size):
+    """Works of overlapping groups are under way at the same time."""
+    world = dist.new_group()
+    pairs = [dist.new_group([first, (first + 1) % size]) for first in range(size)]
+    works, rows = [], []
+    for number, count in enumerate([3, 20_000, 300_000]):
+        for first, group in [(-1, world), *enumerate(pairs)]:
+            row = tg.full((count,), float(rank + number))
+            members = range(size) if first < 0 else (first, (first + 1) % size)
+            if rank in members:
+                works.append(dist.all_reduce(row, group=group, async_op=True))
+                rows.append((row, float(sum(members) + number * len(members))))
+    for work in works:
+        work.wait()
+    assert all((row == total).all().item() for row, total in rows)
+
+
 def objects(rank, size):
     places = [None] * size
     dist.all_gather_object(places, {"rank": rank})
@@ -108,14 +158,14 @@ def messages(rank, size):
 
 
 def groups(rank, size):
-    ends = dist.new_group([0, size - 1])
+    ends, at_end = dist.new_group([0, size - 1]), rank in (0, size - 1)
     others = dist.new_group([1])
     row = tg.ones(2)
     dist.all_reduce(row, group=ends)
-    assert row.tolist() == ([2.0, 2.0] if rank in (0, size - 1) else [1.0, 1.0])
-    assert (dist.get_rank(ends), dist.get_world_size(ends)) == ((0 if rank == 0 else 1, 2) if rank != 1 else (-1, -1))
+    assert row.tolist() == ([2.0, 2.0] if at_end else [1.0, 1.0])
+    assert (dist.get_rank(ends), dist.get_world_size(ends)) == ((0 if rank == 0 else 1, 2) if at_end else (-1, -1))
     assert (others is dist.GroupMember.NON_GROUP_MEMBER) == (rank != 1)
-    if rank != 1:
+    if at_end:
         assert dist.get_process_group_ranks(ends) == [0, size - 1]
         assert dist.get_global_rank(ends, 1) == size - 1 and dist.get_group_rank(ends, 0) == 0
         dist.destroy_process_group(ends)
@@ -128,10 +178,11 @@ def groups(rank, size):
 
 
 if __name__ == "__main__":
+    MOST = int(sys.argv[2]) if len(sys.argv) > 2 else 1 << 20
     dist.init_process_group(sys.argv[1], timeout=60)
     arguments = dist.get_rank(), dist.get_world_size()
     assert dist.is_initialized() and dist.get_backend() == sys.argv[1]
-    for check in (tensors, parts, objects, messages, groups):
+    for check in (tensors, parts, sizes, side_by_side, objects, messages, *([groups] if arguments[1] > 2 else [])):
         check(*arguments)
         dist.barrier()
     dist.destroy_process_group()
