@@ -36,11 +36,15 @@ from .registry import (
 
 if TYPE_CHECKING:
     from ..agents import init_process_group
+    from . import optim as optim
+    from . import parallel as parallel
 else:
-    # It may start an agent, which consists of parts of all layers.
+    # The first may start an agent, which consists of parts of all layers; the others need nn.
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
+        if name in ("optim", "parallel"):
+            return import_module(f".{name}", __name__)
         if name != "init_process_group":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return import_module("..agents", __name__).init_process_group

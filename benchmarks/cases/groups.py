@@ -101,7 +101,7 @@ def make_data_parallel() -> Callable[[], Any]:
     api = api_here()
     nn = api.lib.nn
     layers = [layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers), bucket_cap_mb=1)
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
     optimizer = api.lib.optim.SGD(model.parameters(), lr=0.01)
     inputs = api.lib.ones(BATCH, WIDTH)
 

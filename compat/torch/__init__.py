@@ -15,6 +15,11 @@ from .compiling import compile as compile  # noqa: A004 - PyTorch's name
 PLACES = {
     "autograd": "core.autograd",
     "autograd.profiler": "core.profiler",
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": "collective.parallel.comm_hooks",
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "collective.parallel.comm_hooks",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "collective.parallel.comm_hooks",
+    "distributed.algorithms.model_averaging.averagers": "collective.optim",
+    "distributed.algorithms.model_averaging.hierarchical_model_averager": "collective.optim",
     "distributed.autograd": "autograd_dist",
     "distributed.rpc.backend_registry": "rpc.backend_registry",
     "distributed.rpc.functions": "rpc.functions",

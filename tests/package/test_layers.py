@@ -55,6 +55,7 @@ PUBLIC_MODULES = {
     "rpc.certificates",
     "rpc.extend",
     "collective.extend",
+    "collective.optim",
     "collective.parallel",
     "rref.extend",
     "autograd_dist.extend",

@@ -5,7 +5,7 @@ from typing import Any
 
 from ....collective import is_available as is_available
 
-MODULES = ("autograd", "nn", "optim", "rpc")
+MODULES = ("algorithms", "autograd", "nn", "optim", "rpc")
 
 
 def __getattr__(name: str) -> Any:
