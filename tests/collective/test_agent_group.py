@@ -208,7 +208,7 @@ def test_nothing_is_left_in_the_mailboxes(ranks):
 
 @pytest.fixture(params=["one host", "several hosts", "not permitted"])
 def host(request, monkeypatch):
-    """Whether the ranks can map one another's memory."""
+    """Place of the ranks, which decides whether they can map one another's memory."""
     if request.param == "several hosts":
         monkeypatch.setattr(agent_group, "host_identity", lambda: threading.current_thread().name)
     if request.param == "not permitted":
