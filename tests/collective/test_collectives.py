@@ -24,7 +24,7 @@ def over_the_agent(folder, count, *program):
 
 def over_mpi(count, *program):
     command = [MPIEXEC, "-n", str(count), sys.executable, *map(str, program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
