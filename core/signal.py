@@ -103,6 +103,8 @@ def _cosine(n: Array, size: int) -> Array:
 def _exponential(n: Array, size: int, center: float | None = None, tau: float = 1.0) -> Array:
     if tau <= 0:
         raise ValueError(f"tau must be above 0, and you gave {tau}")
+    if center is not None and size == len(n):
+        raise ValueError(f"a symmetric window has its peak in the middle, and you gave center={center}; give sym=False")
     return np.exp(-np.abs(n - ((size - 1) / 2 if center is None else center)) / tau)
 
 
@@ -127,7 +129,7 @@ _KINDS: list[tuple[str, Shape, str, dict[str, str]]] = [
         _exponential,
         "exp(-|n - center| / tau).",
         {
-            "center": "the peak; the middle by default.",
+            "center": "the peak, for sym=False; the middle by default.",
             "tau": "the number of elements in which it falls by a factor e.",
         },
     ),

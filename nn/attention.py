@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy.typing as npt
 
-from ..core import cat, chunk, empty, linear, zeros
+from ..core import empty
 from ..core.extend import Tensor
+from . import functional as F
 from . import init
-from .functional.attention import additive_mask, attention, causal_mask
+from .functional.attention import causal_mask
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -116,92 +115,41 @@ class MultiheadAttention(Module):
         Raises:
             ValueError: the shapes do not fit, or ``is_causal`` comes without ``attn_mask``.
         """
-        batched = query.ndim == 3
-        if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention: is_causal=True is a hint about attn_mask, so give attn_mask too")
-        if key.shape[:-1] != value.shape[:-1]:
+        if query.shape[-1] != self.embed_dim:
             raise ValueError(
-                f"MultiheadAttention: key {key.shape} and value {value.shape} must have one length and batch"
+                f"MultiheadAttention: the query must have {self.embed_dim} features, and has {query.shape[-1]}"
             )
-        alike = key is query and value is query
-        q, k, v = (self._batch_first(each, batched) for each in (query, key, value))
-        q, k, v = self._projected(q, k, v, alike)
-        padding = key_padding_mask if batched or key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        k, v, extra = self._appended(k, v)
-        mask = self._mask(attn_mask, padding, (*q.shape[:2], k.shape[1]), extra, q)
-        scale, dropout = self.head_dim**-0.5, self.dropout if self.training else 0.0
-        # A query that attends to no key gets nan with weights and 0 without, as in PyTorch, which has a way for each.
-        masked_weight = math.nan if need_weights else 0.0
-        out, weights = attention(self._split(q), self._split(k), self._split(v), mask, dropout, scale, masked_weight)
-        out = self.out_proj(out.transpose(1, 2).reshape(*q.shape))
-        out = out.squeeze(0) if not batched else out if self.batch_first else out.transpose(0, 1)
-        if not need_weights:
-            return out, None
-        weights = weights.mean(1) if average_attn_weights else weights
-        return out, weights if batched else weights.squeeze(0)
-
-    def _batch_first(self, x: Tensor, batched: bool) -> Tensor:
-        if x.ndim != (3 if batched else 2):
-            raise ValueError(
-                f"MultiheadAttention takes query, key and value all with or without batches, not {x.shape}"
-            )
-        return x.unsqueeze(0) if not batched else x if self.batch_first else x.transpose(0, 1)
-
-    def _projected(self, q: Tensor, k: Tensor, v: Tensor, alike: bool) -> tuple[Tensor, Tensor, Tensor]:
-        for name, x, size in (("query", q, self.embed_dim), ("key", k, self.kdim), ("value", v, self.vdim)):
-            if x.shape[-1] != size:
-                raise ValueError(f"MultiheadAttention: the {name} must have {size} features, and has {x.shape[-1]}")
-        if alike and self._qkv_same_embed_dim:
-            # One product instead of three.
-            one, two, three = chunk(linear(q, self.in_proj_weight, self.in_proj_bias), 3, -1)
-            return one, two, three
-        if self._qkv_same_embed_dim:
-            weights = chunk(self.in_proj_weight, 3)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else chunk(self.in_proj_bias, 3)
-        one, two, three = (linear(x, weight, bias) for x, weight, bias in zip((q, k, v), weights, biases))
-        return one, two, three
-
-    def _appended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
-        extra = 0
-        if self.bias_k is not None and self.bias_v is not None:
-            k, v = (cat([x, bias.expand(len(x), 1, -1)], 1) for x, bias in ((k, self.bias_k), (v, self.bias_v)))
-            extra += 1
-        if self.add_zero_attn:
-            nothing = zeros(len(k), 1, self.embed_dim, dtype=k.dtype)
-            k, v = cat([k, nothing], 1), cat([v, nothing], 1)
-            extra += 1
-        return k, v, extra
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.reshape(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
-
-    def _mask(
-        self, attn: Tensor | None, padding: Tensor | None, shape: tuple[int, ...], extra: int, like: Tensor
-    ) -> Tensor | None:
-        """Return both masks as one that is added to the scores (N, heads, L, S), with zeros for keys that were appended."""
-        count, queries, keys = shape
-        total: Tensor | None = None
-        if attn is not None:
-            if attn.shape not in ((queries, keys - extra), (count * self.num_heads, queries, keys - extra)):
-                raise ValueError(
-                    f"MultiheadAttention: attn_mask must have shape {(queries, keys - extra)} or "
-                    f"{(count * self.num_heads, queries, keys - extra)}, and you gave {attn.shape}"
-                )
-            total = additive_mask(attn, like, False)
-            total = total if attn.ndim == 2 else total.reshape(count, self.num_heads, queries, keys - extra)
-        if padding is not None:
-            if padding.shape != (count, keys - extra):
-                raise ValueError(
-                    f"MultiheadAttention: key_padding_mask must have shape {(count, keys - extra)}, and you gave "
-                    f"{padding.shape}"
-                )
-            hidden = additive_mask(padding, like, False).reshape(count, 1, 1, -1)
-            total = hidden if total is None else total + hidden
-        if total is not None and extra:
-            total = cat([total, zeros(*total.shape[:-1], extra, dtype=total.dtype)], -1)
-        return total
+        swapped = self.batch_first and query.ndim == 3
+        if swapped:
+            alike = key is query and value is query
+            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+            key, value = (query, query) if alike else (key, value)
+        out, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            not self._qkv_same_embed_dim,
+            self.q_proj_weight,
+            self.k_proj_weight,
+            self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return out.transpose(0, 1) if swapped else out, weights
 
 
 def square_subsequent_mask(size: int, dtype: npt.DTypeLike | None = None) -> Tensor:

@@ -252,7 +252,6 @@ from ..ops.random.sampling import randperm as randperm
 from ..ops.reduce.counting import bincount as bincount
 from ..ops.reduce.counting import bucketize as bucketize
 from ..ops.reduce.counting import histc as histc
-from ..ops.reduce.counting import histogram as histogram
 from ..ops.reduce.counting import isin as isin
 from ..ops.reduce.counting import searchsorted as searchsorted
 from ..ops.reduce.counting import unique as unique
@@ -271,6 +270,8 @@ from ..ops.reduce.extremes import argmax as argmax
 from ..ops.reduce.extremes import argmin as argmin
 from ..ops.reduce.extremes import max as max
 from ..ops.reduce.extremes import min as min
+from ..ops.reduce.histograms import histogram as histogram
+from ..ops.reduce.histograms import histogramdd as histogramdd
 from ..ops.reduce.integrals import cumulative_trapezoid as cumulative_trapezoid
 from ..ops.reduce.integrals import gradient as gradient
 from ..ops.reduce.integrals import trapezoid as trapezoid
@@ -633,6 +634,7 @@ __all__ = [
     "heaviside",
     "histc",
     "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",

@@ -15,7 +15,7 @@ from ..ops.linalg.eigenvalues import OldSVD
 from ..ops.linalg.lu import LUFactor
 from ..ops.linalg.lu import LUFactorInfo
 from ..ops.linalg.matrix_functions import SignLogabsdet
-from ..ops.reduce.counting import Histogram
+from ..ops.reduce.histograms import Histogram
 from ..ops.table.dims import MinMax
 from ..ops.table.dims import ValuesIndices
 from ..random import Generator

@@ -16,6 +16,7 @@ from .gelu import *  # noqa: F403
 from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
+from .multi_head import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .pixels import *  # noqa: F403
 from .pooling import *  # noqa: F403

@@ -52,6 +52,8 @@ def batch_norm(
         TypeError: the input is not floating-point.
         ValueError: the shapes do not fit, there are no running values to use, or only one value for each channel.
     """
+    if input.ndim == 1 and not input.numel():
+        return input.clone()  # as PyTorch does
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training:
         if running_mean is None or running_var is None:

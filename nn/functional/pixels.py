@@ -147,7 +147,7 @@ def grid_sample(
     Args:
         input: shape (N, C, H, W) or (N, C, D, H, W), floating-point.
         grid: shape (N, H', W', 2) or (N, D', H', W', 3): x, y (and z) of each point, from -1 to 1.
-        mode: "bilinear" (trilinear, for volumes) or "nearest".
+        mode: "bilinear" (trilinear, for volumes), "nearest" or, for images, "bicubic" (Keys 1981, with a = -0.75).
         padding_mode: values outside the image: "zeros", "border" for the nearest pixel, "reflection" for the mirror
             image.
         align_corners: whether -1 and 1 are the centres of the outermost pixels instead of their outer edges; ``None``
@@ -162,13 +162,20 @@ def grid_sample(
     dims = input.ndim - 2
     if dims not in (2, 3) or grid.shape != (input.shape[0], *grid.shape[1:-1], dims) or grid.ndim != input.ndim:
         raise ValueError(f"a grid of shape {grid.shape} does not fit an input of shape {input.shape}")
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+    if mode not in ("bilinear", "nearest", "bicubic")[: 5 - dims] or padding_mode not in (
+        "zeros",
+        "border",
+        "reflection",
+    ):
         raise ValueError(
-            'mode must be "bilinear" or "nearest", and padding_mode "zeros", "border" or "reflection"; '
+            'mode must be "bilinear", "nearest" or, for images, "bicubic", and padding_mode "zeros", "border" or '
+            '"reflection"; '
             f"you gave {mode!r} and {padding_mode!r}"
         )
     corners = _align_corners("grid_sample", align_corners)
     lengths = input.shape[2:]
+    if mode == "bicubic":
+        return _cubic(input, grid, padding_mode, corners)
     # The grid's last dimension counts from the last of the image.
     positions = [_positions(grid[..., dims - 1 - axis], lengths[axis], corners, padding_mode) for axis in range(dims)]
     if mode == "nearest":
@@ -181,6 +188,45 @@ def grid_sample(
         values = _values_at(input, [low + high for low, high in zip(lows, corner)])
         parts.append(values * reduce(operator.mul, shares).unsqueeze(1))
     return reduce(operator.add, parts)
+
+
+def _cubic(input: Tensor, grid: Tensor, padding_mode: str, corners: bool) -> Tensor:
+    """Return the sums of the 16 pixels around each point; each pixel that is outside is one of the padding."""
+    positions = [_positions(grid[..., 1 - axis], input.shape[2 + axis], corners, "zeros") for axis in (0, 1)]
+    lows = [np.floor(position.numpy(force=True)) for position in positions]
+    shares = [_keys(position - Tensor(low)) for position, low in zip(positions, lows)]
+    parts = []
+    for steps in itertools.product(range(4), repeat=2):
+        places = [
+            _padded(low + step - 1, length, corners, padding_mode)
+            for low, step, length in zip(lows, steps, input.shape[2:])
+        ]
+        share = shares[0][steps[0]] * shares[1][steps[1]]
+        parts.append(_values_at(input, places) * share.unsqueeze(1))
+    return reduce(operator.add, parts)
+
+
+def _keys(t: Tensor) -> list[Tensor]:
+    """Return the weights of the four pixels around a point that lies ``t`` behind the second one (Keys 1981, a = -0.75)."""
+    a = -0.75
+
+    def near(x: Tensor) -> Tensor:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Tensor) -> Tensor:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _padded(position: Any, length: int, corners: bool, padding_mode: str) -> Any:
+    """Return the whole positions from which pixels outside the image are taken; with "zeros" they stay outside."""
+    if padding_mode == "zeros":
+        return position
+    if padding_mode == "reflection":
+        low, span = (0.0, length - 1.0) if corners else (-0.5, float(length))
+        position = _reflected(Tensor(position), low, span).numpy()
+    return position.clip(0, length - 1)
 
 
 def _positions(points: Tensor, length: int, corners: bool, padding_mode: str) -> Tensor:

@@ -57,6 +57,9 @@ CHECKS = [
     OpCheck("index_reduce_", lambda a, i, b: (a * 1.0).index_reduce_(0, i, b, "mean"), rows, dtypes=INEXACT),
     OpCheck("renorm", lambda a: tg.renorm(a, 2, 0, 1.0), of((2, 3), (3, 2, 2), (0, 2)), dtypes=INEXACT),
     OpCheck("renorm_", lambda a: (a * 1.0).renorm_(2, 0, 1.0), of((2, 3)), dtypes=INEXACT),
+    OpCheck(
+        "histogramdd", lambda a: tg.histogramdd(a, [3, 2]), of((5, 2), (2, 3, 2), (0, 2)), orders=0, dtypes=("float64",)
+    ),
     OpCheck("histogram", lambda a: tg.histogram(a, 3), of((5,), (2, 3), (0,)), orders=0, dtypes=("float64",)),
     OpCheck(
         "unravel_index",

@@ -173,3 +173,32 @@ def test_inputs_of_two_dtypes_are_refused():
 def test_misuse_is_told(act, message):
     with pytest.raises(ValueError, match=message):
         act()
+
+
+def test_the_function_of_several_heads_takes_weights_together_or_apart():
+    layer = nn.MultiheadAttention(4, 2)
+    q, k = tg.randn(3, 2, 4), tg.randn(5, 2, 4)
+    together = (
+        layer.in_proj_weight,
+        layer.in_proj_bias,
+        None,
+        None,
+        False,
+        0.0,
+        layer.out_proj.weight,
+        layer.out_proj.bias,
+    )
+    apart = dict(zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), tg.chunk(layer.in_proj_weight, 3)))
+    attend = nn.functional.multi_head_attention_forward
+    expected = layer(q, k, k)
+    for found in (
+        attend(q, k, k, 4, 2, *together),
+        attend(q, k, k, 4, 2, None, *together[1:], use_separate_proj_weight=True, **apart),
+    ):
+        assert all((one == other).all() for one, other in zip(found, expected))
+    with pytest.raises(ValueError, match="no projection of the query"):
+        attend(q, k, k, 4, 2, None, *together[1:])
+    with pytest.raises(ValueError, match="static_k"):
+        attend(q, k, k, 4, 2, *together, static_k=k)
+    with pytest.raises(ValueError, match="embed_dim_to_check=6"):
+        attend(q, k, k, 6, 2, *together)

@@ -321,3 +321,22 @@ def test_older_names_of_interpolation():
     assert (F.upsample_bilinear(x, 5) == F.interpolate(x, 5, mode="bilinear", align_corners=True)).all()
     assert (F.upsample_nearest(x, scale_factor=2) == F.interpolate(x, scale_factor=2)).all()
     assert (F.upsample(x, 4, mode="bicubic") == F.interpolate(x, 4, mode="bicubic")).all()
+
+
+def test_bicubic_sampling_of_a_plain_grid_is_bicubic_resizing():
+    x = randn(2, 3, 5, 4, dtype=tg.float64)
+    grid = F.affine_grid(tg.eye(2, 3, dtype=tg.float64).expand(2, 2, 3), (2, 3, 9, 7), align_corners=True)
+    expected = F.interpolate(x, (9, 7), mode="bicubic", align_corners=True)
+    found = F.grid_sample(x, grid, mode="bicubic", padding_mode="border", align_corners=True)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_gradients_of_bicubic_sampling(padding):
+    x = randn(1, 2, 4, 4, dtype=tg.float64, requires_grad=True)
+    grid = (tg.rand(1, 3, 3, 2, dtype=tg.float64) * 2.4 - 1.2).requires_grad_()
+    assert autograd.gradcheck(
+        lambda x, grid: F.grid_sample(x, grid, "bicubic", padding, align_corners=False), (x, grid)
+    )
+    with pytest.raises(ValueError, match="for images"):
+        F.grid_sample(zeros(1, 1, 2, 2, 2), zeros(1, 2, 2, 2, 3), "bicubic", padding, align_corners=False)

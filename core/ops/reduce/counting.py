@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -139,46 +139,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     inside = x[(x >= low) & (x <= high)].astype(np.float64)
     indices = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
     return Tensor(np.bincount(indices, minlength=bins).astype(x.dtype))
-
-
-class Histogram(NamedTuple):
-    """Result of ``histogram``: the counts and the ends of the bins."""
-
-    hist: Tensor
-    bin_edges: Tensor
-
-
-@operation(method=True)
-def histogram(
-    input: Tensor,
-    bins: int | Tensor,
-    *,
-    range: tuple[float, float] | None = None,
-    weight: Tensor | None = None,
-    density: bool = False,
-) -> Histogram:
-    """Return the number of elements in each bin, and the ends of the bins.
-
-    Args:
-        input: any shape, floating-point.
-        bins: number of bins of equal width, or a sorted vector of their ends.
-        range: the ends of the first and the last bin; by default the smallest and the largest element.
-        weight: the weight of each element; 1 if ``None``.
-        density: whether to divide by the sum and the widths, so that the integral is 1.
-
-    Raises:
-        TypeError: ``input`` is not floating-point.
-        ValueError: there are no bins, their ends are not sorted, or ``weight`` has another shape.
-    """
-    x = ordered("histogram", input)
-    if x.dtype.kind != "f":
-        raise TypeError(f"histogram() takes floating-point numbers, not {input.dtype}")
-    if weight is not None and weight.shape != input.shape:
-        raise ValueError(f"histogram() needs weights of shape {input.shape}, and you gave {weight.shape}")
-    ends: Any = bins._array if isinstance(bins, Tensor) else bins
-    weights = None if weight is None else weight._array.reshape(-1)
-    counts, edges = np.histogram(x.reshape(-1), ends, range, density, weights)
-    return Histogram(Tensor(counts.astype(x.dtype)), Tensor(edges.astype(x.dtype)))
 
 
 @operation(function=True)

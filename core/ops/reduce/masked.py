@@ -132,7 +132,7 @@ def _reduced(x: Tensor, dims: Any, keepdim: bool) -> Tensor:
 
 def _median(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
     floats = x if x.is_floating_point() else to(x, np.float32)
-    (dim,) = dims
+    (dim,) = dims or (0,)
     found: Any = sorting.nanmedian(shown(floats if dtype is None else to(floats, dtype), mask, math.nan), dim, keepdim)
     if x.is_floating_point():
         return found.values

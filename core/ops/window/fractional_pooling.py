@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,13 +49,14 @@ def _fractional_max_pool(
     if any(not 0 < size <= length - of_window + 1 for size, length, of_window in zip(sizes, lengths, kernel)):
         raise ValueError(f"{sizes} windows of size {kernel} do not fit into an image of {lengths}")
     samples = rand(*x.shape[:2], dims, dtype=x.dtype) if _random_samples is None else _random_samples
-    if samples.shape != (*x.shape[:2], dims):
+    if samples.ndim != 3 or len(samples) < len(x) or samples.shape[1:] != (x.shape[1], dims):
         raise ValueError(f"_random_samples must have shape {(*x.shape[:2], dims)}, not {samples.shape}")
     # PyTorch takes the samples of images from the last dimension on, and those of volumes from the first.
-    drawn = samples._array if dims == 3 else samples._array[..., ::-1]
+    drawn = samples._array[: len(x), :, :: 1 if dims == 3 else -1]
     starts = [_starts(drawn[..., n], *each) for n, each in enumerate(zip(lengths, kernel, sizes))]
     chosen = _largest(x._array, starts, kernel)
-    picked = gather(reshape(x, (*x.shape[:2], -1)), 2, Tensor(chosen.reshape(*x.shape[:2], -1)))
+    rows = Tensor(chosen.reshape(*x.shape[:2], math.prod(sizes)))
+    picked = gather(reshape(x, (*x.shape[:2], math.prod(lengths))), 2, rows)
     result = unbatched(reshape(picked, chosen.shape), input)
     return (result, Tensor(chosen.reshape(result.shape))) if return_indices else result
 
@@ -88,10 +90,12 @@ def _largest(x: Array, starts: Sequence[Array], kernel: Sequence[int]) -> Array:
     """Return the places of the largest elements in the flattened image, (N, C, {stops}); the first of equal ones, or a nan."""
     dims, place = len(kernel), np.zeros((1,) * (2 + 2 * len(kernel)), np.int64)
     for axis, (start, of_window, length) in enumerate(zip(starts, kernel, x.shape[2:])):
-        stops = start.reshape(*start.shape[:2], *(-1 if n == axis else 1 for n in range(dims)), *(1,) * dims)
+        stops = start.reshape(
+            *start.shape[:2], *(start.shape[2] if n == axis else 1 for n in range(dims)), *(1,) * dims
+        )
         offsets = np.arange(of_window).reshape(-1, *(1,) * (dims - axis - 1))
         place = place * length + stops + offsets
-    windows = place.reshape(*place.shape[: 2 + dims], -1)
-    flat = windows.reshape(*x.shape[:2], -1)
-    values = np.take_along_axis(x.reshape(*x.shape[:2], -1), flat, 2).reshape(windows.shape)
+    windows = place.reshape(*place.shape[: 2 + dims], math.prod(kernel))
+    flat = windows.reshape(*x.shape[:2], math.prod(windows.shape[2:]))
+    values = np.take_along_axis(x.reshape(*x.shape[:2], math.prod(x.shape[2:])), flat, 2).reshape(windows.shape)
     return np.take_along_axis(windows, values.argmax(-1)[..., None], -1)[..., 0]

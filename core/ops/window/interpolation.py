@@ -14,7 +14,7 @@ from ...types import Array
 from ..table.operation import operation
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .arguments import one_each
-from .resampling import RESAMPLE, Sources, Table, antialiased, cubic, linear, nearest, resample, tables
+from .resampling import RESAMPLE, Sources, Table, antialiased, cubic, in_integers, linear, nearest, resample, tables
 
 # The modes for each number of spatial dimensions.
 _MODES = {
@@ -84,8 +84,9 @@ def interpolate(
 
 def _bytes_resampled(x: Array, axis: int, table: Table) -> Tensor:
     """Return bytes resampled along one dimension, rounded to bytes again: so does PyTorch after each dimension."""
-    wide = resample(x.astype(np.float64), axis, table)
-    return Tensor(np.clip(np.floor(wide + 0.5), 0, 255).astype(np.uint8))
+    whole, bits = in_integers(table)
+    wide = resample(x.astype(np.int64), axis, whole)
+    return Tensor(np.clip((wide + (1 << bits >> 1)) >> bits, 0, 255).astype(np.uint8))
 
 
 def _scale(length: int, size: int, factor: float | None, align_corners: bool) -> float:

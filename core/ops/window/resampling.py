@@ -94,6 +94,22 @@ def _tap(rows: list[Sources], rank: int) -> Tap:
     return Tap(None if len(members) == len(rows) else outputs, inputs, None if (weights == 1).all() else weights)
 
 
+def in_integers(table: Table) -> tuple[Table, int]:
+    """Return the table with its weights times a power of two, rounded; and the power. PyTorch resamples bytes so.
+
+    The power is the largest at which all weights fit into 16 bits (Pillow's ``Resample.c``, which PyTorch follows).
+    """
+    largest = max(
+        (1.0 if tap.weights is None else float(tap.weights.max(initial=0)) for tap in table.taps), default=1.0
+    )
+    bits = next(bits for bits in range(23) if bits == 22 or int(0.5 + largest * (1 << (bits + 1))) >= 1 << 15)
+    taps = []
+    for tap in table.taps:
+        exact = (np.ones(len(tap.inputs)) if tap.weights is None else tap.weights) * (1 << bits)
+        taps.append(Tap(tap.outputs, tap.inputs, np.trunc(exact + np.copysign(0.5, exact)).astype(np.int64)))
+    return Table(table.size, tuple(taps)), bits
+
+
 def nearest(output: int, length: int, scale: float, exact: bool) -> Sources:
     """Return the nearest input of an output.
 
