@@ -76,7 +76,6 @@ DIFFERS: dict[str, tuple[str, str, str]] = {
     "__rsub__": ("error input", "two numbers", TWO_NUMBERS),
     "gather": ("error input", "dtype float", "out of a wider dtype is written to, as by other operations"),
     "complex": ("error input", "ComplexDouble", "out of a wider dtype is written to, as by other operations"),
-    "arange": ("error input", "not ValueError", "the numbers do not fit the dtype of out: a TypeError, as elsewhere"),
     "optim.Muon": ("", "", "PyTorch orthogonalizes in bfloat16, which leaves two digits"),
     "addbmm": ("form: in place", "cannot write", "PyTorch's addbmm_ enlarges the tensor that it writes to"),
 }

@@ -126,3 +126,12 @@ def test_views_of_parts_are_recorded():
     w = tg.tensor([1 + 2j], requires_grad=True) * 1
     w.imag.mul_(2)
     assert w.tolist() == [1 + 4j]
+
+
+def test_out_decides_the_dtype_of_a_range():
+    whole = tg.empty(0, dtype=tg.int64)
+    assert tg.arange(0, 5, 1.5, out=whole).tolist() == [0, 1, 2, 3, 4] == whole.tolist()
+    with pytest.raises(ValueError, match="cannot go from 0 to 64 in steps of 0"):
+        tg.arange(0, 64, 0.5, out=whole)
+    assert tg.arange(3, out=tg.empty(0)).dtype == tg.float32
+    assert tg.linspace(0, 1, 3, out=tg.empty(3, dtype=tg.float64)).dtype == tg.float64

@@ -15,7 +15,7 @@ from ..table.operation import operation
 from .from_data import finish
 
 
-@operation(function=True)
+@operation(function=True, dtype_of_out=True)
 def arange(
     start: Scalar,
     end: Scalar | None = None,
@@ -53,7 +53,7 @@ def arange(
     return finish(array.astype(chosen, copy=False), requires_grad, device)
 
 
-@operation(function=True)
+@operation(function=True, dtype_of_out=True)
 def linspace(
     start: Scalar | complex,
     end: Scalar | complex,

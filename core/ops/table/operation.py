@@ -48,6 +48,7 @@ class Declaration(TypedDict, total=False):
         property: name of a property of tensors.
         synonyms: other names: of the function, method and in-place form ("clip"), or of a function of a namespace
             ("special.psi").
+        dtype_of_out: whether ``out`` decides the dtype that it computes in, where none is given.
     """
 
     function: bool | str
@@ -58,6 +59,7 @@ class Declaration(TypedDict, total=False):
     operator_function: Callable[..., Any]
     property: str
     synonyms: tuple[str, ...]
+    dtype_of_out: bool
 
 
 @overload
@@ -79,7 +81,7 @@ def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P
     path = declaration.get("function")
     name = path if isinstance(path, str) else function.__name__
     parameters = inspect.signature(function).parameters
-    takes_out = "out" in parameters
+    takes_out, typed_by_out = "out" in parameters, declaration.get("dtype_of_out", False)
     # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter with a star can be given by its name as well.
     gathered = next((each.name for each in parameters.values() if each.kind is each.VAR_POSITIONAL), None)
 
@@ -94,6 +96,8 @@ def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P
             if gathered and gathered in kwargs:
                 args = (*args, kwargs.pop(gathered))  # type: ignore[assignment]
             out = kwargs.pop("out", None) if takes_out else None
+            if typed_by_out and out is not None and kwargs.get("dtype") is None:
+                kwargs["dtype"] = out.dtype
         try:
             result = function(*args, **kwargs)
             return result if out is None else write_out(name, result, out)
@@ -125,6 +129,7 @@ def _publish(
     operator_function: Callable[..., Any] | None = None,
     property: str = "",
     synonyms: tuple[str, ...] = (),
+    dtype_of_out: bool = False,  # of the call, not of the name
 ) -> None:
     name = operation.__name__
     function = bool(method) if function is None else function
