@@ -107,10 +107,9 @@ def multi_head_attention_forward(
     mask = _mask(attn_mask, padding, (len(q), num_heads, q.shape[1], k.shape[1]), extra, q)
     # A query that attends to no key gets nan with weights and 0 without, as in PyTorch, which has a way for each.
     empty_weight = math.nan if need_weights else 0.0
-    heads = (_split(each, num_heads) for each in (q, k, v))
-    out, weights = attention(
-        *heads, mask, dropout_p if training else 0.0, (embed_dim_to_check // num_heads) ** -0.5, empty_weight
-    )
+    scale = (embed_dim_to_check // num_heads) ** -0.5
+    one, two, three = (_split(each, num_heads) for each in (q, k, v))
+    out, weights = attention(one, two, three, mask, dropout_p if training else 0.0, scale, empty_weight)
     out = linear(out.transpose(1, 2).reshape(*q.shape), out_proj_weight, out_proj_bias)
     out = out.transpose(0, 1) if batched else out.squeeze(0)
     if not need_weights:
@@ -132,20 +131,24 @@ def _check_lengths(k: Tensor, v: Tensor) -> None:
 
 def _projected(q: Tensor, k: Tensor, v: Tensor, alike: bool, by: Projections) -> tuple[Tensor, Tensor, Tensor]:
     weights = by.apart if by.packed is None else chunk(by.packed, 3)
-    for name, x, weight in zip(("query", "key", "value"), (q, k, v), weights):
-        if weight is None:
-            raise ValueError(f"multi-head attention: there is no projection of the {name}; give its weight")
-        if x.shape[-1] != weight.shape[-1]:
-            raise ValueError(
-                f"multi-head attention: the {name} must have {weight.shape[-1]} features, and has {x.shape[-1]}"
-            )
+    given = [_checked(name, x, weight) for name, x, weight in zip(("query", "key", "value"), (q, k, v), weights)]
     if alike and by.packed is not None:
         # One product instead of three.
         one, two, three = chunk(linear(q, by.packed, by.bias), 3, -1)
         return one, two, three
     biases = (None,) * 3 if by.bias is None else chunk(by.bias, 3)
-    one, two, three = (linear(x, weight, bias) for x, weight, bias in zip((q, k, v), weights, biases))
+    one, two, three = (linear(x, weight, bias) for x, weight, bias in zip((q, k, v), given, biases))
     return one, two, three
+
+
+def _checked(name: str, x: Tensor, weight: Tensor | None) -> Tensor:
+    if weight is None:
+        raise ValueError(f"multi-head attention: there is no projection of the {name}; give its weight")
+    if x.shape[-1] != weight.shape[-1]:
+        raise ValueError(
+            f"multi-head attention: the {name} must have {weight.shape[-1]} features, and has {x.shape[-1]}"
+        )
+    return weight
 
 
 def _appended(k: Tensor, v: Tensor, more: Keys) -> tuple[Tensor, Tensor, int]:
