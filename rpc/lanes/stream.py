@@ -89,9 +89,8 @@ class Stream:
         except OSError as error:
             self._end(error)
             return False
-        except BaseException:  # Ctrl-C
-            if self._writer.interrupted:
-                self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
+        except BaseException:
+            self._interrupted()
             raise
         if crowded and handle is not None:
             self._unread += 1
@@ -132,6 +131,14 @@ class Stream:
                 self._writer.flush()
             except OSError as error:
                 self._end(error)
+            except BaseException:
+                self._interrupted()
+                raise
+
+    def _interrupted(self) -> None:
+        """Ctrl-C, say: if it came while this thread wrote, nobody knows how much has left, and the connection is given up."""
+        if self._writer.interrupted:
+            self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
 
     def _flush(self) -> None:
         try:

@@ -14,6 +14,7 @@ from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
+from telegrad.rpc.lanes.outbox import SmallFrame
 from telegrad.testing.cluster import in_process_cluster
 
 METHOD = "/test/Stream"
@@ -142,3 +143,32 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
         stream._watch_input(True)  # as a thread that leaves the reading late
         until(lambda: stream._closed)
         assert stream not in poller._owners.values()
+
+
+class Interrupted:
+    """Socket whose thread gets Ctrl-C as it writes."""
+
+    def send(self, data):
+        raise KeyboardInterrupt
+
+
+def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connection_up(until):
+    """Before a thread waits for an answer, it writes what others have left to be written."""
+
+    def answers():
+        try:
+            return rpc.rpc_sync("b", abs, (-1,), timeout=5) == 1
+        except RpcError:
+            return False
+
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, ("tcp",))) as (a, _), a.use():
+        assert answers()
+        stream = a.peers.at(1).dialed._stream
+        writer = stream._writer
+        writer._target, target = Interrupted(), writer._target
+        writer._waiting.append(SmallFrame(b"", None))
+        with pytest.raises(KeyboardInterrupt):
+            stream._flush_waiting()
+        writer._target = target
+        until(answers)
+        assert a.peers.at(1).dialed._stream is not stream
