@@ -30,6 +30,16 @@ def product_of_references(x, y):
     return product(x.to_here(), y.to_here())
 
 
+def parts_of_product(x, y):
+    for one, other in zip(x.split(1), y.split(1)):
+        yield product(one, other)
+
+
+async def later_parts_of_product(x, y):
+    for one, other in zip(x.split(1), y.split(1)):
+        yield await rpc.rpc_async("c", product, (one, other))
+
+
 class Multiplier:
     def __init__(self, y=None):
         self.y = y
@@ -74,6 +84,8 @@ CALLS = {
     "proxy.remote": through_proxy("remote"),
     "RemoteModule": lambda x, y: tg.RemoteModule("b", Product)(x, y),
     "RemoteModule's forward_async": lambda x, y: tg.RemoteModule("b", Product).forward_async(x, y).wait(),
+    "stream": lambda x, y: tg.cat(list(rpc.stream("b", parts_of_product, (x, y)))),
+    "stream of an async generator": lambda x, y: tg.cat(list(rpc.stream("b", later_parts_of_product, (x, y)))),
     "recursive": lambda x, y: rpc.rpc_sync("b", recursive, (x, y, 5)),
 }
 
@@ -91,6 +103,17 @@ def test_every_way_to_call(workers, call, mode):
     (result * result).sum().backward()
     for leaf, gradient in zip((x, y), found):
         np.testing.assert_allclose(gradient, leaf.grad.numpy(), rtol=0, atol=TOLERANCE)
+
+
+def test_a_stream_that_is_taken_in_part(workers):
+    x, y = weights(1, 4), weights(2, 4)
+    with autograd_dist.context() as context:
+        with rpc.stream("b", parts_of_product, (x, y)) as parts:
+            taken = [next(parts), next(parts)]
+        autograd_dist.backward(context, [tg.cat(taken).sum()])
+        found = autograd_dist.get_gradients(context)[x]
+    product(x[:2], y[:2]).sum().backward()
+    np.testing.assert_allclose(found, x.grad, rtol=0, atol=TOLERANCE)
 
 
 def recursive_here(x, y, depth):
