@@ -29,6 +29,13 @@ class Asked(NamedTuple):
     sent: int
 
 
+class Served(NamedTuple):
+    """A request that is recorded until it is answered."""
+
+    call: ServerCall
+    recorder: profile
+
+
 class ProfilerInterceptor(Interceptor):
     """Lets the events of one agent's calls travel."""
 
@@ -39,14 +46,14 @@ class ProfilerInterceptor(Interceptor):
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._asked: dict[int, Asked] = {}  # by the id of the call
-        self._serving: dict[tuple[int, int], profile] = {}  # by the caller's rank and the id of the call there
+        self._serving: dict[tuple[int, int], Served] = {}  # by the caller's rank and the id of the call there
         self._clocks = Clocks()
 
     def sending(self, message: Outgoing) -> None:
         """Ask the callee to record; or send what was recorded."""
         if message.kind != Kind.REQUEST:
-            if (recorded := self._serving.pop((message.to, message.call_id), None)) is not None:
-                message.extras[NUMBER] = encode_events(recorded, _end(recorded))
+            if (served := self._serving.pop((message.to, message.call_id), None)) is not None:
+                message.extras[NUMBER] = encode_events(served.recorder, _end(served))
         elif calls := take_calls():
             for recorder, _ in calls:
                 recorder.at_worker(self._agent.rank, self._agent.name)
@@ -61,15 +68,15 @@ class ProfilerInterceptor(Interceptor):
         if isinstance(message, ServerCall):
             recorder = profile(**decode_options(message.extras[NUMBER]))
             recorder.node_id = self._agent.rank
-            self._serving[message.key] = recorder
+            self._serving[message.key] = Served(message, recorder)
             recorder.__enter__()
             recorder.begin("")
 
     def served(self, message: Incoming) -> None:
         """Forget what was recorded for a request that is not answered."""
         assert isinstance(message, ServerCall)
-        if (recorder := self._serving.pop(message.key, None)) is not None:
-            _end(recorder)
+        if (served := self._serving.pop(message.key, None)) is not None:
+            _end(served)
 
     # -- at the caller
 
@@ -106,10 +113,11 @@ class ProfilerInterceptor(Interceptor):
             end_calls(asked.calls)
 
 
-def _end(recorder: profile) -> int:
+def _end(served: Served) -> int:
     """End the recording of a request; return when that was."""
+    recorder = served.recorder
     root = recorder.function_events[0]
-    root.is_async = root.thread != threading.get_ident()
+    root.is_async = served.call.parked or root.thread != threading.get_ident()
     recorder.finish(root)
     recorder.__exit__(None, None, None)
     return recorder.began + root.start + root.duration

@@ -261,6 +261,11 @@ class ServerCall(Incoming):
         return bool(self.flags & Flag.KEEP)
 
     @property
+    def parked(self) -> bool:
+        """Return whether its function has returned, and a future of somebody else's will answer."""
+        return self._parked
+
+    @property
     def abandoned(self) -> bool:
         """Return whether nobody waits for its answer: it asks for a later item of a stream, or nothing runs for it any more."""
         return self.method == Method.PULL or (self._parked and (self._expired() or bool(self._peer.gone)))

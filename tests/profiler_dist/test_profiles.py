@@ -140,6 +140,7 @@ def test_functions_that_answer_later(workers, function):
         assert rpc.rpc_sync("worker1", function, ("worker2", tg.zeros(2))).tolist() == [1.0, 1.0]
     key = f"rpc_sync#{function.__name__}(worker0 -> worker1)#remote_op: "
     assert {f"{key}rpc_async#add(worker1 -> worker2)#remote_op: add", f"{key}exp"} <= set(names(profiled))
+    assert find(profiled, f"rpc_sync#{function.__name__}(worker0 -> worker1)#remote_call").is_async
     if function is add_in_loop:
         assert find(profiled, f"{key}exp").cpu_parent is find(profiled, f"{key}task")
     check_tree(profiled)

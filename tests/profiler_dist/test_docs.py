@@ -1,0 +1,43 @@
+"""The page about profiling: its programs run and print what it says, and its picture can be drawn from a real run."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import telegrad
+
+DOCS = Path(telegrad.__file__).parent / "docs"
+PAGE = (DOCS / "profiling.md").read_text()
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=["alone", "workers", "served"])
+def test_programs_print_what_the_page_says(program, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, str(DOCS / "profiling.md"), "exec"), {"__name__": "profiling"})
+    lines = capsys.readouterr().out.splitlines()
+    if "# prints: " in program:
+        assert lines == [program.partition("# prints: ")[2].strip()]
+    elif "# prints:\n" in program:
+        assert lines == [line[2:] for line in program.partition("# prints:\n")[2].splitlines()]
+    else:
+        assert lines[0].startswith("name") and json.loads(Path("trace.json").read_text())
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_the_picture_comes_from_a_run_of_real_workers(run_python, tmp_path):
+    script = DOCS / "pictures" / "draw_trace.py"
+    run_python(script, "--trace", tmp_path / "trace.json", "--out", tmp_path / "trace.svg")
+    drawing = runpy.run_path(str(script))
+    found = drawing["slices"](json.loads((tmp_path / "trace.json").read_text()))
+    assert {each.worker for each in found} == {"server", "trainer0", "trainer1"}
+    step = drawing["one_step"](found)
+    assert {each.kind for each in step} == set(drawing["COLOURS"])
+    shown = "".join(ElementTree.parse(tmp_path / "trace.svg").getroot().itertext())
+    assert all(word in shown for word in ("server", "trainer0", "trainer1", "exchange"))
+    for drawn in (tmp_path / "trace.svg", DOCS / "pictures" / "trace.svg"):
+        assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
