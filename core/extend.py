@@ -4,6 +4,8 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
+from .array_memory import address as memory_address
+from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
 from .autograd.drawing import HEIGHT as BOX_HEIGHT
@@ -67,6 +69,8 @@ __all__ = [
     "keep",
     "keep_result",
     "leaf_with",
+    "memory_address",
+    "memory_owner",
     "node_label",
     "nodes_below",
     "operation",

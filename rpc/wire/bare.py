@@ -52,6 +52,8 @@ def open_bare(message: Incoming) -> Any:
 
 def _pack_tensors(message: Outgoing, name: bytes, tensors: tuple[Any, ...], limit: int) -> bool:
     size = len(name)
+    if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
+        return False  # a pickle keeps that they are one object
     for tensor in tensors:
         if type(tensor) is not Tensor or tensor.is_sparse or tensor.__dict__:
             return False

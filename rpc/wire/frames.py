@@ -2,16 +2,17 @@
 
     HEAD | [TABLES | one row per tensor | buffer lengths | extras] | pickle | padding | buffer | padding | buffer ...
 
-The tensors' arrays are the first buffers, those that pickle left out of band follow. Buffers begin at multiples of 16
+The tensors' arrays are the first buffers, those that pickle left out of band follow. An array that is not in C order, or shares
+its memory with another one, has a place in a buffer (``layout.py``). Buffers begin at multiples of 16
 bytes from the frame's start, so that an array over a received frame is aligned.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,11 +21,12 @@ from ..lanes.large.scattered import ScatteredFrame
 from ..messages import Incoming, Outgoing
 from .dtypes import dtype_name, find_dtype
 from .header import HEAD, Flag
+from .layout import Place, decode_place, encode_place, lay_out, may_share, placed, raw_bytes
 
 TABLES = struct.Struct("<IIIQQ")  # tensors, references, buffers, bytes of the tables after this struct, bytes of pickle
 EXTRA = struct.Struct("<BQ")  # interceptor, bytes
 ALIGNMENT = 16
-QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # memoryview knows no others
+PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
 
 M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
@@ -36,7 +38,7 @@ def encode(message: Outgoing) -> Parts:
     if not (message.tensors or message.references or message.buffers or message.extras):
         head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
         return [head, *message.pickled]
-    rows, arrays = _tensor_rows(message)
+    rows, arrays = _tensor_rows(message.tensors)
     buffers = [*arrays, *message.buffers]
     lengths = [len(buffer) for buffer in buffers]
     tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), *_extras(message.extras)])
@@ -108,43 +110,56 @@ def _head(message: Outgoing, flags: int) -> bytes:
     return HEAD.pack(message.kind, flags, message.method, message.call_id, message.timeout)
 
 
-def _tensor_rows(message: Outgoing) -> tuple[list[bytes], list[Any]]:
-    rows, arrays = [], []
-    for tensor in message.tensors:
+def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
+    rows, arrays, gaps = [], [], False  # in one loop: most messages have few tensors, in C order
+    for tensor in tensors:
         array = tensor._array
         if not (row := _row(array.dtype, array.shape, tensor.requires_grad)):
             raise SerializationError(
                 f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
             )
         rows.append(row)
-        arrays.append(raw_bytes(array))
-    return rows, arrays
+        arrays.append(array)
+        if not array.flags.c_contiguous:
+            gaps = True
+    if not gaps and (len(arrays) < 2 or not may_share(arrays)):
+        return rows, [raw_bytes(array) for array in arrays] if arrays else arrays
+    places, buffers = lay_out(arrays)
+    return [row if place is None else _placed_row(row, place) for row, place in zip(rows, places)], buffers
+
+
+def _placed_row(row: bytes, place: Place) -> bytes:
+    flags = PLACED if place.shared is None else PLACED | SHARED
+    return bytes([row[0] | flags]) + row[1:] + encode_place(place)
 
 
 @lru_cache(maxsize=1024)
 def _row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool) -> bytes:
-    """Return the row of a tensor; empty if its type has no name."""
+    """Return the row of a tensor that has no place; empty if its type has no name."""
     name = dtype_name(dtype)
     data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
     return data if name else b""
 
 
-def raw_bytes(array: Any) -> memoryview:
-    """Return the array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
-    if array.flags.c_contiguous and array.size and array.dtype.num in QUICK_TYPES:
-        return memoryview(array).cast("B")
-    flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return memoryview(flat)
+class Row(NamedTuple):
+    """Description of a tensor: whether it requires a gradient, name of the dtype, shape, and its place if that is not all of
+    a buffer of its own."""
 
-
-Row = tuple[bool, bytes, tuple[int, ...]]  # whether it requires a gradient, name of the dtype, shape
+    requires_grad: bool
+    name: bytes
+    shape: tuple[int, ...]
+    place: Place | None = None
 
 
 def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[Row], int]:
     rows: list[Row] = []
     for _ in range(count):
         end = position + 3 + view[position + 1] + 8 * view[position + 2]
-        rows.append(_parse_row(bytes(view[position:end])))
+        row = _parse_row(bytes(view[position:end]))
+        if flags := view[position] & (PLACED | SHARED):
+            place, end = decode_place(view, end, len(row.shape), bool(flags & SHARED))
+            row = row._replace(place=place)
+        rows.append(row)
         position = end
     return rows, position
 
@@ -153,7 +168,7 @@ def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[Row], 
 def _parse_row(row: bytes) -> Row:
     flags, name_bytes, dimensions = row[:3]
     shape = struct.unpack_from(f"<{dimensions}Q", row, 3 + name_bytes)
-    return bool(flags & 1), row[3 : 3 + name_bytes], shape
+    return Row(bool(flags & 1), row[3 : 3 + name_bytes], shape)
 
 
 def _read_extras(message: Incoming, view: memoryview) -> None:
@@ -166,23 +181,30 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
 
 
 def _read_buffers(message: Incoming, read: Read, position: int, lengths: tuple[int, ...], rows: list[Row]) -> None:
-    for index, length in enumerate(lengths):
+    memories = []
+    for length in lengths:
         position += -position % ALIGNMENT
-        memory = read(position, length)
+        memories.append(read(position, length))
         position += length
-        if index < len(rows):
-            _add_array(message, rows[index], memory)
+    taken = 0
+    used: list[Any] = []  # the memory of each tensor
+    for row in rows:
+        if row[3] is None or row[3].shared is None:
+            used.append(memories[taken])
+            taken += 1
         else:
-            message.buffers.append(memory)
+            used.append(used[row[3].shared])
+        _add_array(message, row, used[-1])
+    message.buffers = memories[taken:]
 
 
 def _add_array(message: Incoming, row: Row, memory: Any) -> None:
-    requires_grad, name, shape = row
+    requires_grad, name, shape, place = row
     dtype = find_dtype(name)
     if dtype is None:  # this call fails, when it is opened; the connection is sound
         message.problem = (
             f"a tensor of type {name.decode()} arrived, which this worker does not know; install ml_dtypes here"
         )
-        dtype, shape = np.dtype(np.uint8), (len(memory),)
-    message.arrays.append(np.ndarray(shape, dtype, memory))
+        dtype, shape, place = np.dtype(np.uint8), (len(memory),), None
+    message.arrays.append(np.ndarray(shape, dtype, memory) if place is None else placed(shape, dtype, memory, place))
     message.requires_grad.append(requires_grad)

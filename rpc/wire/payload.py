@@ -109,7 +109,9 @@ class Tables:
             self.plain = False
             return subclass_at, (type(obj), len(self.tensors) - 1), state
         if type(obj) is np.ndarray and dtype_name(obj.dtype):
-            self._add(Tensor(obj))
+            # A broadcast array (gradients may be one) is not written to like others, so it arrives with all its elements.
+            self._count(obj.nbytes)
+            self.tensors.append(Tensor(obj if 0 not in obj.strides else np.ascontiguousarray(obj)))
             return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
             self.references.append(obj)

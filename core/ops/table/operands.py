@@ -15,6 +15,7 @@ from ...types import DType
 
 _ndarray = np.ndarray
 _NUMBERS = (float, int, bool)
+_TAKES_TWO_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, whose others refuse them
 
 
 def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
@@ -22,7 +23,7 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
 
     Args:
         name: name of the operation, for messages.
-        x, y: arrays or numbers, at least one of them an array.
+        x, y: arrays or numbers; at least one is an array, except in sums, differences, products and quotients.
         floats: whether integers are converted to the default floating-point dtype.
 
     Raises:
@@ -32,8 +33,12 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
         return x, y
     x, y = _plain(name, x), _plain(name, y)
     if type(x) is not _ndarray and type(y) is not _ndarray:
-        raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
-    dtype = result_type(x, y)
+        if name not in _TAKES_TWO_NUMBERS:
+            raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
+        dtype = result_type(x, y)
+        x = np.asarray(x)
+    else:
+        dtype = result_type(x, y)
     if floats and not is_inexact(dtype):
         dtype = get_default_dtype()
     return _as(x, dtype), _as(y, dtype)

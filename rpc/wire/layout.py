@@ -1,0 +1,163 @@
+"""Layout of the arrays of a message: they arrive with the strides that they had, and memory that they share is sent once.
+
+An array that fills its memory in C order needs nothing of this. Others have a *place*: an offset and strides in a buffer that
+spans all their elements, and those of the arrays that it overlaps. What lies between the elements of a span travels too, so a
+span that is mostly gaps is not sent: such an array is copied, and arrives in C order.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.extend import memory_address
+from ...core.extend import memory_owner as storage
+
+HEAD = struct.Struct("<IQ")  # the earlier array of the same buffer (or 0), offset in bytes
+LARGEST_SPAN = 2  # times the bytes of the elements; as in PyTorch, which sends a whole storage up to this
+ALIGNMENT = 16
+QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # memoryview knows no others
+
+
+class Place(NamedTuple):
+    """Place of an array: the earlier array whose buffer it is in (``None``: one of its own), offset and strides in bytes."""
+
+    shared: int | None
+    offset: int
+    strides: tuple[int, ...]
+
+
+class Span(NamedTuple):
+    """Addresses of the first byte of an array, and of the first one after it; and which array it is."""
+
+    begin: int
+    end: int
+    which: int
+
+
+def may_share(arrays: Sequence[Any]) -> bool:
+    """Return whether two of the arrays are in the memory of one."""
+    return len(arrays) > 1 and len({id(_owner(array)) for array in arrays}) < len(arrays)
+
+
+def _owner(array: Any) -> Any:
+    """Return the object that owns the memory of an array: an array, or what arrays were made over, as a received frame."""
+    array = storage(array)
+    return array if array.base is None else array.base
+
+
+def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
+    """Return the place of each array (``None`` for all of a buffer of its own, in C order), and the buffers."""
+    places: list[Place | None] = [None] * len(arrays)
+    buffers: dict[int, memoryview] = {}  # by the first array in each
+    for group in _groups(arrays):
+        first = min(span.which for span in group)
+        memory = _memory(arrays, group)
+        if memory is None:
+            buffers.update((span.which, raw_bytes(arrays[span.which])) for span in group)
+            continue
+        buffers[first], start = memory
+        for index in (span.which for span in group):
+            offset = memory_address(arrays[index]) - start
+            places[index] = Place(None if index == first else first, offset, arrays[index].strides)
+    return places, [buffers[index] for index in sorted(buffers)]
+
+
+def _groups(arrays: Sequence[Any]) -> list[list[Span]]:
+    """Return the arrays in groups: those of one memory whose spans overlap, directly or through others."""
+    by_owner: dict[int, list[Span]] = {}
+    for index, array in enumerate(arrays):
+        by_owner.setdefault(id(_owner(array)), []).append(_span(array, index))
+    groups: list[list[Span]] = []
+    for spans in by_owner.values():
+        end = -1
+        for span in sorted(spans):
+            if span.begin >= end:
+                groups.append([])
+            groups[-1].append(span)
+            end = max(end, span.end)
+    return groups
+
+
+def _span(array: Any, index: int) -> Span:
+    begin = end = memory_address(array)
+    if array.size == 0:
+        return Span(begin, end, index)
+    for length, stride in zip(array.shape, array.strides):
+        begin += min((length - 1) * stride, 0)
+        end += max((length - 1) * stride, 0)
+    return Span(begin, end + array.itemsize, index)
+
+
+def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, int] | None:
+    """Return the bytes that a group spans, and their address; ``None`` if each of its arrays is better sent by itself."""
+    if len(group) == 1 and arrays[group[0].which].flags.c_contiguous:
+        return None
+    whole = _whole(_owner(arrays[group[0].which]))
+    begin, end = min(span.begin for span in group), max(span.end for span in group)
+    largest = sum(_distinct_bytes(arrays[span.which]) for span in group) * LARGEST_SPAN
+    same = all(span[:2] == group[0][:2] for span in group[1:]) and len(group) > 1  # one array, several times
+    if whole is None or (end - begin > largest and not same):
+        return None
+    start = memory_address(whole)
+    begin = max(start, begin - begin % ALIGNMENT)  # so that what is aligned here is aligned there
+    return raw_bytes(whole)[begin - start : end - start], begin
+
+
+def _whole(owner: Any) -> Any:
+    """Return all memory of an owner as an array in C order; ``None`` if it is no such memory."""
+    if isinstance(owner, np.ndarray):
+        return None if owner.dtype.hasobject or not owner.flags.forc else owner if owner.flags.c_contiguous else owner.T
+    try:
+        return np.frombuffer(owner, np.uint8)
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _distinct_bytes(array: Any) -> int:
+    count = array.itemsize
+    for length, stride in zip(array.shape, array.strides):
+        count *= length if stride else 1
+    return int(count)
+
+
+def raw_bytes(array: Any) -> memoryview:
+    """Return the array's memory in C order as a flat view of bytes; copied only if it is not contiguous."""
+    if array.flags.c_contiguous and array.size and array.dtype.num in QUICK_TYPES:
+        return memoryview(array).cast("B")
+    flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memoryview(flat)
+
+
+def encode_place(place: Place) -> bytes:
+    """Return a place as bytes."""
+    return HEAD.pack(place.shared or 0, place.offset) + struct.pack(f"<{len(place.strides)}q", *place.strides)
+
+
+def decode_place(view: memoryview, position: int, dimensions: int, shared: bool) -> tuple[Place, int]:
+    """Return the place at a position in a message's tables, and the position behind it.
+
+    Args:
+        view: the frame.
+        position: where the place is.
+        dimensions: of the array.
+        shared: whether the array is in an earlier one's buffer.
+    """
+    earlier, offset = HEAD.unpack_from(view, position)
+    strides = struct.unpack_from(f"<{dimensions}q", view, position + HEAD.size)
+    return Place(earlier if shared else None, offset, strides), position + HEAD.size + 8 * dimensions
+
+
+def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Place) -> Any:
+    """Return the array at a place in ``memory``; it is read-only if its own elements overlap, as that of ``expand`` is.
+
+    Raises:
+        ValueError: the place is not within the memory.
+    """
+    array: Any = np.ndarray(shape, dtype, memory, place.offset, place.strides)
+    if any(stride == 0 and length > 1 for length, stride in zip(shape, place.strides)):
+        array.flags.writeable = False
+    return array
