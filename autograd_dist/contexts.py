@@ -72,6 +72,15 @@ class Contexts:
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
         agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
+        agent.debug_counts.append(self._pytorch_counts)
+
+    def _pytorch_counts(self) -> dict[str, int]:
+        with self._lock:
+            contexts = list(self.lifetimes)
+        return {
+            "num_autograd_contexts": len(contexts),
+            "num_current_backward_passes": sum(context.passes.going_on() for context in contexts),
+        }
 
     def create(self) -> Context:
         """Return a new context of this worker."""

@@ -66,6 +66,11 @@ class Passes:
         del over
         return part
 
+    def going_on(self) -> int:
+        """Return how many passes that began on this worker are not over."""
+        with self._lock:
+            return len(self._going_on())
+
     def _going_on(self) -> list[int]:
         return [
             each.number for each, part in self._parts.items() if each.root == self._rank and not part.finished.done()

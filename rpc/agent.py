@@ -39,6 +39,7 @@ from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
 from .tls import own_tls
+from .waits import Waits
 from .wire.control import goodbye
 from .wire.function_names import main_script
 
@@ -67,6 +68,7 @@ class Agent:
 
     Attributes:
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
+        debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
         debug_sections: by name, functions whose results ``debug_info`` includes.
         on_context: called in each new context, in which user code will run.
         on_close: called when the agent is closed.
@@ -93,6 +95,7 @@ class Agent:
         self.name = name
         self.rank = rank
         self.rpc_timeout = options.rpc_timeout
+        self.debug_counts: list[Callable[[], dict[str, int]]] = [self._counts]
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_context: list[Callable[[], None]] = []
         self.on_close: list[Callable[[], None]] = []
@@ -132,6 +135,7 @@ class Agent:
         self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
+        self.waits = Waits(peers, self.caller, self.server, threads)
         self.connections.on_frame = receiver.received
         self.connections.under_way = (self.caller.table.calls, self.server.waiting)
 
@@ -271,7 +275,20 @@ class Agent:
             "joiners_refused": self.connections.refusals.counts(),
             "peers": {peer.info.name: peer.describe() for peer in self.peers},
             **self.threads.counts(),
+            **{name: value for counts in self.debug_counts for name, value in counts().items()},
             **{name: section() for name, section in self.debug_sections.items()},
+        }
+
+    def _counts(self) -> dict[str, int]:
+        """Return the counts of calls and threads that PyTorch has, by its names."""
+        threads = self.threads.counts().get("threads", {})
+        parked = sum(call.parked for call in list(self.server.serving.values()))
+        return {
+            "agent.thread_pool_size": self.threads.size,
+            "agent.num_idle_threads": max(self.threads.size - threads.get("running", 0), 0),
+            "agent.client_active_calls": len(self.caller.table),
+            "agent.server_active_calls": len(self.server.serving),
+            "agent.server_active_async_calls": parked,
         }
 
     def _flow_counts(self, peer: Peer) -> list[dict[str, Any]]:

@@ -98,5 +98,19 @@ def _set_rpc_timeout(seconds: float) -> None:
 
 
 def debug_info() -> dict[str, Any]:
-    """Return what goes on at this worker: calls under way, references, contexts, peers, threads."""
-    return current_agent().debug_info()
+    """Return what goes on at this worker: calls under way, references, contexts, peers, threads.
+
+    It has PyTorch's keys (``agent.num_idle_threads``, ``num_owner_rrefs``, ``num_autograd_contexts``, …), with numbers, and
+    others. ``"waiting"`` says in words why each call waits that was made more than half a second ago; for that the callees are
+    asked, which takes a second at most.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     info = rpc.debug_info()
+        ...     print(info["worker"], info["agent.thread_pool_size"], info["waiting"])
+        trainer 16 []
+    """
+    agent = current_agent()
+    return {**agent.debug_info(), "waiting": agent.waits.explain()}

@@ -25,6 +25,8 @@ def async_execution(function: F) -> F:
     No thread of the callee is held meanwhile. Put it above ``@staticmethod`` or ``@classmethod`` where there is one.
     """
     target = getattr(function, "__func__", function)
+    if not callable(target):
+        raise TypeError(f"async_execution marks a function; you gave {function!r}")
     setattr(target, MARK, True)
     return function
 
@@ -76,6 +78,8 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
         raise TypeError(f"args must be a tuple; you gave {args!r}. For one argument write args=(x,)")
     if kwargs is not None and not isinstance(kwargs, dict):
         raise TypeError(f"kwargs must be a dict; you gave {kwargs!r}")
+    if kwargs and not all(isinstance(name, str) for name in kwargs):
+        raise TypeError(f"kwargs must have names of parameters, which are strings; you gave {list(kwargs)!r}")
     named = reference(function, peer.same_main)
     return (named if named is not None else function, tuple(args or ()), kwargs or {}), name_of(function)
 

@@ -22,8 +22,9 @@ class PendingCall(Outgoing):
     The one who takes it out of the table completes its future, once.
     """
 
-    __slots__ = ("future",)
+    __slots__ = ("began", "future")
 
+    began: float
     future: Future[Any]
 
     def done(self) -> bool:
@@ -62,6 +63,10 @@ class CallTable:
         self.calls: dict[int, PendingCall] = {}
         self._queues: dict[float, DeadlineQueue] = {}  # by time-out
         self.sent = 0  # requests so far
+        self._long = 0.0
+        self._is_long: Callable[[PendingCall], object] | None = None
+        self._told: set[int] = set()  # long calls that were told of
+        self._looking = True  # a timer is set, or nobody wants to hear of long calls
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -75,9 +80,9 @@ class CallTable:
             to: rank of the callee; -1 for a wait that no single worker can end.
             what: its text names the call in errors; it is made only for them.
         """
-        deadline = self._timers.now() + timeout if timeout else 0.0
-        call = PendingCall(Kind.REQUEST, method, next(self._ids), timeout, to, deadline)
-        call.what, call.future = what, Future()
+        now = self._timers.now()
+        call = PendingCall(Kind.REQUEST, method, next(self._ids), timeout, to, now + timeout if timeout else 0.0)
+        call.began, call.what, call.future = now, what, Future()
         return call
 
     def add(self, call: PendingCall) -> None:
@@ -87,6 +92,8 @@ class CallTable:
             self.sent += call.to >= 0
             if call.timeout:
                 self._enqueue(call)
+            if not self._looking:
+                self._look_later()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now, unless it was answered; giving it again changes nothing."""
@@ -123,6 +130,37 @@ class CallTable:
     def open(self) -> int:
         """Return how many calls somebody waits for: those for later items of a stream are not counted."""
         return sum(call.method != Method.PULL for call in self._listed())
+
+    def watch(self, seconds: float, is_long: Callable[[PendingCall], object]) -> None:
+        """Call ``is_long(call)`` once for each call that waits for longer than ``seconds``, at most twice as long."""
+        self._long, self._is_long = seconds, is_long
+        self._looking = False
+
+    def _look_later(self) -> None:
+        # lock held. A timer as long as there are calls: one for each call would cost every call.
+        self._looking = True
+        self._timers.call_later(self._long / 2, self._look)
+
+    def _look(self) -> None:
+        with self._lock:
+            self._looking = False
+            if self.calls:
+                self._look_later()
+        long = self.older_than(self._long)
+        fresh = [call for call in long if call.call_id not in self._told]
+        self._told = {call.call_id for call in long}
+        for call in fresh:
+            if self._is_long is not None:
+                self._is_long(call)
+
+    def age(self, call: PendingCall) -> float:
+        """Return the seconds since a call was made."""
+        return self._timers.now() - call.began
+
+    def older_than(self, seconds: float) -> list[PendingCall]:
+        """Return the calls under way that are older than ``seconds``, the oldest first; not those for items of a stream."""
+        calls = [call for call in self._listed() if self.age(call) > seconds and call.method != Method.PULL]
+        return sorted(calls, key=self.age, reverse=True)
 
     def descriptions(self) -> list[str]:
         """Return a text for each call under way, for people."""

@@ -204,7 +204,7 @@ def _all_gather(
 
 
 def _group(agent: Agent, names: Iterable[str] | None) -> Group:
-    if isinstance(names, str):
+    if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
     peers = [agent.peers.find(name) for name in names or ()] or agent.peers
     group = tuple(sorted({peer.info.name for peer in peers}))

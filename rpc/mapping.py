@@ -172,6 +172,8 @@ def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
     """
     agent = current_agent()
     peers = _find_peers(agent, workers)
+    if not isinstance(items, Iterable):
+        raise TypeError(f"items must be a list or another iterable; you gave {items!r}")
     if not isinstance(per_worker, int) or per_worker < 1:
         raise ValueError(f"per_worker must be a whole number above 0; you gave {per_worker!r}")
 
@@ -182,7 +184,7 @@ def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
 
 
 def _find_peers(agent: Agent, workers: Sequence[str | int | WorkerInfo]) -> list[Peer]:
-    if isinstance(workers, (str, WorkerInfo)):
+    if isinstance(workers, (str, WorkerInfo)) or not isinstance(workers, Iterable):
         raise TypeError(f"workers must be a list; write [{workers!r}]")
     peers = [agent.peers.find(worker) for worker in workers]
     if not peers:

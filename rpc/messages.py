@@ -24,6 +24,7 @@ class Method:
     CALL = 1
     STREAM = 2
     PULL = 3
+    EXPLAIN = 4
 
 
 class Topic:

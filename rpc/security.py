@@ -239,6 +239,7 @@ class AcceptorHandshake(_Handshake):
         self.nonce = secrets.token_bytes(NONCE_BYTES)
         self.expected_identity = b""
         self.certificate = b""
+        self.other_protocol = False  # the dialer's; it is answered all the same, so that its end can say so, too
 
     def challenge(self, hello: bytes) -> bytes:
         """Answer the first message.
@@ -248,6 +249,7 @@ class AcceptorHandshake(_Handshake):
         """
         if len(hello) != GREETING.size:
             raise AuthenticationError("its first message is no greeting")
+        self.other_protocol = GREETING.unpack(hello)[0] != PROTOCOL
         message = GREETING.pack(PROTOCOL, self.nonce)
         self._transcript = (hello, message)
         return message

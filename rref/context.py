@@ -59,6 +59,7 @@ class RRefContext:
         agent.connections.on_broken.append(self._on_broken)
         agent.on_close.append(self._on_close)
         agent.debug_sections["references"] = self._counts
+        agent.debug_counts.append(self._pytorch_counts)
 
     def key(self, rank: int) -> WorkerKey:
         """Return the key of the worker of that rank."""
@@ -233,6 +234,17 @@ class RRefContext:
         self.agent.timers.run_soon()
         with self._lock:
             return self.ownership.counts()
+
+    def _pytorch_counts(self) -> dict[str, int]:
+        with self._lock:
+            owned, forks = self.ownership.owned.records(), list(self.ownership.forks.values())
+        pending = [fork for fork in forks if fork.owner != self.me and not fork.settled.done()]
+        return {
+            "num_owner_rrefs": len(owned),
+            "num_forks": sum(len(record.forks) for record in owned),
+            "num_pending_users": len(pending),
+            "num_pending_futures": sum(record.value is not None and not record.value.done() for record in owned),
+        }
 
     def _worker(self, key: WorkerKey) -> str:
         return self.agent.peers.at(key.rank).info.name

@@ -57,6 +57,10 @@ class OwnerTable:
     def __iter__(self) -> Iterator[RRefId]:
         return iter(list(self._owned))
 
+    def records(self) -> list[Owned]:
+        """Return the records of all values."""
+        return list(self._owned.values())
+
     def get(self, rref_id: RRefId) -> Owned | None:
         """Return the record of a reference, created or awaited."""
         return self._owned.get(rref_id)

@@ -22,6 +22,7 @@ from .grpc_tls import NO_STREAM, TlsHandshakes, certificate_of
 CHALLENGE = "/telegrad.Handshake/Challenge"
 HELLO_KEY, CHALLENGE_KEY = "telegrad-hello-bin", "telegrad-challenge-bin"
 PROOF_KEY, WELCOME_KEY = "telegrad-proof-bin", "telegrad-welcome-bin"
+OTHER_PROTOCOL = "it speaks another protocol than this worker; use one version of telegrad"
 
 
 async def introduce(channel: grpc.aio.Channel, method: str, handshake: DialerHandshake) -> Any:
@@ -75,6 +76,8 @@ class Acceptor:
             challenge = handshake.challenge(entry(context.invocation_metadata(), HELLO_KEY))
         except AuthenticationError as error:
             await self.turn_away(context, str(error))
+        if handshake.other_protocol:
+            self._listener.refused(address_of(context), OTHER_PROTOCOL)
         for address, reason in self._joiners.add(handshake.nonce, address_of(context), handshake, time.monotonic()):
             self._listener.refused(address, reason)
         context.set_trailing_metadata(((CHALLENGE_KEY, challenge),))

@@ -216,6 +216,7 @@ def test_nested_fans(cluster):
         (("b", add, 3), TypeError, r"args must be a tuple; you gave 3. For one argument write args=\(x,\)"),
         (("b", add, "ab"), TypeError, "args must be a tuple"),
         (("b", add, (), 3), TypeError, "kwargs must be a dict"),
+        (("b", add, (), {1: 2}), TypeError, r"kwargs must have names of parameters, which are strings; you gave \[1\]"),
         (("b", add, (), {}, -2), ValueError, "timeout must be a number of seconds, 0 for none; you gave -2"),
         (("b", add, (), {}, "1"), ValueError, "timeout must be"),
         (("b", add, (), {}, None), ValueError, "timeout must be"),
