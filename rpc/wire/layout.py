@@ -51,6 +51,8 @@ def _owner(array: Any) -> Any:
 
 def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
     """Return the place of each array (``None`` for all of a buffer of its own, in C order), and the buffers."""
+    if len(arrays) == 1 and arrays[0].flags.f_contiguous:  # the usual case: one matrix, transposed
+        return [Place(None, 0, arrays[0].strides)], [raw_bytes(arrays[0].T)]
     places: list[Place | None] = [None] * len(arrays)
     buffers: dict[int, memoryview] = {}  # by the first array in each
     for group in _groups(arrays):
@@ -158,6 +160,6 @@ def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Pla
         ValueError: the place is not within the memory.
     """
     array: Any = np.ndarray(shape, dtype, memory, place.offset, place.strides)
-    if any(stride == 0 and length > 1 for length, stride in zip(shape, place.strides)):
+    if 0 in place.strides and any(stride == 0 and length > 1 for length, stride in zip(shape, place.strides)):
         array.flags.writeable = False
     return array
