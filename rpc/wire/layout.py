@@ -156,6 +156,12 @@ def decode_place(view: memoryview, position: int, dimensions: int, shared: bool)
 def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Place) -> Any:
     """Return the array at a place in ``memory``; it is read-only if its own elements overlap, as that of ``expand`` is.
 
+    Args:
+        shape: of the array.
+        dtype: its element type.
+        memory: the buffer.
+        place: offset and strides in it.
+
     Raises:
         ValueError: the place is not within the memory.
     """
