@@ -130,7 +130,7 @@ class Agent:
         self.flows = Flows(limit, timers.now, lambda call: self.server.resume(call))
         self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
         relay = Relay(self.rank, peers, self.connections, lambda rank: self.losses.next_hop(rank))
-        self.control = ControlChannel(peers, timers, relay.send)
+        self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
         self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)

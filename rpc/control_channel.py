@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.futures import Future, complete_once
 from .control_queue import ControlMessage
-from .peers import Peer, Peers
+from .peers import Peer
 from .timers import Alarm, Timers
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 from .wire.frames import Parts
@@ -27,18 +27,17 @@ class ControlChannel:
     """Control messages of one agent, in both directions.
 
     Args:
-        peers: the workers of the job.
         timers: for repetitions.
         send: sends a frame to a peer by any route; it may be lost on the way.
     """
 
-    def __init__(self, peers: Peers, timers: Timers, send: Callable[[Peer, Parts], None]) -> None:
-        self._peers = peers
+    def __init__(self, timers: Timers, send: Callable[[Peer, Parts], None]) -> None:
         self._timers = timers
         self._send = send
         self._handlers: dict[int, ControlHandler] = {}
         self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
         self._drained: Future[None] | None = None
+        self._used: dict[Peer, None] = {}  # a set: peers to which something was posted, or from which something came
 
     def on(self, topic: int, handler: ControlHandler) -> None:
         """Deliver messages of ``topic`` to ``handler(peer, payload)``: in a reader's thread, quick, no user code."""
@@ -52,6 +51,7 @@ class ControlChannel:
             topic: number of the handler there.
             payload: what the handler gets.
         """
+        self._used[peer] = None
         with peer.lock:
             peer.control.post(payload, topic)
             messages = peer.control.unsent(self._timers.now())
@@ -73,6 +73,7 @@ class ControlChannel:
 
     def received(self, peer: Peer, frame: Any) -> None:
         """Deliver a batch of control messages, and acknowledge them by any route."""
+        self._used[peer] = None
         for number, topic, payload in decode_control(frame):
             with peer.lock:
                 fresh = peer.control.receive(number, topic)
@@ -98,14 +99,18 @@ class ControlChannel:
     def flush_drained(self) -> None:
         """Complete ``drain`` if nothing is left to acknowledge."""
         drained = self._drained
-        if drained is None or any(_next_due(peer) is not None for peer in self._peers):
+        if drained is None or any(_next_due(peer) is not None for peer in self.used()):
             return
         self._drained = None
         complete_once(drained)  # another reader's thread may have come here too
 
+    def used(self) -> list[Peer]:
+        """Return the peers with which messages were exchanged: few of many, usually."""
+        return list(self._used)
+
     def open(self) -> int:
         """Return how many messages were not acknowledged yet."""
-        return sum(peer.control.open for peer in self._peers)
+        return sum(peer.control.open for peer in self.used())
 
     def _send_batch(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
         if due is not None:

@@ -29,7 +29,7 @@ from .peers import Peer, Peers
 
 WITHDRAW_SECONDS = 5.0
 T = TypeVar("T")
-Group = tuple[str, ...]
+Group = tuple[str, ...]  # names of its members; empty for all workers, so that messages do not grow with their number
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
 
 
@@ -47,17 +47,22 @@ class Offer:
 class Rounds:
     """The offers to one group: a state machine of its leader."""
 
-    def __init__(self, group: Group) -> None:
-        self._queues: dict[str, deque[Offer]] = {name: deque() for name in group}
-        self._used = {name: IntervalSet() for name in group}  # tickets of offers and withdrawals
+    def __init__(self, members: Iterable[str]) -> None:
+        self._queues: dict[str, deque[Offer]] = {name: deque() for name in members}
+        self._used = {name: IntervalSet() for name in self._queues}  # tickets of offers and withdrawals
+        self._present = 0  # members that have an offer here
 
     def offer(self, name: str, offer: Offer) -> dict[str, Offer] | None:
         """Add an offer. Return the round that it completes, if any; ``None`` if its withdrawal was faster."""
         if not self._used[name].add(offer.ticket):
             return None
         self._queues[name].append(offer)
-        full = all(self._queues.values())
-        return {member: queue.popleft() for member, queue in self._queues.items()} if full else {}
+        self._present += len(self._queues[name]) == 1
+        if self._present < len(self._queues):
+            return {}
+        full = {member: queue.popleft() for member, queue in self._queues.items()}
+        self._count()
+        return full
 
     def withdraw(self, name: str, ticket: int) -> Offer | None:
         """Remove an offer whose sender gave up; return it, unless it is still to come or its round was complete before."""
@@ -65,6 +70,7 @@ class Rounds:
         offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
         if offer is not None:
             self._queues[name].remove(offer)
+            self._count()
         return offer
 
     def end(self) -> list[Offer]:
@@ -72,10 +78,17 @@ class Rounds:
         waiting = [offer for queue in self._queues.values() for offer in queue]
         for queue in self._queues.values():
             queue.clear()
+        self._count()
         return waiting
 
     def __bool__(self) -> bool:
-        return any(self._queues.values())
+        return self._present > 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._queues
+
+    def _count(self) -> None:
+        self._present = sum(map(bool, self._queues.values()))
 
 
 class Gathering:
@@ -93,6 +106,7 @@ class Gathering:
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
+        self._gone: dict[str, Peer] = {}
         losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
@@ -104,7 +118,7 @@ class Gathering:
         """Take a member's object; the future holds everybody's.
 
         Args:
-            group: names of the members.
+            group: names of the members; empty for all workers.
             name: the member that offers.
             ticket: number of the member's offer, counting up.
             value: its object.
@@ -118,10 +132,8 @@ class Gathering:
         objects = {member: each.value for member, each in full.items()}
         for each in full.values():
             complete_once(each.done, objects)
-        for member in group:
-            peer = self._peers.find(member)
-            if peer.gone:
-                self._end(group, peer)
+        for member in self._gone_members(group):
+            self._end(group, member)
         # A withdrawal may not get here: its sender may be dying, say.
         waiting = self._caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
         waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
@@ -145,7 +157,8 @@ class Gathering:
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:
-            groups = [group for group in self._rounds if peer.info.name in group]
+            self._gone[peer.info.name] = peer
+            groups = [group for group, rounds in self._rounds.items() if peer.info.name in rounds]
         for group in groups:
             self._end(group, peer)
 
@@ -153,10 +166,14 @@ class Gathering:
         for offer in self._step(group, lambda rounds: rounds.end()):
             complete_once(offer.done, error=peer.lost_error())
 
+    def _gone_members(self, group: Group) -> list[Peer]:
+        with self._lock:
+            return [peer for name, peer in self._gone.items() if name in self._rounds[group]]
+
     def _step(self, group: Group, event: Callable[[Rounds], T]) -> T:
         with self._lock:
             if group not in self._rounds:
-                self._rounds[group] = Rounds(group)
+                self._rounds[group] = Rounds(group or [peer.info.name for peer in self._peers])
             return event(self._rounds[group])
 
 
@@ -167,6 +184,15 @@ def _give_up(offer: Offer) -> None:
 @async_execution
 def _offer(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
     return current_agent().part(Gathering).offer(group, name, ticket, value, seconds)
+
+
+@async_execution
+def _arrive(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[None]:
+    return _offer(group, name, ticket, value, seconds).then(_forget)
+
+
+def _forget(objects: Future[dict[str, Any]]) -> None:
+    objects.value()  # or its error
 
 
 def _withdraw(group: Group, name: str, ticket: int) -> bool:
@@ -189,33 +215,39 @@ def _all_gather(
         UnknownWorkerError: there is no worker of one of the names.
         ValueError: this worker is not in the group.
     """
-    agent = current_agent()
-    group = _group(agent, worker_names)
-    seconds = resolve_timeout(agent, timeout)
-    ticket = agent.part(Gathering).ticket(group)
-    try:
-        args = (group, agent.name, ticket, obj, seconds)
-        result: dict[str, Any] = call_function(agent, group[0], _offer, args, None, seconds).wait()
-    except (RpcTimeoutError, KeyboardInterrupt):
-        with contextlib.suppress(RpcError):
-            call_function(agent, group[0], _withdraw, (group, agent.name, ticket), None, WITHDRAW_SECONDS).wait()
-        raise
+    result: dict[str, Any] = _take_part(_offer, obj, worker_names, timeout)
     return result
 
 
-def _group(agent: Agent, names: Iterable[str] | None) -> Group:
+def _take_part(function: Callable[..., Any], obj: Any, worker_names: Iterable[str] | None, timeout: float) -> Any:
+    """Have the group's leader run ``_offer`` or ``_arrive``, and return the result."""
+    agent = current_agent()
+    group, leader = _group(agent, worker_names)
+    seconds = resolve_timeout(agent, timeout)
+    ticket = agent.part(Gathering).ticket(group)
+    try:
+        return call_function(agent, leader, function, (group, agent.name, ticket, obj, seconds), None, seconds).wait()
+    except (RpcTimeoutError, KeyboardInterrupt):
+        with contextlib.suppress(RpcError):
+            call_function(agent, leader, _withdraw, (group, agent.name, ticket), None, WITHDRAW_SECONDS).wait()
+        raise
+
+
+def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
+    """Return a group and its leader: of all workers rank 0, of others the first by name."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
-    peers = [agent.peers.find(name) for name in names or ()] or agent.peers
-    group = tuple(sorted({peer.info.name for peer in peers}))
+    group = tuple(sorted({agent.peers.find(name).info.name for name in names or ()}))
+    if len(group) in (0, len(agent.peers)):
+        return (), agent.peers.at(0).info.name
     if agent.name not in group:
         raise ValueError(f"worker {agent.name!r} is not among worker_names={list(group)}; only members may gather")
-    return group
+    return group, group[0]
 
 
 def _barrier(worker_names: Iterable[str] | None = None) -> None:
     """Wait until every worker of the group called this."""
-    _all_gather(None, worker_names)
+    _take_part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT)
 
 
 @contextmanager

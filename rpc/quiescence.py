@@ -91,9 +91,10 @@ class Quiescence:
         self.finished = False
         self._instructions: list[Instruction] = []
         self._live = {*workers, me}
+        self._leader = min(self._live)
         self._lost: set[int] = set()
         self._counts: Callable[[], Counts] | None = None  # set when this worker is ready
-        self._ready: set[int] = set()
+        self._ready: set[int] = set()  # live ones
         self._round = 0
         self._asking = False  # a round is under way
         self._pausing = False
@@ -106,7 +107,7 @@ class Quiescence:
     @property
     def leader(self) -> int:
         """Return the lowest live rank, as far as is known here."""
-        return min(self._live)
+        return self._leader
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take an event and return what the driver has to do.
@@ -173,7 +174,10 @@ class Quiescence:
     def _lose(self, rank: int) -> None:
         leader = self.leader
         self._live.discard(rank)
+        self._ready.discard(rank)
         self._lost.add(rank)
+        if rank == leader:
+            self._leader = min(self._live)
         self._asking, self._previous = False, None
         if self.finished:
             return  # see above
@@ -241,7 +245,7 @@ class Quiescence:
     # -- the leader
 
     def _lead(self) -> None:
-        idle_or_led = self.finished or self.leader != self.me or not self._live <= self._ready
+        idle_or_led = self.finished or self.leader != self.me or len(self._ready) < len(self._live)
         if idle_or_led or self._asking or self._pausing or self._counts is None:
             return
         self._round += 1
@@ -257,7 +261,7 @@ class Quiescence:
             self._end_round_if_complete()
 
     def _end_round_if_complete(self) -> None:
-        if self._reports.keys() != self._live:
+        if len(self._reports) < len(self._live):  # only live ones report: a loss ends the round
             return
         self._asking = False
         tally = {rank: self._without_lost(counts) for rank, counts in self._reports.items()}

@@ -94,7 +94,8 @@ class Shutdown:
         self._handle(q.Received(peer.info.id, decode_message(payload)))
 
     def _counts(self) -> Counts:
-        peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in self.agent.peers}
+        used = self.agent.control.used()
+        peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in used}
         # Requests are not delivered reliably, so they are not matched. That any were made or served between two rounds
         # shows as a message from this worker to itself.
         peers[self.agent.rank] = (self.agent.activity(), self.agent.activity())

@@ -111,7 +111,7 @@ class Simulation:
         Returns:
             The result; ``violations`` is empty if every guarantee held.
         """
-        with _on_this_thread(self._logged):
+        with on_this_thread(self._logged):
             try:
                 self._run()
             except Violation as violation:
@@ -242,8 +242,12 @@ class _Watch(logging.Handler):
 
 
 @contextmanager
-def _on_this_thread(logged: Callable[[logging.LogRecord], None]) -> Iterator[None]:
-    """Set this thread up: nothing may block, cycles are collected only on request, and logged errors are recorded."""
+def on_this_thread(logged: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Set this thread up: nothing may block, cycles are collected only on request, and logged errors are recorded.
+
+    Args:
+        logged: called with what the package logs.
+    """
     log = logging.getLogger("telegrad")
     watch, blocker, propagate, collects = _Watch(logged), thread_role.blocker, log.propagate, gc.isenabled()
     log.addHandler(watch)

@@ -1,0 +1,170 @@
+"""``python -m telegrad.testing.scale``: what jobs of more and more workers cost, in the simulator: real agents on one thread.
+
+Each job starts, calls, gathers at a barrier and shuts down, without faults; the time is CPU time of this process. A start takes
+each worker's record to every worker; everything else should cost an event the same in a job of any size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..proto.rpc_pb2 import WorkerRecord
+from ..rpc.extend import Gathering, GrpcRpcBackendOptions, call_function
+from ..rpc.gathering import _arrive
+from ..rpc.members import MemberList
+from .simulator.faults import FaultPlan
+from .simulator.simulation import Simulation, on_this_thread
+from .simulator.worker import Worker
+from .simulator.workload import Workload
+
+SIZES = (30, 100, 300, 1000)
+SECONDS = 3600.0  # simulated, until a call fails
+NEIGHBOURS = (1, 7, 31)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of one phase of a job.
+
+    Attributes:
+        phase: its name.
+        workers: size of the job.
+        seconds: CPU time of all workers together.
+        events: how many events happened; for the rendezvous and the start, one for each worker.
+    """
+
+    phase: str
+    workers: int
+    seconds: float
+    events: int
+
+    @property
+    def of_event(self) -> float:
+        """Microseconds an event."""
+        return self.seconds / self.events * 1e6
+
+
+def measure(workers: int) -> list[Cost]:
+    """Return what each phase of a job costs.
+
+    Args:
+        workers: how many.
+    """
+    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, keepalive=SECONDS)
+    simulation = Simulation(1, workers, 0, Workload(), FaultPlan.drawn(1, 0.0), options)
+    with on_this_thread(lambda record: simulation.violation(record.getMessage())):
+        costs = [
+            _timed("rendezvous", simulation, lambda: _join(workers)),
+            _timed("start", simulation, lambda: _start(simulation)),
+            _timed("calls", simulation, lambda: _everywhere(simulation, _call)),
+            _timed("barrier", simulation, lambda: _everywhere(simulation, _wait_for_all)),
+            _timed("shutdown", simulation, lambda: _everywhere(simulation, Worker.shut_down)),
+        ]
+        for worker in simulation.workers:
+            worker.forget()
+    if simulation.result.violations:
+        raise RuntimeError(simulation.result.violations[0])
+    return costs
+
+
+def _timed(phase: str, simulation: Simulation, run: Callable[[], None]) -> Cost:
+    gc.collect()
+    executed, began = simulation.queue.executed, time.process_time()
+    run()
+    seconds, events = time.process_time() - began, simulation.queue.executed - executed
+    workers = len(simulation.workers)
+    return Cost(phase, workers, seconds, events or workers)
+
+
+def _join(workers: int) -> None:
+    members = MemberList(workers)
+    for rank in range(workers):
+        members.join(WorkerRecord(name=f"w{rank}", rank=rank, identity=rank.to_bytes(4, "big")), workers)
+    assert members.complete
+
+
+def _start(simulation: Simulation) -> None:
+    for worker in simulation.workers:
+        worker.agent.listen()
+    for worker in simulation.workers:
+        worker.start(simulation.workers)
+
+
+def _everywhere(simulation: Simulation, work: Callable[[Worker], Awaitable[None]]) -> None:
+    left = len(simulation.workers)
+
+    async def run(worker: Worker) -> None:
+        nonlocal left
+        await work(worker)
+        left -= 1
+
+    for worker in simulation.workers:
+        worker.spawn(run(worker))
+    while left and simulation.queue.step():
+        pass
+    if left:
+        raise RuntimeError(f"{left} workers did not end")
+
+
+def _echo(number: int) -> int:
+    return number
+
+
+async def _call(worker: Worker) -> None:
+    count = len(worker.simulation.workers)
+    for distance in NEIGHBOURS:
+        to = (worker.rank + distance) % count
+        assert await call_function(worker.agent, to, _echo, (worker.rank,), None, SECONDS) == worker.rank
+
+
+async def _wait_for_all(worker: Worker) -> None:
+    ticket = worker.agent.part(Gathering).ticket(())
+    await call_function(worker.agent, 0, _arrive, ((), worker.name, ticket, None, SECONDS), None, SECONDS)
+
+
+def show(costs: Sequence[Cost]) -> None:
+    """Print a table: microseconds an event, by phase and size."""
+    sizes = sorted({cost.workers for cost in costs})
+    print("µs an event ".ljust(12), *(f"{size:>8}" for size in sizes))
+    for phase in dict.fromkeys(cost.phase for cost in costs):
+        row = [cost.of_event for cost in costs if cost.phase == phase]
+        print(phase.ljust(12), *(f"{each:8.1f}" for each in row))
+
+
+def draw(costs: Sequence[Cost], file: Path) -> None:
+    """Draw the table, on logarithmic axes; needs matplotlib.
+
+    Args:
+        costs: of all sizes.
+        file: the picture.
+    """
+    from matplotlib.figure import Figure
+
+    axes = (figure := Figure(figsize=(6, 4), layout="constrained")).subplots()
+    for phase in dict.fromkeys(cost.phase for cost in costs):
+        chosen = [cost for cost in costs if cost.phase == phase]
+        axes.loglog([cost.workers for cost in chosen], [cost.of_event for cost in chosen], marker="o", label=phase)
+    axes.set(xlabel="workers of the job", ylabel="CPU time an event, µs")
+    axes.legend()
+    figure.savefig(file, dpi=120)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure jobs of some sizes, print a table, and draw it if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.scale", description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, help=f"numbers of workers; {SIZES} if none is given")
+    parser.add_argument("--picture", type=Path, help="draw it, into this file")
+    given = parser.parse_args(arguments)
+    costs = [cost for size in given.sizes or SIZES for cost in measure(size)]
+    show(costs)
+    if given.picture:
+        draw(costs, given.picture)
+
+
+if __name__ == "__main__":
+    main()

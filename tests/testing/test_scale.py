@@ -1,0 +1,60 @@
+"""Steps of a message of a barrier and of a shutdown: as many among many workers as among few."""
+
+import sys
+
+import pytest
+from telegrad.rpc import quiescence as q
+from telegrad.rpc.gathering import Offer, Rounds
+from telegrad.rpc.quiescence_messages import Counts, Ready
+from telegrad.testing.scale import measure
+
+
+def lines_run(action):
+    """Count the lines of Python, comprehensions' turns included, that an action runs."""
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def offer_to(workers):
+    rounds = Rounds([f"w{rank}" for rank in range(workers)])
+    return lines_run(lambda: rounds.offer("w1", Offer(0, None)))
+
+
+def ready_at(workers):
+    machine = q.Quiescence(0, range(workers))
+    machine.handle(q.ShutdownCalled(lambda: Counts({}, 0)))
+    return lines_run(lambda: machine.handle(q.Received(1, Ready())))
+
+
+@pytest.mark.parametrize("step", [offer_to, ready_at])
+def test_a_message_takes_as_many_steps_among_many_workers(step):
+    assert 0 < step(1000) == step(10)
+
+
+def test_a_round_after_a_withdrawal_and_a_loss_counts_right():
+    rounds = Rounds("ab")
+    assert rounds.offer("a", Offer(0, 1)) == {}
+    assert rounds.withdraw("a", 0) is not None
+    assert rounds.offer("b", Offer(0, 2)) == {} == rounds.offer("b", Offer(1, 3))
+    full = rounds.offer("a", Offer(1, 4))
+    assert {name: offer.value for name, offer in full.items()} == {"a": 4, "b": 2}
+    assert [offer.value for offer in rounds.end()] == [3]
+    assert rounds.offer("a", Offer(2, 5)) == {}
+
+
+def test_every_phase_of_a_job_is_measured():
+    costs = measure(5)
+    assert [cost.phase for cost in costs] == ["rendezvous", "start", "calls", "barrier", "shutdown"]
+    assert all(cost.events >= 5 for cost in costs)
