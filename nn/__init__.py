@@ -70,6 +70,8 @@ from .embedding_loss import PairwiseDistance as PairwiseDistance
 from .embedding_loss import TripletMarginLoss as TripletMarginLoss
 from .embedding_loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .errors import StateDictError as StateDictError
+from .fractional_pooling import FractionalMaxPool2d as FractionalMaxPool2d
+from .fractional_pooling import FractionalMaxPool3d as FractionalMaxPool3d
 from .hooks import register_module_forward_hook as register_module_forward_hook
 from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
 from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
@@ -132,17 +134,12 @@ from .pooling import AdaptiveMaxPool3d as AdaptiveMaxPool3d
 from .pooling import AvgPool1d as AvgPool1d
 from .pooling import AvgPool2d as AvgPool2d
 from .pooling import AvgPool3d as AvgPool3d
-from .pooling import FractionalMaxPool2d as FractionalMaxPool2d
-from .pooling import FractionalMaxPool3d as FractionalMaxPool3d
 from .pooling import LPPool1d as LPPool1d
 from .pooling import LPPool2d as LPPool2d
 from .pooling import LPPool3d as LPPool3d
 from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
 from .pooling import MaxPool3d as MaxPool3d
-from .pooling import MaxUnpool1d as MaxUnpool1d
-from .pooling import MaxUnpool2d as MaxUnpool2d
-from .pooling import MaxUnpool3d as MaxUnpool3d
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN
@@ -170,6 +167,9 @@ from .transformer import TransformerDecoder as TransformerDecoder
 from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
+from .unpooling import MaxUnpool1d as MaxUnpool1d
+from .unpooling import MaxUnpool2d as MaxUnpool2d
+from .unpooling import MaxUnpool3d as MaxUnpool3d
 
 if TYPE_CHECKING:
     from ..collective import parallel as parallel
