@@ -201,6 +201,21 @@ class Module(Hooked):
         """Return this module, which is on the CPU."""
         return self
 
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """Give all parameters and buffers new memory with values of chance; returns this module.
+
+        Args:
+            device: the CPU.
+            recurse: whether to do so in the modules inside, too.
+
+        Raises:
+            ValueError: a device other than the CPU.
+        """
+        check_device(device)
+        for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+            tensor.data = Tensor(np.empty(tensor.shape, tensor.dtype))
+        return self
+
     def cuda(self: M, device: Any = None) -> M:
         """Raise: there is only the CPU.
 

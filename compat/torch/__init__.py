@@ -30,6 +30,7 @@ PLACES = {
     "linalg": "core.linalg",
     "nn": "nn",
     "optim": "optim",
+    "optim.swa_utils": "compat.torch.averaging",
     "profiler": "core.profiler",
     "signal": "core.signal",
     "sparse": "core.sparse",

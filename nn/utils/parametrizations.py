@@ -1,4 +1,4 @@
-"""Parametrizations of weights: ``weight_norm`` and ``spectral_norm``."""
+"""Parametrizations of weights: ``orthogonal``, ``weight_norm`` and ``spectral_norm``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ...core.extend import Tensor
 from ..convolution import _ConvTranspose
 from ..module import Module
 from . import parametrize
+from .orthogonal import orthogonal as orthogonal
 from .weight_norm import norm_except_dim
 
 

@@ -35,7 +35,14 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.ntensors = 1
         self._several = False
-        self._keep(self._inverted(value), isinstance(value, Parameter) and not value.requires_grad)
+        self._keep(self._start(value), isinstance(value, Parameter) and not value.requires_grad)
+
+    def _start(self, value: Any) -> Any:
+        # A map without an inverse starts at what it makes of the present value.
+        try:
+            return self._inverted(value)
+        except NotImplementedError:
+            return value
 
     def _inverted(self, value: Any) -> Any:
         with no_grad():

@@ -67,6 +67,12 @@ def test_compile_and_script_leave_functions_as_they_are():
         torch.compile(3)
 
 
+def test_averaged_models_have_pytorchs_path():
+    averages = importlib.import_module("telegrad.compat.torch.optim.swa_utils")
+    assert averages.AveragedModel is tg.nn.utils.AveragedModel and averages.update_bn is tg.nn.utils.update_bn
+    assert averages.SWALR is tg.optim.lr_scheduler.SWALR
+
+
 def test_there_is_no_accelerator():
     assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
     assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
