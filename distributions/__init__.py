@@ -1,6 +1,7 @@
 """Probability distributions: samples, densities, and gradients through both (``torch.distributions``)."""
 
 from . import constraints as constraints
+from . import kl_pairs as kl_pairs
 from . import transforms as transforms
 from .bernoulli import Bernoulli as Bernoulli
 from .bernoulli import Geometric as Geometric
@@ -8,7 +9,16 @@ from .beta import Beta as Beta
 from .beta import Dirichlet as Dirichlet
 from .categorical import Categorical as Categorical
 from .categorical import OneHotCategorical as OneHotCategorical
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
 from .distribution import Distribution as Distribution
+from .event_transforms import AbsTransform as AbsTransform
+from .event_transforms import CumulativeDistributionTransform as CumulativeDistributionTransform
+from .event_transforms import IndependentTransform as IndependentTransform
+from .event_transforms import LowerCholeskyTransform as LowerCholeskyTransform
+from .event_transforms import PositiveDefiniteTransform as PositiveDefiniteTransform
+from .event_transforms import SoftmaxTransform as SoftmaxTransform
+from .event_transforms import StickBreakingTransform as StickBreakingTransform
 from .gamma import Chi2 as Chi2
 from .gamma import Exponential as Exponential
 from .gamma import Gamma as Gamma
@@ -19,6 +29,8 @@ from .independent import Independent as Independent
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .laplace import Laplace as Laplace
+from .lifetimes import Pareto as Pareto
+from .lifetimes import Weibull as Weibull
 from .mixture import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal

@@ -75,10 +75,45 @@ one_hot = Constraint(
 )
 
 
-def interval(low: Tensor, high: Tensor) -> Constraint:
-    """Return the constraint to numbers from ``low`` to ``high``, which are broadcast with the value."""
-    bottom, top = low.numpy(force=True), high.numpy(force=True)
-    return Constraint("numbers within its bounds", lambda x: (x >= bottom) & (x <= top))
+class Interval(Constraint):
+    """Constraint to numbers from ``lower_bound`` to ``upper_bound``.
+
+    Args:
+        lower_bound: number or tensor that broadcasts with the value.
+        upper_bound: number or tensor that broadcasts with the value.
+    """
+
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+        bottom, top = (
+            each.numpy(force=True) if isinstance(each, Tensor) else each for each in (lower_bound, upper_bound)
+        )
+        super().__init__("numbers within its bounds", lambda x: (x >= bottom) & (x <= top))
+
+
+interval = Interval
+
+
+class Independent(Constraint):
+    """Constraint on each element, that holds for the last dimensions together.
+
+    Args:
+        base_constraint: the constraint on each.
+        reinterpreted_batch_ndims: number of dimensions before those of its events.
+    """
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        self.base, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        axes = tuple(range(-reinterpreted_batch_ndims, 0))
+        super().__init__(
+            str(base_constraint),
+            lambda x: np.asarray(np.asarray(base_constraint._holds(x)).all(axes)),
+            base_constraint.event_dim + reinterpreted_batch_ndims,
+            base_constraint.is_discrete,
+        )
+
+
+independent = Independent
 
 
 def integer_interval(low: int, high: int) -> Constraint:

@@ -32,7 +32,7 @@ class TransformedDistribution(Distribution):
         self._transform = ComposeTransform(self.transforms)
         self.has_rsample = base_distribution.has_rsample
         self.support = self._transform.codomain if self.transforms else base_distribution.support
-        shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        shape = self._transform.forward_shape((*base_distribution.batch_shape, *base_distribution.event_shape))
         self._events = max(self._transform.event_dim, len(base_distribution.event_shape))
         split = len(shape) - self._events
         super().__init__(shape[:split], shape[split:], validate_args)

@@ -11,7 +11,7 @@ from ..core import finfo as floating_info
 from ..core.extend import Tensor
 from . import constraints
 from .constraints import Constraint
-from .distribution import sum_rightmost
+from .distribution import Shape, sum_rightmost
 from .odds import softplus
 
 
@@ -81,6 +81,14 @@ class Transform:
         """
         raise NotImplementedError(f"{type(self).__name__} must define log_abs_det_jacobian()")
 
+    def forward_shape(self, shape: Shape) -> Shape:
+        """Return the shape of the values at arguments of shape ``shape``."""
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        """Return the shape of the arguments whose values have shape ``shape``."""
+        return shape
+
     @property
     def inv(self) -> Transform:
         """Return the inverse, as a transform."""
@@ -102,6 +110,12 @@ class _Inverse(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._forward.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return self._forward.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return self._forward.forward_shape(shape)
 
     @property
     def inv(self) -> Transform:
@@ -249,6 +263,16 @@ class ComposeTransform(Transform):
         for part in reversed(self.parts):
             y = part._inv_call(y)
         return y
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         total = sum_rightmost(zeros_like(x), self.event_dim)

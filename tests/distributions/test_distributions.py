@@ -84,6 +84,31 @@ def test_a_transform_and_its_inverse_undo_each_other():
         assert_close(transform.inv.log_abs_det_jacobian(y, x), -np.log(np.abs(slope.numpy())))
 
 
+@pytest.mark.parametrize("case", GOLDEN["transforms"], ids=lambda case: case["expression"])
+def test_transforms_of_events_and_to_constraints(case):
+    made, x = eval(case["expression"], {"d": d, "t": tg.tensor}), tg.tensor(case["values"])
+    y = made(x)
+    assert_close(y, case["result"])
+    assert bool(made.codomain.check(y).all())
+    assert_close(made.inv(y), case["inverse"])
+    assert list(made.forward_shape(x.shape)) == case["shape"] and made.inverse_shape(y.shape) == x.shape
+    if case["log_abs_det"] is not None:
+        assert_close(made.log_abs_det_jacobian(x, y), case["log_abs_det"])
+        assert_close(made.inv.log_abs_det_jacobian(y, x), -np.array(case["log_abs_det"]))
+
+
+def test_transforms_to_constraints_can_be_added():
+    whole = d.constraints.integer_interval(0, 3)
+    with pytest.raises(NotImplementedError, match="no transform to whole numbers from 0 to 3"):
+        d.biject_to(whole)
+    with pytest.raises(TypeError, match="a constraint or a class"):
+        d.biject_to.register("positive", d.ExpTransform)
+
+    registry = type(d.transform_to)()
+    registry.register(whole)(lambda constraint: d.ExpTransform())
+    assert isinstance(registry(whole), d.ExpTransform)
+
+
 def test_gradients_go_through_transforms():
     loc = tg.tensor(0.5, requires_grad=True)
     made = d.TransformedDistribution(d.Normal(loc, 1.0), [d.TanhTransform()])

@@ -30,6 +30,8 @@ CASES = [
     ("Poisson", {"rate": [0.5, 6.0]}, [[0.0, 4.0], [3.0, 9.0]]),
     ("HalfNormal", {"scale": [1.0, 0.3]}, [[0.5, 0.1], [2.0, 0.0]]),
     ("Gumbel", {"loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-1.0, 2.0]]),
+    ("Weibull", {"scale": [1.0, 0.3], "concentration": [2.5, 1.5]}, [[0.5, 0.1], [2.0, 0.7]]),
+    ("Pareto", {"scale": [1.0, 0.3], "alpha": [6.5, 9.0]}, [[1.5, 0.4], [2.0, 0.7]]),
     ("Chi2", {"df": [3.0, 7.5]}, [[0.5, 4.0], [2.0, 9.0]]),
     ("StudentT", {"df": [5.0, 9.0], "loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-3.0, 2.0]]),
     ("Cauchy", {"loc": [0.0, 1.0], "scale": [1.0, 0.4]}, [[0.5, 1.0], [-30.0, 2.0]]),
@@ -60,6 +62,7 @@ EXPRESSIONS = [
         f"d.TransformedDistribution({NORMAL}, d.ComposeTransform([d.ExpTransform(), d.PowerTransform(t(-2.0))]))",
         [0.5, 2.0],
     ),
+    (f"d.TransformedDistribution(d.Independent({NORMAL}, 1), d.StickBreakingTransform())", [0.5, 0.3, 0.2]),
     (f"d.MixtureSameFamily(d.Categorical(t([0.25, 0.75])), {NORMAL})", [0.5, 2.0, -1.0]),
     (
         "d.MixtureSameFamily(d.Categorical(logits=t([[0.5, 1.0], [0.0, -1.0]])), "
@@ -67,7 +70,50 @@ EXPRESSIONS = [
         [[0.5, 2.0], [1.0, 0.0]],
     ),
 ]
+SQUARE = [[0.5, 9.0], [-1.0, 0.25]]
+# Transforms, and arguments.
+TRANSFORMS = [
+    ("d.AbsTransform()", [-0.5, 2.0]),
+    ("d.SoftmaxTransform()", [[0.5, -1.0, 2.0]]),
+    ("d.StickBreakingTransform()", [[0.5, -1.0, 2.0], [0.0, 0.0, 0.0]]),
+    ("d.LowerCholeskyTransform()", SQUARE),
+    ("d.PositiveDefiniteTransform()", SQUARE),
+    ("d.CumulativeDistributionTransform(d.Normal(t(0.5), t(2.0)))", [-0.5, 2.0]),
+    ("d.IndependentTransform(d.ExpTransform(), 1)", SQUARE),
+    ("d.biject_to(d.constraints.simplex)", [[0.5, -1.0, 2.0]]),
+    ("d.transform_to(d.constraints.simplex)", [[0.5, -1.0, 2.0]]),
+    ("d.biject_to(d.constraints.real)", [0.5, 2.0]),
+    ("d.biject_to(d.constraints.positive)", [0.5, 2.0]),
+    ("d.biject_to(d.constraints.unit_interval)", [0.5, 2.0]),
+    ("d.biject_to(d.constraints.interval(t(-1.0), t([2.0, 3.0])))", [0.5, 2.0]),
+    ("d.biject_to(d.constraints.independent(d.constraints.positive, 1))", [0.5, 2.0]),
+    ("d.biject_to(d.Dirichlet.arg_constraints['concentration'])", [0.5, 2.0]),
+    ("d.transform_to(d.constraints.lower_cholesky)", SQUARE),
+    ("d.transform_to(d.constraints.positive_definite)", SQUARE),
+]
+UNLIKE = {
+    "Beta": {"concentration1": 2.0, "concentration0": 0.5},
+    "Exponential": {"rate": 0.5},
+    "Gamma": {"concentration": 2.0, "rate": 0.5},
+    "Gumbel": {"loc": 0.5, "scale": 2.0},
+    "Laplace": {"loc": -1.0, "scale": 0.7},
+    "Normal": {"loc": 0.5, "scale": 2.0},
+    "Pareto": {"scale": 0.5, "alpha": 2.5},
+    "Uniform": {"low": 0.2, "high": 0.7},
+}
+UNLIKE_PAIRS = [
+    *((p, "Normal") for p in ("Beta", "Exponential", "Gamma", "Gumbel", "Laplace", "Uniform")),
+    *((p, "Exponential") for p in ("Beta", "Pareto", "Uniform")),
+    *((p, q) for p in ("Normal", "Laplace", "Gumbel") for q in ("Beta", "Exponential", "Gamma", "Uniform")),
+    *((p, q) for p in ("Exponential", "Gamma") for q in ("Beta", "Uniform")),
+    ("Normal", "Laplace"),
+]
 PAIRS = [
+    *((p, UNLIKE[p], q, UNLIKE[q]) for p, q in UNLIKE_PAIRS),
+    ("Uniform", {"low": -0.2, "high": 0.7}, "Exponential", {"rate": 0.5}),
+    ("Pareto", {"scale": 1.5, "alpha": 2.5}, "Pareto", {"scale": 0.5, "alpha": 1.5}),
+    ("Pareto", {"scale": 0.5, "alpha": 2.5}, "Pareto", {"scale": 1.5, "alpha": 1.5}),
+    ("Cauchy", {"loc": 0.5, "scale": 2.0}, "Cauchy", {"loc": -1.0, "scale": 0.7}),
     ("HalfNormal", {"scale": 2.0}, "HalfNormal", {"scale": 0.7}),
     ("Chi2", {"df": 3.0}, "Gamma", {"concentration": 0.7, "rate": 2.0}),
     (
@@ -140,6 +186,19 @@ def record_expression(expression, values):
     }
 
 
+def record_transform(expression, values):
+    made, x = eval(expression, {"d": d, "t": torch.tensor}), torch.tensor(values)
+    y = made(x)
+    return {
+        "expression": expression,
+        "values": values,
+        "result": y.tolist(),
+        "inverse": made.inv(y).tolist(),
+        "log_abs_det": attempt(lambda: made.log_abs_det_jacobian(x, y)),
+        "shape": list(made.forward_shape(x.shape)),
+    }
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     recorded = {
@@ -147,6 +206,7 @@ if __name__ == "__main__":
         "quantiles": QUANTILES,
         "cases": [record(*case) for case in CASES],
         "expressions": [record_expression(*case) for case in EXPRESSIONS],
+        "transforms": [record_transform(*case) for case in TRANSFORMS],
         "pairs": [
             {"pair": pair, "divergence": d.kl_divergence(make(*pair[:2]), make(*pair[2:])).tolist()} for pair in PAIRS
         ],
