@@ -1,10 +1,12 @@
 """Hosts that are network namespaces of this machine, each with a cable (a veth pair) to one switch (a bridge)."""
 
+import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from .programs import ending_within
 NEEDS_ROOT = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("ip"), reason="only root can make network namespaces, with ip"
 )
+
+
+CLONE_NEWNET = 0x40000000  # sched.h
 
 
 def ip(*words):
@@ -61,6 +66,19 @@ class Hosts:
         """Return what begins a command that runs on a host. (``ip netns exec`` would hide the file system of cgroups.)"""
         return ["nsenter", f"--net=/run/netns/{self.names[host]}"]
 
+    def inside(self, host, function, *args):
+        """Return what a function returns in a thread of this process that is on a host: sockets made there stay there."""
+
+        def call():
+            libc = ctypes.CDLL(None, use_errno=True)
+            with open(f"/run/netns/{self.names[host]}") as network:
+                if libc.setns(network.fileno(), CLONE_NEWNET):
+                    raise OSError(ctypes.get_errno(), "setns")
+            return function(*args)
+
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(call).result()
+
     def run(self, host, command, **environment):
         """Start a command on a host, in a folder of that host."""
         folder = self.folder / str(host)
@@ -77,13 +95,15 @@ class Hosts:
         )
         return self.started[-1]
 
-    def launch(self, host, source, *options, endpoint="10.77.0.1:29400", name="script.py", args=(), **environment):
-        """Start the launcher of a host, with its part of a job on all hosts."""
+    def launch(
+        self, host, source, *options, endpoint="10.77.0.1:29400", name="script.py", args=(), nodes=None, **environment
+    ):
+        """Start the launcher of a host, with its part of a job on all hosts, or on the first ``nodes``."""
         folder = self.folder / str(host)
         folder.mkdir(exist_ok=True)
         if source is not None:
             (folder / name).write_text(source)
-        nodes = ["--nnodes", str(self.count), "--node-rank", str(host), "--rdzv-endpoint", endpoint]
+        nodes = ["--nnodes", str(nodes or self.count), "--node-rank", str(host), "--rdzv-endpoint", endpoint]
         return self.run(host, [*LAUNCHER, "run", *nodes, *options, name, *args], **environment)
 
     def ssh(self):

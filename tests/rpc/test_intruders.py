@@ -1,5 +1,6 @@
 """Intruders at the port of a job with TLS: none of their frames arrives, and each is counted and logged."""
 
+import copy
 import logging
 import socket
 import threading
@@ -72,6 +73,13 @@ def call_works(pair):
         return rpc.rpc_sync("a", abs, (-1,)) == 1
 
 
+def expired(jobs):
+    """Return the job's own authority as it was when the certificates that it made were valid until just now."""
+    before = copy.copy(jobs)
+    before._days = -0.001
+    return before
+
+
 @contextmanager
 def certified(jobs, tmp_path, kind):
     """Yield the credentials of an intruder for gRPC."""
@@ -79,7 +87,7 @@ def certified(jobs, tmp_path, kind):
         "none": lambda: None,
         "another job's": lambda: authority(jobs.job),
         "self-made": lambda: authority("mallory"),
-        "expired": lambda: authority(jobs.job, days=-0.001),
+        "expired": lambda: expired(jobs),
     }[kind]()
     if own is None:
         yield grpc.ssl_channel_credentials(jobs.certificate)
