@@ -24,6 +24,7 @@ from .security import Credentials
 logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"
 RETRY_SECONDS = 0.05
+SILENT = "it took the connection, and said nothing in time"
 GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should come before the joiner's own deadline
 
 
@@ -148,14 +149,14 @@ class _Joining:
         self._notices = Notices(time.monotonic())
 
     async def run(self) -> list[WorkerRecord]:
-        reason: Exception | None = None
+        reason = ""
         while (left := self._deadline - time.monotonic()) > 0:
             try:
                 return await asyncio.wait_for(self._attempt(), left + GRACE_SECONDS)
             except AuthenticationError:
                 raise  # waiting does not help
             except (OSError, TimeoutError, asyncio.TimeoutError) as error:
-                reason = error
+                reason = str(error) or SILENT
             if self._notices.due(time.monotonic()):
                 self._notice(f"it does not answer ({reason})")
             await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))

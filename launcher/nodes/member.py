@@ -193,10 +193,14 @@ def connect(host: str, port: int) -> socket.socket:
     """Return a connection to the first address of a host that answers.
 
     Raises:
-        OSError: none does; all are listed.
+        OSError: none does; all are listed. Or the host has none.
     """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise ConnectionError(f"the host {host!r} has no address: {error.strerror}") from error
     problems = []
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in found:
         stream = socket.socket(family, kind, protocol)
         try:
             stream.settimeout(CONNECT_SECONDS)

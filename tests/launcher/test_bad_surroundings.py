@@ -1,0 +1,125 @@
+"""Names, addresses, folders, disks and programs that make trouble: the launcher says so, ends, and leaves nothing."""
+
+import re
+import subprocess
+from contextlib import closing
+
+import psutil
+import pytest
+from helpers.hosts import NEEDS_ROOT
+from helpers.launched import ended, pids_in
+from telegrad.core.errors import RendezvousError
+from telegrad.launcher.environment import reserve_port
+from telegrad.launcher.nodes.member import connect
+from telegrad.launcher.nodes.token import new_token
+from telegrad.rpc.addresses import host_towards
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def node(job, monkeypatch):
+    monkeypatch.setenv("TELEGRAD_TOKEN", new_token())
+
+    def start(endpoint, *options, rank=0):
+        many = ["--nnodes", "2", "--node-rank", str(rank), "--rdzv-endpoint", endpoint, "--rdzv-timeout", "0.5"]
+        return ended(job("", *many, *options), 2)[1]
+
+    return start
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_host_that_does_not_resolve(rank, node):
+    assert re.search("the host 'nowhere.invalid' .*has no address: .", node("nowhere.invalid:29400", rank=rank))
+
+
+def test_a_worker_names_the_host_that_does_not_resolve():
+    with pytest.raises(RendezvousError, match=r"the host 'nowhere.invalid' has no address \(.+\); check its name"):
+        host_towards("nowhere.invalid:1")
+
+
+def test_every_address_of_a_host_that_was_tried_is_listed(monkeypatch):
+    with closing(reserve_port()) as reserved:
+        port = reserved.getsockname()[1]
+        found = [(2, 1, 6, "", (address, port)) for address in ("127.0.0.1", "127.0.0.2")]
+        monkeypatch.setattr("socket.getaddrinfo", lambda *args, **options: found)
+        with pytest.raises(ConnectionError, match=r"127.0.0.1: Connection refused; 127.0.0.2: Connection refused"):
+            connect("a", port)
+
+
+def test_an_address_of_another_machine(node):
+    err = node("192.0.2.1:29400")
+    assert "node 0 cannot listen at 192.0.2.1:29400 (192.0.2.1: Cannot assign requested address)" in err
+    assert "node 0 is the machine that --rdzv-endpoint names" in err
+
+
+def test_jobs_of_one_second_in_one_folder_keep_their_logs_apart(job, tmp_path):
+    jobs = [job(f"print('of {number}')", name=f"script{number}.py") for number in range(2)]
+    both = [job("print('same name')"), job("print('same name')")]
+    for each in [*jobs, *both]:
+        ended(each, 0)
+    logs = sorted(path.read_text() for path in (tmp_path / "telegrad_runs").glob("*/worker0.log"))
+    assert logs == ["of 0\n", "of 1\n", "same name\n", "same name\n"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "telegrad", disk], check=True, timeout=30)
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True, timeout=30)
+
+
+@NEEDS_ROOT
+def test_a_disk_that_fills_up_ends_a_log_and_not_the_job(small_disk, job):
+    source = "for number in range(3000): print(number, 'x' * 90)"
+    out, err = ended(job(source, "--log-dir", str(small_disk / "logs")), 0)
+    assert "worker0 | 2999 " in out
+    assert err.count("the log of worker0 ends here, it cannot be written: [Errno 28]") == 1
+
+
+@NEEDS_ROOT
+def test_a_disk_that_is_full_before_the_job_begins(small_disk, job):
+    with (small_disk / "filler").open("wb", 0) as filler, pytest.raises(OSError, match="No space left"):
+        while True:
+            filler.write(bytes(1 << 12))
+    out, err = ended(job("print('ran')", "--log-dir", str(small_disk / "logs" / "deeper")), 0)
+    assert "worker0 | ran" in out and "[Errno 28]" in err, err
+
+
+def test_a_program_that_makes_itself_a_daemon_is_ended_and_told(job):
+    source = """
+reading, writing = os.pipe()
+if os.fork():
+    os.close(writing)
+    print(os.read(reading, 100).decode(), end="", flush=True)
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.chdir("/")
+os.closerange(0, 3)
+os.write(writing, f"pid {os.getpid()}\\n".encode())
+signal.pause()
+"""
+    out, err = ended(job(source, "--grace", "0.2"), 0)
+    (pid,) = pids_in(out.splitlines())
+    assert f"processes that the workers had left running were ended: {pid}\n" in err
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_much_output_arrives_whole_and_none_is_fine(job, tmp_path):
+    source = """
+if os.environ["RANK"] == "0":
+    block = (b"x" * 99 + b"\\n") * 10_000
+    for _ in range(32): os.write(1, block)
+else:
+    os.closerange(0, 3)
+"""
+    out, _ = ended(job(source, "-n", "2", "--log-dir", "logs"), 0)
+    assert out.count("worker0 | x") == 320_000 and "worker1" not in out
+    assert (tmp_path / "logs" / "worker0.log").stat().st_size == 32_000_000
+    assert (tmp_path / "logs" / "worker1.log").read_bytes() == b""
