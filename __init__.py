@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .core import profiler as profiler
     from .core import signal as signal
     from .core import sparse as sparse
+    from .core.blas_threads import get_num_threads as get_num_threads
+    from .core.blas_threads import set_num_threads as set_num_threads
     from .core.serialization import load as load
     from .core.serialization import save as save
     from .func import vmap as vmap
@@ -104,6 +106,8 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     _LATER = {
         **dict.fromkeys(_LAYERS, ".nn.functional"),
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
+        "get_num_threads": ".core.blas_threads",
+        "set_num_threads": ".core.blas_threads",
         "load": ".core.serialization",
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
