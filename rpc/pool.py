@@ -236,6 +236,12 @@ class ThreadPool:
         with self._lock:
             self._threads.discard(threading.current_thread())
 
+    def _leaves_it_to_others(self, number: int, began: float) -> bool:
+        # lock held
+        if self._call_later is None:
+            return False  # nobody would look after it if they block
+        return self._running > 1 and self._tasks > number and monotonic() - began < QUICK_SECONDS
+
     def _linger(self, idle: Idle) -> None:
         with self._lock:
             self._lingering += 1
@@ -255,8 +261,7 @@ class ThreadPool:
     def _next(self, number: int, began: float) -> Task | None:
         with self._lock:
             surplus = self._running > self.size
-            others = self._running > 1 and self._tasks > number and monotonic() - began < QUICK_SECONDS
-            if self._backlog and not surplus and not others:
+            if self._backlog and not surplus and not self._leaves_it_to_others(number, began):
                 task = self._backlog.popleft()
                 self._look_later()
                 return task

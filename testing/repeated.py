@@ -12,7 +12,7 @@ from .simulator import Simulation, Worker, Workload
 from .simulator.journal import check_error
 
 THINK_SECONDS = 2.0  # mean pause before each
-CHECKS_A_RUN = 20  # about that many a run of the simulator
+CHECKS_A_RUN = 10  # about that many a run of the simulator
 EVENTS = 3000
 COMPLETE = "complete"  # what ``counts`` counts
 

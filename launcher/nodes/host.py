@@ -164,7 +164,10 @@ class Host:
                     break
                 self._changed.wait(0.5)
             found = self._outcomes.verdict()
-        return {} if found is None else {"node": found[0], **found[1].as_message()}
+        if found is None or self._placements is None:
+            return {}
+        # Nodes have their numbers by --node-rank, and their places here by their coming.
+        return {"node": self._placements[found[0]].node, **found[1].as_message()}
 
 
 def _gone(facts: NodeFacts, place: int, error: Exception) -> Outcome:

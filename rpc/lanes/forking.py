@@ -15,20 +15,21 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import Any
 
-VARIABLE = "GRPC_ENABLE_FORK_SUPPORT"
+# Read by gRPC at its import. Its errors reach users as ours, so it need not print them too, as it does while both ends close.
+AT_IMPORT = {"GRPC_ENABLE_FORK_SUPPORT": "0", "GRPC_VERBOSITY": "NONE"}
 Address = tuple[str, int] | bytes
 _addresses: set[Address] = set()  # where this process listens or has connected to
 
 
 def load_grpc() -> None:
-    """Import gRPC without its fork handlers, unless the user asked for them or has imported it already."""
-    if VARIABLE in os.environ:
-        return
-    os.environ[VARIABLE] = "0"  # read once, at the import
+    """Import gRPC without its fork handlers and its log, unless the user asked for them or has imported it already."""
+    settings = {name: value for name, value in AT_IMPORT.items() if name not in os.environ}
+    os.environ.update(settings)
     try:
         importlib.import_module("grpc")
     finally:
-        del os.environ[VARIABLE]  # programs that this process starts may want them
+        for name in settings:
+            del os.environ[name]  # programs that this process starts may want them
 
 
 def remember(target: str) -> None:

@@ -71,7 +71,8 @@ class GrpcConnection(Connection):
         if self.closed:
             return False
         size = sum(map(len, parts))
-        if size >= SEGMENT_BYTES and self._large is not None:
+        if size >= SEGMENT_BYTES and self._large is not None and self._stream is not None:
+            self._stream.reading.allow_for(size)
             return self._large.send(parts, size, handle)
         if size > BULK_BYTES:
             self._send_bulk(parts, size, handle)
@@ -120,7 +121,11 @@ class GrpcConnection(Connection):
             connected.close()
             return
         progress = partial(self.listener.progress, self)
-        stream = Stream(connected, self._poller, self._received_small, self.listener.crowded, progress)
+        try:
+            stream = Stream(connected, self._poller, self._received_small, self.listener.crowded, progress)
+        except BaseException:
+            connected.close()  # the lane has closed, perhaps
+            raise
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)

@@ -26,6 +26,10 @@ from .sleeping import Sleeper
 
 READS_IN_A_ROW = 16  # by the loop, before it does its other work
 SPIN_SECONDS = 60e-6
+COPIED_PER_SECOND = (
+    4e9  # bytes; what a peer needs to copy a large frame's arrays, and its answer's, is waited for as well
+)
+COPY_SECONDS = 0.5e-3  # but not longer
 SOON_SECONDS = 4 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
 OFTEN_SECONDS = 0.5e-3  # between two turns of reading, of calls that follow one another
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
@@ -78,6 +82,7 @@ class SharedReading:
         self._sleeper = Sleeper(descriptor)
         self._followers: deque[Waiter] = deque()
         self._closing: list[Callable[[], object]] = []
+        self._copying = 0.0  # seconds that the peer needs for what it was sent last
         self._confidence = CONFIDENCE  # in spinning, which goes on while it is above 0
         self._gave_up = 0.0  # when a thread last did not read on
 
@@ -92,9 +97,7 @@ class SharedReading:
                 if not self._read_once():
                     break
         finally:
-            self._turn.release()
-        if self._closing:
-            self._close()
+            self._give_up_turn()
 
     def look(self, progress: int = 0) -> bool:
         """Give the socket back to the loop if nothing has happened since the last look; return whether to look again.
@@ -115,7 +118,13 @@ class SharedReading:
             self._let_loop_watch(True)
             return False
         finally:
-            self._turn.release()
+            self._give_up_turn()
+
+    def _give_up_turn(self) -> None:
+        """Let others have the turn, and finish a closing that came meanwhile."""
+        self._turn.release()
+        if self._closing:
+            self._close()
 
     def _let_loop_watch(self, wanted: bool) -> None:
         # turn held
@@ -134,7 +143,11 @@ class SharedReading:
                 self._seen = (self._leaves, progress)
                 self._let_loop_watch(False)
             finally:
-                self._turn.release()
+                self._give_up_turn()
+
+    def allow_for(self, size: int) -> None:
+        """Let the next thread that waits read longer before it sleeps: the peer copies ``size`` bytes first. Any thread."""
+        self._copying = min(size / COPIED_PER_SECOND, COPY_SECONDS)
 
     def drive(self, future: Future[Any], until: float) -> None:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
@@ -203,9 +216,7 @@ class SharedReading:
                     role.blocker, role.awaited = blocker, None
                     self._leave(found, awaited is None)
                 finally:
-                    turn.release()
-                    if self._closing:
-                        self._close()
+                    self._give_up_turn()
             if (task := role.task) is not None:
                 role.task = None
                 task()
@@ -225,7 +236,8 @@ class SharedReading:
         """Do the reading of ``_lead``; return False if it ends in vain."""
         now = time.monotonic()
         spins = self._confidence > 0
-        spin_until = now + SPIN_SECONDS if spins else now
+        spin_until = now + SPIN_SECONDS + self._copying if spins else now
+        self._copying = 0.0
         role = thread_role
         while not (done() or self._ended):
             if self._read_once():

@@ -38,6 +38,14 @@ def test_a_thread_that_idles_keeps_nothing_of_its_tasks(pool, until, no_collecto
     assert [ref() for ref in kept] == [None] * 6
 
 
+def test_tasks_that_came_while_all_ran_are_begun_together(pool):
+    for _ in range(300):
+        both = threading.Barrier(3)
+        for _ in range(2):
+            pool.submit(partial(both.wait, 5))
+        both.wait(5)
+
+
 def test_at_most_size_tasks_run_and_the_others_wait(pool, until):
     gate, running, most = threading.Event(), [], []
     done = [threading.Event() for _ in range(6)]

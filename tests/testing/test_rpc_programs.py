@@ -45,7 +45,7 @@ def test_on_processes(lane):
 @pytest.mark.slow
 def test_in_the_simulator(capsys):
     assert command.main(["--seeds", "60", "--on", "simulator"]) == 0
-    assert "in 3 runs of the simulator" in capsys.readouterr().out
+    assert "in 6 runs of the simulator" in capsys.readouterr().out
 
 
 @pytest.mark.long
