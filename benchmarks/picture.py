@@ -46,7 +46,11 @@ def draw(results: Results, file: Path) -> None:
         )
         echo.legend(fontsize=7, ncols=2)
         draw_aims(results, below.subplots())
-        figure.savefig(file, dpi=120, metadata={"Date": None} if file.suffix == ".svg" else None)
+        if not threads.lines:  # that was not measured
+            threads.remove()
+        # Tight: the longest labels reach beyond the figure.
+        metadata = {"Date": None} if file.suffix == ".svg" else None
+        figure.savefig(file, dpi=120, metadata=metadata, bbox_inches="tight")
         plt.close(figure)
 
 
