@@ -105,9 +105,11 @@ class Lender:
         if sum(len(segment) == wanted for segment in held) >= min(max(CLASS_BYTES // wanted, FEWEST), MOST):
             return False
         while not self._allowance.take(wanted):
-            if not self._idle:
+            # One of this size that has come back meanwhile is as good as a new one.
+            other = next((number for number, (segment, _) in self._idle.items() if len(segment) != wanted), None)
+            if other is None:
                 return False
-            self._drop(next(iter(self._idle)))
+            self._drop(other)
         return True
 
     def take_back(self, numbers: Iterable[int], now: float) -> None:
