@@ -19,6 +19,13 @@ def storage(array: Array) -> Array:
     return array
 
 
+def typed_storage(array: Array) -> Array:
+    """Return the largest array of the same dtype that ``array`` is a view of; itself if there is none."""
+    while isinstance(array.base, np.ndarray) and array.base.dtype == array.dtype:
+        array = array.base
+    return array
+
+
 def address(array: Array) -> int:
     """Return the address of the first element."""
     return array.__array_interface__["data"][0]

@@ -21,8 +21,7 @@ import telegrad as tg
 from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
-from telegrad.examples.tidy import show_all_tidy
-from telegrad.examples.trainers import Owner, train_all
+from telegrad.examples.trainers import Owner, run_with_trainers, train_all
 
 TOPICS, WORDS = 8, 24  # how many topics, and words of a paragraph
 SIZE = 24
@@ -111,14 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def work(rank: int, world_size: int, options: Options) -> None:
     """Run one worker; the trainers only serve: the server calls them."""
-    if world_size < 2:
-        raise SystemExit("trainers are needed: telegrad run -n 3 ...")
-    names = [f"trainer{index}" for index in range(world_size - 1)]
-    tg.rpc.init_rpc(("server", *names)[rank], rank=rank, world_size=world_size)
-    if rank == 0:
-        learn(names, options)
-        show_all_tidy(names, options.quiet)
-    tg.rpc.shutdown()
+    run_with_trainers(rank, world_size, learn, options, 3)
 
 
 def learn(names: Sequence[str], options: Options) -> None:

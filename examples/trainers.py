@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import telegrad as tg
+from telegrad.examples.local_options import Options
+from telegrad.examples.tidy import show_all_tidy
 
 T = TypeVar("T")
 
@@ -18,6 +20,28 @@ class Owner:
     def parameter_rrefs(self) -> list[tg.RRef]:
         """Return references to the parameters of the module."""
         return [tg.RRef(parameter) for parameter in self.module.parameters()]
+
+
+def run_with_trainers(
+    rank: int, world_size: int, learn: Callable[[Sequence[str], Options], None], options: Options, workers: int
+) -> None:
+    """Run one worker: the server, which learns, or a trainer, which only serves: the server calls it.
+
+    Args:
+        rank: 0 is the server.
+        world_size: number of workers.
+        learn: called on the server with the names of the trainers and the options.
+        options: of the example.
+        workers: how many to start, for the advice to who starts too few.
+    """
+    if world_size < 2:
+        raise SystemExit(f"trainers are needed: telegrad run -n {workers} ...")
+    names = [f"trainer{index}" for index in range(world_size - 1)]
+    tg.rpc.init_rpc(("server", *names)[rank], rank=rank, world_size=world_size)
+    if rank == 0:
+        learn(names, options)
+        show_all_tidy(names, options.quiet)
+    tg.rpc.shutdown()
 
 
 def train_all(names: Sequence[str], train: Callable[..., T], *args: Any) -> list[T]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _strided
 
+from ...array_memory import typed_storage
 from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
@@ -73,7 +74,8 @@ def overlap_add(frames: Tensor, length: int, step: int) -> Tensor:
 
 
 def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
-    root = _root(x).reshape(-1) if _root(x).flags.c_contiguous else x.reshape(-1)
+    whole = typed_storage(x)
+    root = whole.reshape(-1) if whole.flags.c_contiguous else x.reshape(-1)
     if not all(size):
         return np.empty(size, x.dtype)
     # Unlike with NumPy's as_strided(), the base of the result is the array that owns the memory: views of it find all of it.
@@ -81,12 +83,6 @@ def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start:
     view: Array = np.ndarray(size, x.dtype, octets, start * x.itemsize, steps)
     view.flags.writeable = x.flags.writeable
     return view
-
-
-def _root(x: Array) -> Array:
-    while isinstance(x.base, np.ndarray) and x.base.dtype == x.dtype:
-        x = x.base
-    return x
 
 
 def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int) -> Array:
@@ -121,7 +117,7 @@ def checked_strides(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return the size, the stride and the first element of ``as_strided``. Errors and arguments: those of ``as_strided``."""
-    root, start = _root(input._array), input.storage_offset() if storage_offset is None else int(storage_offset)
+    root, start = typed_storage(input._array), input.storage_offset() if storage_offset is None else int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, start), default=0) < 0:
         raise ValueError(f"as_strided() needs as many strides as sizes, from 0: {size}, {stride}, {storage_offset}")
     last = start + sum((length - 1) * step for length, step in zip(size, stride))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_memory import address, typed_storage
 from ...devices import device
 from ...errors import ArgumentTypeError
 from ...size import Size
@@ -133,8 +134,8 @@ class _Pickler:
         return _call("torch._utils\n_rebuild_tensor_v3", stored, shape, end, dtype)
 
     def _storage(self, kind: str, memory: Array, count: int) -> bytes:
-        address = memory.__array_interface__["data"][0] if memory.size else -1 - len(self.arrays)
-        key = self._keys.setdefault(address, len(self.arrays))
+        place = address(memory) if memory.size else -1 - len(self.arrays)
+        key = self._keys.setdefault(place, len(self.arrays))
         if key == len(self.arrays):
             self.arrays.append(memory)
         after = self.encode((str(key), "cpu", count), "")[1:-1]
@@ -156,12 +157,9 @@ def _call(name: str, *arguments: bytes) -> bytes:
 
 def _memory_of(array: Array) -> tuple[Array, int, tuple[int, ...]]:
     """Return the contiguous memory of an array, its own or a copy; its first element there, and its strides in elements."""
-    root = array
-    while isinstance(root.base, np.ndarray) and root.base.dtype == array.dtype:
-        root = root.base
+    root = typed_storage(array)
     if root.flags.c_contiguous and min(array.strides, default=0) >= 0:
-        start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-        return root, start // array.itemsize, _steps(array)
+        return root, (address(array) - address(root)) // array.itemsize, _steps(array)
     copied = array.copy()
     return copied, 0, _steps(copied)
 
