@@ -77,10 +77,10 @@ class Pulls:
         if self.over:
             return
         self.over = True
-        opened = self._opening.future.done()
-        for call in list(self._calls)[:1]:  # a consumer may wait for it. The others are answered by the callee
-            call.future.cancel()
-        if opened and not (self._peer.gone or self._agent.closed):  # else the cancel of the request does the same
+        # A consumer may wait for the first; the others are answered by the callee. To cancel the opening request closes the
+        # generator, unless its answer comes at this moment.
+        cancelled = [call for call in list(self._calls)[:1] if call.future.cancel()]
+        if self._opening not in cancelled and not (self._peer.gone or self._agent.closed):
             self._agent.control.post(self._peer, Topic.CANCEL, encode_ids([self._opening.call_id]))
 
     def _ask_for(self, count: int) -> None:

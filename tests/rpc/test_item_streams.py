@@ -16,6 +16,7 @@ from telegrad.core.errors import (
     UnknownWorkerError,
     WorkerLostError,
 )
+from telegrad.core.futures import Future
 from telegrad.rpc.extend import Producers
 
 
@@ -155,6 +156,20 @@ def test_closing_early_closes_the_generator(workers, ended, generator, taken):
     assert list(stream) == []
     ended()
     assert Shelf.kept["closed"] in ([True], [] if taken == 0 else None)  # one that had not begun has nothing to close
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_closing_while_the_first_item_comes_closes_the_generator(workers, ended, generator, monkeypatch):
+    cancel = Future.cancel
+
+    def cancel_late(future):
+        future.wait()
+        return cancel(future)
+
+    with rpc.stream("b", generator, (1000,)):
+        monkeypatch.setattr(Future, "cancel", cancel_late)
+    monkeypatch.undo()
+    ended()
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
