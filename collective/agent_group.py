@@ -117,11 +117,12 @@ class AgentGroup(ProcessGroup):
             self._reduce_chunks(call, array, op)
             return
 
-        def check(member: int) -> None:
-            if (peer := self._agent.peers.at(self.ranks[member])).gone:
-                raise peer.lost_error()
+        def check(late: list[int]) -> None:
+            for member in late:  # one that is not lost may be late because another is
+                if (peer := self._agent.peers.at(self.ranks[member])).gone:
+                    raise peer.lost_error()
             if time.monotonic() > call.deadline:
-                raise self._missing(call, [member])
+                raise self._missing(call, late)
 
         self._shared.all_reduce(array, op, lambda slices: max(self.all_gather(call, slices)), check)
 

@@ -64,7 +64,9 @@ class SharedReduction:
         self._slices = 0  # begun so far
         self._fence = threading.Lock()
 
-    def all_reduce(self, array: Array, op: ReduceOp, agree: Callable[[int], int], check: Callable[[int], None]) -> None:
+    def all_reduce(
+        self, array: Array, op: ReduceOp, agree: Callable[[int], int], check: Callable[[list[int]], None]
+    ) -> None:
         """Replace everybody's array by the combination of all. One call at a time, in the same order on all members.
 
         Args:
@@ -72,7 +74,7 @@ class SharedReduction:
             op: how to combine.
             agree: gets this member's number of slices, and returns the largest of all members when all have come to equal
                 arrays. The numbers differ if an earlier call failed.
-            check: called now and then with the index of the member that is waited for; raises if that is in vain.
+            check: called now and then with the indices of the members that are waited for; raises if that is in vain.
         """
         self._slices = agree(self._slices)
         step = SLICE_BYTES // array.itemsize
@@ -115,15 +117,14 @@ class SharedReduction:
             pass
         self._counters[self._index][counter] = self._slices
 
-    def _await(self, counter: int, check: Callable[[int], None]) -> None:
-        for member, counters in enumerate(self._counters):
-            spins, checked = 0, time.monotonic()
-            while counters[counter] < self._slices:
-                time.sleep(0 if spins < SPINS else SLEEP_SECONDS)
-                spins += 1
-                if spins >= SPINS and (now := time.monotonic()) - checked > CHECK_SECONDS:
-                    checked = now
-                    check(member)
+    def _await(self, counter: int, check: Callable[[list[int]], None]) -> None:
+        spins, checked = 0, time.monotonic()
+        while late := [member for member, counters in enumerate(self._counters) if counters[counter] < self._slices]:
+            time.sleep(0 if spins < SPINS else SLEEP_SECONDS)
+            spins += 1
+            if spins >= SPINS and (now := time.monotonic()) - checked > CHECK_SECONDS:
+                checked = now
+                check(late)
         with self._fence:
             pass
 

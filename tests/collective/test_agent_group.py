@@ -295,3 +295,24 @@ def test_a_rank_that_goes_away_in_a_large_array_is_named(ranks, lost):
     raise_errors(ranks.run(groups, reduce))
     for error in ranks.run(groups, body)[:2]:
         assert isinstance(error, WorkerLostError if lost else CollectiveTimeoutError) and "rank2" in str(error)
+
+
+@pytest.mark.parametrize("ranks", [3], indirect=True)
+def test_a_lost_rank_is_named_where_another_is_late_because_of_it(ranks):
+    groups, row = ranks.groups(seconds=5.0), array(0, LARGE)
+
+    def body(group):
+        call = group.begin("all_reduce", None, row.nbytes)
+        if group.index < 2:
+            group.all_reduce(call, row.copy(), ReduceOp.SUM)
+            return
+        group.gather(call, 1, target=1)  # rank 1 hears that it comes, and begins; rank 0 does not
+        for taken in group._untaken:
+            taken.wait()
+        ranks.agents[2].close("it ends")
+
+    raise_errors(
+        ranks.run(groups, lambda group: group.all_reduce(group.begin("all_reduce", None, 10**6), row, ReduceOp.SUM))
+    )
+    for error in ranks.run(groups, body)[:2]:
+        assert isinstance(error, WorkerLostError) and "rank2" in str(error)
