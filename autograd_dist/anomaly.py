@@ -21,7 +21,8 @@ def pack_mode() -> bytes:
 
 
 def enter_mode(packed: bytes) -> None:
-    """Enter the mode that a request told of, for as long as the call's context lives; nothing if it told of none."""
+    """Enter the mode that a request told of, or else this process's, for as long as the call's context lives, if there is one."""
+    packed = packed or pack_mode()
     if packed:
         AnomalyOfCall(*EXTRA.unpack(packed)).enter_context()
 

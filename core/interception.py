@@ -29,6 +29,7 @@ plain: set[type] = {bool, int, float, complex, str, type(None), np.ndarray, np.d
 
 _modes: ContextVar[tuple[TensorFunctionMode, ...]] = ContextVar("telegrad_tensor_function_modes", default=())
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("telegrad_operation_watchers", default=())
+_everywhere: tuple[Watcher, ...] = ()  # the watchers of all threads
 _watched: ContextVar[Callable[..., Any] | None] = ContextVar("telegrad_operation_watched", default=None)
 _classes_asked: ContextVar[bool] = ContextVar("telegrad_tensor_classes_asked", default=True)
 
@@ -101,8 +102,18 @@ class Watcher:
 
 
 def watchers() -> tuple[Watcher, ...]:
-    """Return the watchers of this thread or task, the innermost last."""
-    return _watchers.get()
+    """Return the watchers of this thread or task, the innermost last; those of all threads come first."""
+    return _everywhere + _watchers.get()
+
+
+def watch_everywhere(*these: Watcher) -> None:
+    """Let these watchers, and no others, see the operations of all threads; call it from one thread at a time."""
+    global _everywhere
+    former, _everywhere = _everywhere, these
+    for each in these:
+        _enter(each)
+    for each in former:
+        _leave(each)
 
 
 class PlainTensors:
@@ -152,8 +163,8 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if types:
         names = ", ".join(cls.__name__ for cls in types)
         raise TypeError(f"{func.__name__}() is not implemented for {names}: each __tensor_function__ declined")
-    watchers = _watchers.get()
-    return _run_watched(watchers, func, args, kwargs) if watchers else NOT_TAKEN
+    present = watchers()
+    return _run_watched(present, func, args, kwargs) if present else NOT_TAKEN
 
 
 def _enter(one: Any) -> None:
@@ -186,7 +197,6 @@ def _run_watched(
 
 def without(present: tuple[T, ...], leaving: T) -> tuple[T, ...]:
     """Return ``present`` without its last ``leaving``."""
-    # Not always the last: ``set_detect_anomaly`` may be called anywhere.
     for place in reversed(range(len(present))):
         if present[place] is leaving:
             return present[:place] + present[place + 1 :]

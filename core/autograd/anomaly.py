@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from .. import interception
 from ..errors import AutogradError
-from ..interception import Watcher, watchers
+from ..interception import Watcher, watch_everywhere, watchers
 from .forward_lines import forward_line, note_lines
 from .hooks import Hook
 from .node import Node
@@ -24,7 +26,8 @@ _OWN_FOLDER = os.path.dirname(interception.__file__)
 class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
     """A ``with`` block in which operations record the line that called them, and backward passes over them are watched.
 
-    Remote calls that are made in the block are watched too, on the workers that run them.
+    It is in effect in the whole process, as in PyTorch: also in other threads, and in those that serve remote calls. Remote
+    calls that are made meanwhile are watched too, on the workers that run them.
 
     Args:
         check_nan: raise when a node computes a nan from gradients without one.
@@ -34,8 +37,20 @@ class detect_anomaly(Watcher):  # noqa: N801 - PyTorch's name
             message of any other error of a backward pass over an operation of the block.
     """
 
+    mode = True
+
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
+
+    def __enter__(self) -> Any:
+        with _change():
+            _settings.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        with _change():
+            if self in _settings:  # another call of set_detect_anomaly may have taken its place
+                _settings.remove(self)
 
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -76,41 +91,51 @@ def _change_nothing(*_: Any) -> None:
 
 
 class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
-    """Turns anomaly mode on or off, until it is called again or for a ``with`` block.
+    """Turns anomaly mode on or off in the process, until it is called again or for a ``with`` block.
 
     Args:
         mode: whether to turn it on.
         check_nan: raise when a node computes a nan from gradients without one.
     """
 
-    _current: detect_anomaly | None = None
-
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
-        current = set_detect_anomaly._current
-        if current is not None:
-            Watcher.__exit__(current, None, None, None)
-        set_detect_anomaly._current = self if mode else None
-        if mode:
-            super().__enter__()
+        self.mode = mode
+        self._in_block = False
+        with _change():
+            # Of the calls before this one that began no block, the last is in effect again if this one begins one.
+            forgotten = [each for each in _settings if isinstance(each, set_detect_anomaly) and not each._in_block][:-1]
+            _settings[:] = [each for each in _settings if each not in forgotten] + [self]
 
     def __enter__(self) -> Any:
+        self._in_block = True
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if set_detect_anomaly._current is self:
-            set_detect_anomaly._current = None
-            super().__exit__(kind, error, tb)
+
+# Of the process, as in PyTorch: the blocks that threads are in, and calls of ``set_detect_anomaly``. The last one decides.
+_settings: list[detect_anomaly] = []
+_lock = threading.Lock()
+
+
+@contextmanager
+def _change() -> Iterator[None]:
+    """Change ``_settings`` in this block."""
+    with _lock:
+        yield
+        watch_everywhere(*(each for each in _settings[-1:] if each.mode))
 
 
 def is_anomaly_enabled() -> bool:
-    """Return whether ``set_detect_anomaly(True)`` is in effect."""
-    return set_detect_anomaly._current is not None
+    """Return whether anomaly mode is on, in this process or for the remote call that this thread or task runs."""
+    return anomaly_mode() is not None
 
 
 def anomaly_mode() -> detect_anomaly | None:
     """Return the anomaly mode of this thread or task; ``None`` if there is none."""
-    return next((watcher for watcher in watchers() if isinstance(watcher, detect_anomaly)), None)
+    for watcher in reversed(watchers()):
+        if isinstance(watcher, detect_anomaly):
+            return watcher
+    return None
 
 
 def _has_nan(grads: tuple[Any, ...]) -> bool:

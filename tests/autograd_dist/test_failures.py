@@ -1,5 +1,7 @@
 """Errors of backward passes on other workers: they arrive with both tracebacks, and stop the pass everywhere."""
 
+import contextlib
+import contextvars
 import gc
 import threading
 import traceback
@@ -8,6 +10,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Gate, SlowBackward, weights
 from telegrad import autograd_dist, rpc
+from telegrad.autograd_dist.anomaly import AnomalyOfCall
 from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.numbers import Topic
 from telegrad.core import interception
@@ -93,9 +96,21 @@ def test_anomaly_mode_without_nan_travels_as_it_is(workers):
         assert autograd_dist.get_gradients(context)[x].isnan().all()
 
 
-def test_anomaly_mode_ends_with_the_call(workers, until):
-    error_of("coroutine", tg.autograd.detect_anomaly(), "in the backward")
+def test_anomaly_mode_travels_with_a_call_and_ends_with_it(workers, until):
+    def of_this_call_alone():
+        AnomalyOfCall().enter_context()  # detect_anomaly() would be on in the whole process
+        return error_of("coroutine", contextlib.nullcontext(), "in the backward")
+
+    error, _ = contextvars.copy_context().run(of_this_call_alone)
+    assert "FailingBackward failed in the backward pass. Its forward call" in str(error)
+    del error
     until(lambda: gc.collect() is not None and not interception.entered)
+
+
+def test_anomaly_mode_of_a_process_is_on_in_the_threads_that_serve_calls(workers):
+    with tg.autograd.detect_anomaly():
+        assert rpc.rpc_sync("b", tg.autograd.is_anomaly_enabled)
+    assert not rpc.rpc_sync("b", tg.autograd.is_anomaly_enabled)
 
 
 # -- the pass stops everywhere

@@ -4,11 +4,14 @@ import asyncio
 import threading
 import weakref
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, nn  # noqa: F401
+from telegrad.core import interception
+from telegrad.core.autograd import anomaly
 from telegrad.core.errors import AutogradError
 
 ag = tg.autograd
@@ -102,8 +105,40 @@ def test_anomaly_mode_can_be_switched():
         assert ag.is_anomaly_enabled()
     ag.set_detect_anomaly(True)
     assert ag.is_anomaly_enabled()
+    with ag.set_detect_anomaly(False):
+        assert not ag.is_anomaly_enabled()
+    assert ag.is_anomaly_enabled(), "the block ends, and the call before it is in effect again"
     ag.set_detect_anomaly(False)
     assert not ag.is_anomaly_enabled()
+
+
+def test_calls_that_switch_anomaly_mode_are_not_kept():
+    for mode in (True, False, True, True, False):
+        ag.set_detect_anomaly(mode)
+    assert len(anomaly._settings) <= 2 and not interception.entered
+
+
+def on_another_thread(function):
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(function).result()
+
+
+def test_anomaly_mode_is_on_in_all_threads():
+    a = leaf(0.0)
+    with ag.detect_anomaly():
+        y = on_another_thread(lambda: (a * 0 / a).sum())  # 0 / 0 there
+    assert not on_another_thread(ag.is_anomaly_enabled)
+    with pytest.raises(AutogradError, match="0 / 0 there"):
+        y.backward()
+
+
+def test_anomaly_mode_lasts_until_the_last_of_two_blocks_that_overlap_ends():
+    first, second = ag.detect_anomaly(), ag.detect_anomaly()
+    with first:
+        on_another_thread(second.__enter__)
+    assert ag.is_anomaly_enabled()
+    on_another_thread(lambda: second.__exit__(None, None, None))
+    assert not ag.is_anomaly_enabled() and not interception.entered
 
 
 def test_ordinary_passes_are_not_disturbed_by_it():
