@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -186,7 +186,7 @@ class _Description:
 
 
 def _feeds(roots: Sequence[Tensor]) -> Feeds:
-    if isinstance(roots, Tensor) or not roots:
+    if isinstance(roots, Tensor) or not isinstance(roots, Iterable) or not (roots := list(roots)):
         raise ContextTypeError("roots must be a list of tensors; write backward(context_id, [loss])")
     feeds: dict[Node, list[Any]] = {}
     for index, root in enumerate(roots):

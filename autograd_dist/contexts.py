@@ -105,12 +105,13 @@ class Contexts:
         return context
 
     def check_not_over(self, context_id: int) -> None:
-        """Refuse an id of this worker's own that is over; of other workers' contexts it may know nothing.
+        """Refuse an id of this worker's own that is over, and what is no id; of other workers' contexts it may know nothing.
 
         Raises:
             RpcError: the context is over.
+            ContextTypeError: that is no id.
         """
-        if isinstance(context_id, int) and split_id(context_id)[0] == self.lifetimes.me:
+        if not isinstance(context_id, int) or split_id(context_id)[0] == self.lifetimes.me:
             self.find(context_id)
 
     def join(self, context_id: int, sender: int) -> Context | None:

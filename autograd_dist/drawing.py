@@ -41,11 +41,13 @@ def draw(
 
     Raises:
         RpcError: there is no such context.
-        TypeError: a value of ``params`` is neither a tensor nor a reference.
+        TypeError: a value of ``params`` is neither a tensor nor a reference to one; or ``roots`` is no list of tensors.
         WorkerLostError: a worker of the context is lost.
     """
     agent = current_agent()
     contexts_of(agent).find(context_id)
+    if isinstance(roots, Tensor) or not all(isinstance(root, Tensor) for root in roots):
+        raise TypeError("roots must be a list of tensors; write draw(context_id, path, params, [loss])")
     token = current_context.set(None)  # the calls that gather it are no part of it
     try:
         parts = _gather(agent, context_id, _by_owner(agent, params or {}), roots)
@@ -59,6 +61,8 @@ def draw(
 
 
 def _by_owner(agent: Agent, params: Mapping[str, Tensor | RRef]) -> dict[int, dict[str, RRef]]:
+    if not isinstance(params, Mapping):
+        raise TypeError(f"params must be a dictionary of leaves by name; you gave {type(params).__name__}")
     owners: dict[int, dict[str, RRef]] = {}
     for name, leaf in params.items():
         if not isinstance(leaf, (Tensor, RRef)):

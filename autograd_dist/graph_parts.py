@@ -54,6 +54,7 @@ def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Te
 
     Raises:
         RpcError: there is no such context here.
+        TypeError: a reference does not refer to a tensor.
     """
     agent = current_agent()
     graph = contexts_of(agent).find(context_id).graph
@@ -61,10 +62,17 @@ def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Te
     edges = [gradient_edge(root) for root in roots]
     nodes = nodes_below([*dict.fromkeys(edge[0] for edge in edges if edge), *sends])
     numbers = {node: number for number, node in enumerate(nodes)}
-    named = {id(reference.local_value()): name for name, reference in names.items()}
+    named = {id(_leaf(name, reference)): name for name, reference in names.items()}
     part = Part(agent.name, [_describe(node, numbers, named) for node in nodes])
     part.others = {node.receiver for node in sends} | {node.sender for node in receives}
     return part
+
+
+def _leaf(name: str, reference: RRef) -> Tensor:
+    value = reference.local_value()
+    if not isinstance(value, Tensor):
+        raise TypeError(f"params[{name!r}] must be a tensor or a reference to one; you gave one to a {type(value).__name__}")
+    return value
 
 
 def _describe(node: Node, numbers: Mapping[Node, int], named: Mapping[int, str]) -> PartNode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import RpcError
@@ -26,7 +26,8 @@ class DistributedOptimizer:
         kwargs: keyword arguments for ``optimizer_class``.
 
     Raises:
-        TypeError: an element of ``params_rref`` is not an ``RRef``, or its value is not a tensor.
+        TypeError: an element of ``params_rref`` is not an ``RRef``, or its value is not a tensor; or ``optimizer_class`` is no
+            class.
         ValueError: ``params_rref`` is empty.
         Exception: the error of the optimizer's constructor on a worker.
 
@@ -52,13 +53,9 @@ class DistributedOptimizer:
         hogwild: bool = False,
         **kwargs: Any,
     ) -> None:
-        by_owner: dict[int, list[RRef]] = {}
-        for index, reference in enumerate(params_rref):
-            if not isinstance(reference, RRef):
-                raise TypeError(f"params_rref[{index}] must be an RRef; you gave {type(reference).__name__}")
-            by_owner.setdefault(reference.owner().id, []).append(reference)
-        if not by_owner:
-            raise ValueError("params_rref is empty; give references to the parameters to optimize")
+        if not callable(optimizer_class):
+            raise TypeError(f"optimizer_class must be a class, as optim.SGD is; you gave {optimizer_class!r}")
+        by_owner = _by_owner(params_rref)
         self.remote_optimizers = [
             remote(rank, LocalOptimizer, (optimizer_class, references, args, kwargs, hogwild))
             # This worker's last: it steps in this thread, while the others do theirs.
@@ -189,6 +186,19 @@ class DistributedScheduler:
 
     def _call(self, method: str, args: Any) -> dict[str, Any]:
         return self._optimizer._call(self._numbers, method, dict.fromkeys(self._numbers, args))
+
+
+def _by_owner(params_rref: Sequence[RRef]) -> dict[int, list[RRef]]:
+    if not isinstance(params_rref, Iterable):
+        raise TypeError(f"params_rref must be a list of RRefs; you gave {type(params_rref).__name__}")
+    by_owner: dict[int, list[RRef]] = {}
+    for index, reference in enumerate(params_rref):
+        if not isinstance(reference, RRef):
+            raise TypeError(f"params_rref[{index}] must be an RRef; you gave {type(reference).__name__}")
+        by_owner.setdefault(reference.owner().id, []).append(reference)
+    if not by_owner:
+        raise ValueError("params_rref is empty; give references to the parameters to optimize")
+    return by_owner
 
 
 def _step(optimizer: RRef, context_id: int) -> Future[Any]:

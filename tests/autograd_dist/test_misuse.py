@@ -17,6 +17,33 @@ def test_parameters_must_be_references():
         tg.DistributedOptimizer(tg.optim.SGD, [tg.ones(2)], lr=0.1)
 
 
+@pytest.mark.parametrize("wrong", [None, 3])
+def test_parameters_must_be_a_list(wrong):
+    with pytest.raises(TypeError, match="params_rref must be a list of RRefs; you gave"):
+        tg.DistributedOptimizer(tg.optim.SGD, wrong, lr=0.1)
+
+
+def test_an_optimizer_in_place_of_its_class():
+    weight = tg.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match="optimizer_class must be a class"):
+        tg.DistributedOptimizer(tg.optim.SGD([weight], lr=0.1), [tg.RRef(weight)])
+
+
+@pytest.mark.parametrize(
+    ("params", "roots", "message"),
+    [
+        (lambda: [tg.ones(1)], lambda: [], "params must be a dictionary"),
+        (lambda: {"a": 1}, lambda: [], r"params\['a'\] must be a tensor or an RRef"),
+        (lambda: {"a": tg.RRef(1)}, lambda: [], r"params\['a'\] .* you gave one to a int"),
+        (dict, lambda: tg.ones(1, requires_grad=True).sum(), "roots must be a list of tensors"),
+        (dict, lambda: [1], "roots must be a list of tensors"),
+    ],
+)
+def test_pictures_of_what_cannot_be_drawn(params, roots, message):
+    with tg.autograd_dist.context() as context, pytest.raises(TypeError, match=message):
+        tg.autograd_dist.draw(context, None, params(), roots())
+
+
 def test_references_must_be_to_tensors():
     with pytest.raises(TypeError, match=r"must refer to tensors; OwnerRRef.* refers to a dict"):
         tg.DistributedOptimizer(tg.optim.SGD, [tg.RRef({})], lr=0.1)
@@ -67,6 +94,9 @@ def test_a_refused_backward_leaves_nothing(worker):
         (lambda: [tg.ones(1).sum()], "root 0 does not require grad"),
         (lambda: [tg.ones(3, requires_grad=True) * 2], r"root 0 must be a scalar; its shape is \(3,\)"),
         (lambda: tg.ones(1, requires_grad=True).sum(), "must be a list of tensors"),
+        (lambda: None, "must be a list of tensors"),
+        (lambda: 3, "must be a list of tensors"),
+        (lambda: iter(()), "must be a list of tensors"),
     ],
 )
 def test_roots_that_will_not_do(roots, message):
