@@ -83,10 +83,8 @@ def resolve(name: str) -> Callable[..., Any]:
     """
     module_name, path = _split(name)
     try:
-        try:
-            found: Any = _loaded(module_name)
-        except KeyError:
-            found = importlib.import_module(module_name)
+        # Also where the module is in sys.modules: then this waits for a thread that has begun to import it and is not done.
+        found: Any = sys.modules[MAIN] if _is_main(module_name) else importlib.import_module(module_name)
         for part in path:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
@@ -100,9 +98,11 @@ def resolve(name: str) -> Callable[..., Any]:
 
 
 def _loaded(name: str) -> ModuleType:
-    if name in MAIN_NAMES or name == main_module_name():
-        return sys.modules[MAIN]
-    return sys.modules[name]
+    return sys.modules[MAIN if _is_main(name) else name]
+
+
+def _is_main(name: str) -> bool:
+    return name in MAIN_NAMES or name == main_module_name()
 
 
 def _walk(module: ModuleType, qualified: str) -> Any:

@@ -1,12 +1,15 @@
 """Functions that travel: by reference where both workers have them, by value otherwise."""
 
 import functools
+import importlib
 import inspect
 import operator
 import os
 import pickle
 import sys
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,6 +18,9 @@ from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.wire.function_names import main_module_name, main_script, reference, resolve
+
+
+gate = types.SimpleNamespace(reached=threading.Event(), open=threading.Event())
 
 
 class Adder:
@@ -54,6 +60,29 @@ def test_functions_go_by_reference():
         types.FunctionType(same.__code__, {}),
     ):
         assert reference(by_value, False) is None
+
+
+def test_a_function_of_a_module_that_another_thread_imports_is_waited_for(tmp_path, monkeypatch):
+    """Two first calls at a time may name one module."""
+    half = "def early(): return late()\ngate.reached.set()\nassert gate.open.wait(20)\ndef late(): return 7\n"
+    (tmp_path / "half_imported.py").write_text(f"from {__name__} import gate\n{half}")
+    monkeypatch.syspath_prepend(tmp_path)
+    import_module = importlib.import_module
+
+    def open_and_import(name):
+        gate.open.set()
+        return import_module(name)
+
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(import_module, "half_imported")
+        assert gate.reached.wait(20)
+        monkeypatch.setattr(importlib, "import_module", open_and_import)
+        try:
+            assert resolve("half_imported:late")() == 7
+        finally:
+            gate.open.set()
+        assert first.result(20).early() == 7
+    del sys.modules["half_imported"]
 
 
 STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
