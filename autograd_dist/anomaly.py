@@ -21,7 +21,7 @@ def pack_mode() -> bytes:
 
 
 def enter_mode(packed: bytes) -> None:
-    """Enter the mode that a request told of, or else this process's, for as long as the call's context lives, if there is one."""
+    """Enter the mode that a request told of, or else this process's, if any, for as long as the call's context lives."""
     packed = packed or pack_mode()
     if packed:
         AnomalyOfCall(*EXTRA.unpack(packed)).enter_context()

@@ -71,7 +71,9 @@ def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Te
 def _leaf(name: str, reference: RRef) -> Tensor:
     value = reference.local_value()
     if not isinstance(value, Tensor):
-        raise TypeError(f"params[{name!r}] must be a tensor or a reference to one; you gave one to a {type(value).__name__}")
+        raise TypeError(
+            f"params[{name!r}] must be a tensor or a reference to one; you gave one to a {type(value).__name__}"
+        )
     return value
 
 

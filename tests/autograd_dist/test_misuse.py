@@ -32,9 +32,9 @@ def test_an_optimizer_in_place_of_its_class():
 @pytest.mark.parametrize(
     ("params", "roots", "message"),
     [
-        (lambda: [tg.ones(1)], lambda: [], "params must be a dictionary"),
-        (lambda: {"a": 1}, lambda: [], r"params\['a'\] must be a tensor or an RRef"),
-        (lambda: {"a": tg.RRef(1)}, lambda: [], r"params\['a'\] .* you gave one to a int"),
+        (lambda: [tg.ones(1)], list, "params must be a dictionary"),
+        (lambda: {"a": 1}, list, r"params\['a'\] must be a tensor or an RRef"),
+        (lambda: {"a": tg.RRef(1)}, list, r"params\['a'\] .* you gave one to a int"),
         (dict, lambda: tg.ones(1, requires_grad=True).sum(), "roots must be a list of tensors"),
         (dict, lambda: [1], "roots must be a list of tensors"),
     ],
