@@ -28,6 +28,14 @@ def ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
 
 
+def enter(name):
+    """Put this thread into a network namespace: sockets that it makes from now on, and all that these accept, are there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(f"/run/netns/{name}") as network:
+        if libc.setns(network.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
 class Hosts:
     """Hosts a, b, ...: 10.77.0.1 and fd77::1, 10.77.0.2 and fd77::2, ..."""
 
@@ -70,10 +78,7 @@ class Hosts:
         """Return what a function returns in a thread of this process that is on a host: sockets made there stay there."""
 
         def call():
-            libc = ctypes.CDLL(None, use_errno=True)
-            with open(f"/run/netns/{self.names[host]}") as network:
-                if libc.setns(network.fileno(), CLONE_NEWNET):
-                    raise OSError(ctypes.get_errno(), "setns")
+            enter(self.names[host])
             return function(*args)
 
         with ThreadPoolExecutor(1) as threads:
