@@ -11,7 +11,7 @@ from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.meeting import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
-from .nodes.token import new_token
+from .nodes.token import DEFAULT_DAYS, new_token
 from .run_command import Request, refuse, run_here, run_request
 from .spec import JobSpec, parse_roles
 
@@ -187,12 +187,17 @@ def run(
 
 
 @app.command()
-def token() -> None:
+def token(
+    days: Annotated[float, typer.Option(metavar="DAYS", help="Time for which it lets machines in.")] = DEFAULT_DAYS,
+) -> None:
     """Print a new token for a job on several machines.
 
     Give it to `telegrad run` on each of them, in TELEGRAD_TOKEN or with --token-file, and to nobody else.
     """
-    print(new_token())
+    try:
+        print(new_token(days))
+    except ValueError as error:
+        refuse(str(error))
 
 
 @app.command()

@@ -17,16 +17,19 @@ from ..credentials import CredentialFolders
 from ..errors import NodeError, TokenError
 from .connection import NodeConnection
 from .exchange import MOST_FACTS, NONCE_BYTES, HostProof
+from .token import expired
 
 if TYPE_CHECKING:
     from ...rpc.certificates import Authority
 
 logger = logging.getLogger("telegrad.launcher")
 HANDSHAKE_SECONDS = 10.0
-MOST_UNPROVEN = 64
+CLOSED_SECONDS = 0.1  # after which it is seen that the reception is closed
+MOST_UNPROVEN = 64  # at a time; others wait in the system's queue
+QUEUE = 1024
 NO_TLS = "it completed no TLS handshake"
 NO_PROOF = "it sent no proof of the token"
-CROWDED = "too many had not proven themselves"
+EXPIRED = "the token of this job has expired"
 Serve = Callable[[NodeConnection, bytes], None]
 
 
@@ -51,11 +54,13 @@ class Reception:
     def __init__(self, host: str, port: int, token: bytes, authority: "Authority", serve: Serve) -> None:
         self._token = token
         self._serve_proven = serve
+        self.refused: Counter[str] = Counter()
+        self._counting = threading.Lock()
         self._context, self._certificate = _tls(authority)
         self._resources = ExitStack()
+        self._resources.callback(self._log_counts)
         self._server = self._resources.enter_context(closing(_listen(host, port)))
         self._unproven = threading.Semaphore(MOST_UNPROVEN)
-        self.refused: Counter[str] = Counter()
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._start(self._accept)
@@ -77,52 +82,69 @@ class Reception:
 
     def _accept(self) -> None:
         while not self._closed:
+            if not self._unproven.acquire(timeout=CLOSED_SECONDS):
+                continue
             try:
                 plain, address = self._server.accept()
             except OSError:
-                time.sleep(0.1)  # closed, or there are no descriptors
+                self._unproven.release()
+                time.sleep(CLOSED_SECONDS)  # closed, or there are no descriptors
                 continue
-            if self._unproven.acquire(blocking=False):
-                self._start(self._serve, plain, str(address[0]))
-            else:
-                plain.close()
-                self._refuse(str(address[0]), CROWDED)
+            self._start(self._serve, plain, str(address[0]))
 
     def _serve(self, plain: socket.socket, address: str) -> None:
-        connection = None
-        try:
-            connection = NodeConnection(
-                self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
-            )
-            facts = self._prove(connection)
-        except TokenError as error:
-            self._refuse(address, str(error))
-        except OSError as error:
-            self._refuse(address, NO_TLS if connection is None or connection.stream.version() is None else NO_PROOF)
-            logger.debug("%s: %s", address, error)
-        else:
-            self._serve_proven(connection, facts)
-        finally:
-            (connection or plain).close()
+        with ExitStack() as stack:
+            stack.callback(plain.close)
+            try:
+                connection, facts = self._received(plain, stack)
+            except TokenError as error:
+                self._refuse(address, str(error))
+            except OSError as error:
+                self._refuse(address, NO_TLS)
+                logger.debug("%s: %s", address, error)
+            else:
+                self._serve_proven(connection, facts)
 
-    def _prove(self, connection: NodeConnection) -> bytes:
-        deadline = time.monotonic() + HANDSHAKE_SECONDS
+    def _received(self, plain: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
         try:
+            plain.getpeername()  # fails if it has hung up; `wrap_socket` would, too, and leave a socket open
+            stream = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            connection = stack.enter_context(closing(NodeConnection(stack.enter_context(stream))))
+            deadline = time.monotonic() + HANDSHAKE_SECONDS
             connection.handshake(deadline)
-            proof = HostProof(self._token, self._certificate)
-            connection.send_bytes(proof.challenge)
-            facts = proof.check(connection.receive_bytes(2 * NONCE_BYTES + MOST_FACTS, deadline))
-            connection.send_bytes(proof.prove())
-            return facts
+            try:
+                return connection, self._prove(connection, deadline)
+            except TokenError:
+                raise
+            except OSError as error:
+                raise TokenError(NO_PROOF) from error
         finally:
             self._unproven.release()
 
+    def _prove(self, connection: NodeConnection, deadline: float) -> bytes:
+        proof = HostProof(self._token, self._certificate)
+        connection.send_bytes(proof.challenge)
+        facts = proof.check(connection.receive_bytes(2 * NONCE_BYTES + MOST_FACTS, deadline))
+        if expired(self._token):
+            raise TokenError(EXPIRED)
+        connection.send_bytes(proof.prove())
+        return facts
+
     def _refuse(self, address: str, reason: str) -> None:
-        self.refused[reason] += 1
-        if self.refused[reason] == 1:
+        with self._counting:
+            self.refused[reason] += 1
+            first = self.refused[reason] == 1
+        if first:
             logger.warning(
                 "the launcher refused a connection from %s: %s (further ones are only counted)", address, reason
             )
+
+    def _log_counts(self) -> None:
+        with self._counting:
+            counts = dict(self.refused)
+        if sum(counts.values()) > len(counts):  # else each has had its line
+            told = ", ".join(f"{reason} ({count})" for reason, count in counts.items())
+            logger.warning("the launcher refused %d connections: %s", sum(counts.values()), told)
 
 
 def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:
@@ -145,7 +167,7 @@ def _listen(host: str, port: int) -> socket.socket:
     problems = []
     for family, _, _, _, address in found:
         try:
-            return socket.create_server(address[:2], family=family)
+            return socket.create_server(address[:2], family=family, backlog=QUEUE)
         except OSError as error:
             problems.append(f"{address[0]}: {os.strerror(error.errno or 0)}")
     raise NodeError(

@@ -1,14 +1,23 @@
 """Launchers of a job on several nodes, as state machines: who may join, which ranks each gets, who failed first."""
 
 import itertools
+import socket
 import stat
+import struct
+import time
+from contextlib import ExitStack, closing
+from queue import Queue
 
 import pytest
+from helpers.certificates import authority
 from telegrad.launcher.errors import NodeError, TokenError
+from telegrad.launcher.nodes import reception as reception_module
 from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
 from telegrad.launcher.nodes.exchange import HostProof, NodeProof
 from telegrad.launcher.nodes.meeting import parse_endpoint, parse_nodes
+from telegrad.launcher.nodes.member import connect, prove
 from telegrad.launcher.nodes.outcome import Outcome, Outcomes
+from telegrad.launcher.nodes.reception import Reception
 from telegrad.launcher.nodes.token import new_token, read_token
 
 
@@ -149,6 +158,7 @@ def test_an_outcome_survives_its_message():
 # -- the token
 
 TOKEN, OTHER = new_token().encode(), new_token().encode()
+EXPIRED_TOKEN = b"telegrad-1000000000-" + TOKEN[-64:]
 
 
 def exchange(node_token=TOKEN, host_token=TOKEN, seen=b"certificate", change=lambda answer: answer):
@@ -211,6 +221,79 @@ def test_tokens_come_from_a_private_file_or_the_environment(tmp_path, monkeypatc
         read_token(None)
     with pytest.raises(TokenError, match="cannot be read: No such file"):
         read_token(tmp_path / "nowhere")
+
+
+def test_a_token_has_an_end_that_nobody_can_change(monkeypatch):
+    with pytest.raises(ValueError, match="valid for more than 0 and at most 366 days, you gave -1"):
+        new_token(-1)
+    token = new_token(1)
+    monkeypatch.setenv("TELEGRAD_TOKEN", token)
+    now = time.time()
+    with monkeypatch.context() as later:
+        later.setattr(time, "time", lambda: now + 86401)
+        with pytest.raises(
+            TokenError, match=r"the token in TELEGRAD_TOKEN has expired, on \d+-\d+-\d+ at .*telegrad token"
+        ):
+            read_token(None)
+    word, end, random = token.split("-")
+    with pytest.raises(TokenError):
+        exchange(node_token=f"{word}-{int(end) + 1}-{random}".encode(), host_token=token.encode())
+
+
+# -- the reception
+
+
+@pytest.fixture
+def received():
+    """``received(token)`` makes a reception on the loopback; returns it, its port, and what the nodes told."""
+    with ExitStack() as stack:
+
+        def receive(token=TOKEN):
+            told = Queue()
+            with closing(socket.create_server(("127.0.0.1", 0))) as free:
+                port = free.getsockname()[1]
+            reception = Reception("127.0.0.1", port, token, authority(), lambda _, facts: told.put(facts))
+            stack.callback(reception.close, 10)
+            return reception, port, told
+
+        yield receive
+
+
+def shown(port, token, facts=b"facts"):
+    prove(connect("127.0.0.1", port), token, facts).close()
+
+
+def test_refused_connections_are_counted_and_logged_by_reason(received, caplog):
+    reception, port, told = received()
+    old, old_port, told_old = received(EXPIRED_TOKEN)
+    for _ in range(3):
+        with pytest.raises(OSError):
+            shown(port, OTHER)
+    with pytest.raises(OSError):
+        shown(old_port, EXPIRED_TOKEN)
+    shown(port, TOKEN)
+    assert told.get(timeout=30) == b"facts" and told_old.empty()
+    assert dict(reception.refused) == {"it does not know the token of this job": 3}
+    assert dict(old.refused) == {"the token of this job has expired": 1}
+    reception.close(10)
+    assert caplog.text.count("refused a connection from 127.0.0.1: it does not know the token") == 1
+    assert caplog.text.count("refused a connection from 127.0.0.1: the token of this job has expired") == 1
+    assert "the launcher refused 3 connections: it does not know the token of this job (3)" in caplog.text
+
+
+def test_a_crowd_that_hangs_up_takes_no_place_and_one_that_says_nothing_a_while(received, monkeypatch):
+    monkeypatch.setattr(reception_module, "MOST_UNPROVEN", 2)
+    monkeypatch.setattr(reception_module, "HANDSHAKE_SECONDS", 0.5)
+    reception, port, told = received()
+    for _ in range(10):
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+    shown(port, TOKEN)
+    assert told.get(timeout=30) == b"facts"
+    assert sum(reception.refused.values()) >= 10
+    for stranger in crowd:
+        stranger.close()
 
 
 # -- options
