@@ -52,7 +52,7 @@ def placement_environment(placement: Placement, listen_host: str | None) -> dict
     """
     return {
         "WORLD_SIZE": str(placement.world_size),
-        "LOCAL_WORLD_SIZE": str(len(placement.workers)),
+        "LOCAL_WORLD_SIZE": str(placement.local_size or len(placement.workers)),
         "GROUP_RANK": str(placement.node),
         "GROUP_WORLD_SIZE": str(placement.nodes),
         "MASTER_ADDR": placement.master_host,
@@ -67,15 +67,16 @@ def job_environment(world_size: int, port: int) -> dict[str, str]:
     return {**rendezvous_environment(world_size, port), SECRET_VARIABLE: secrets.token_hex(32)}
 
 
-def rank_environment(rank: int, name: str, first_rank: int = 0) -> dict[str, str]:
+def rank_environment(rank: int, name: str, placement: Placement | None = None) -> dict[str, str]:
     """Return the variables of one worker.
 
     Args:
-        rank: its number on this machine.
+        rank: its number among its launcher's workers.
         name: its name.
-        first_rank: rank of this machine's first worker.
+        placement: its launcher's part of a job on several machines; None if that launcher runs all of it.
     """
-    return {"RANK": str(first_rank + rank), "LOCAL_RANK": str(rank), WORKER_VARIABLE: name}
+    first, local = (placement.first_rank, placement.local_rank) if placement else (0, 0)
+    return {"RANK": str(first + rank), "LOCAL_RANK": str(local + rank), WORKER_VARIABLE: name}
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing import TextIO
 from .console import WorkerConsole
 from .engines.scripts import ScriptEngine
 from .errors import LogDirError
-from .nodes.member import Membership
 from .nodes.outcome import Outcome
+from .nodes.part import Part
 from .spec import JobSpec
 
 RUNS = Path("telegrad_runs")
@@ -72,7 +72,7 @@ class JobResult:
     verdict: tuple[int, Outcome] | None = None
 
 
-def launch(spec: JobSpec, stream: TextIO | None = None, node: Membership | None = None) -> JobResult:
+def launch(spec: JobSpec, stream: TextIO | None = None, node: Part | None = None) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
     A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the job runs,
@@ -81,7 +81,7 @@ def launch(spec: JobSpec, stream: TextIO | None = None, node: Membership | None 
     Args:
         spec: the job.
         stream: where output is shown; None means standard output.
-        node: membership in a job on several nodes, of which ``spec`` is this one's part.
+        node: part of a job on several machines that ``spec`` is; None if it is the whole job.
 
     Raises:
         LogDirError: the logs cannot be written.
@@ -104,8 +104,13 @@ def launch(spec: JobSpec, stream: TextIO | None = None, node: Membership | None 
     )
 
 
+def log_folder(spec: JobSpec) -> Path:
+    """Return the folder for a job's logs: the user's, or one with the time in its name."""
+    return spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
+
+
 def _make_log_dir(spec: JobSpec) -> Path:
-    log_dir = spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
+    log_dir = log_folder(spec)
     try:
         if spec.log_dir is None:
             return _make_new(log_dir)

@@ -1,1 +1,1 @@
-"""Clusters: machines that MPI, Slurm or Kubernetes share out. A job for them is one command or manifest of theirs."""
+"""Clusters: machines that MPI, Slurm, Kubernetes or Ray share out. Their jobs are commands, manifests or actors."""

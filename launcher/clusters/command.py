@@ -11,9 +11,15 @@ from ..spec import parse_variable
 from .job import Cluster, ClusterJob
 from .kubernetes import KubernetesCluster
 from .mpi import MpiCluster
+from .ray import RayCluster
 from .slurm import SlurmCluster
 
-ENGINES: dict[str, type[Cluster]] = {"mpi": MpiCluster, "slurm": SlurmCluster, "kubernetes": KubernetesCluster}
+ENGINES: dict[str, type[Cluster]] = {
+    "mpi": MpiCluster,
+    "slurm": SlurmCluster,
+    "kubernetes": KubernetesCluster,
+    "ray": RayCluster,
+}
 NOT_FOR_NODES = (
     *("script", "args", "job", "engine", "hosts", "image", "dry_run"),
     *("nnodes", "node_rank", "rdzv_endpoint", "token_file", "host", "listen_host"),
@@ -100,6 +106,7 @@ def run_on_cluster(
             request.nodes["token_file"],
             tuple(name.strip() for name in (engine.hosts or "").split(",") if name.strip()),
             engine.image,
+            request.nodes["timeout"],
         )
         if dry_run:
             print(cluster.describe(job))

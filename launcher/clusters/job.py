@@ -29,6 +29,7 @@ class ClusterJob:
         token_file: ``--token-file``; None without.
         hosts: ``--hosts``; empty without.
         image: ``--image``; None without.
+        timeout: ``--rdzv-timeout``; None without.
     """
 
     script: str
@@ -43,11 +44,28 @@ class ClusterJob:
     token_file: Path | None = None
     hosts: tuple[str, ...] = ()
     image: str | None = None
+    timeout: float | None = None
 
     @property
     def title(self) -> str:
         """Short name of the program."""
         return self.script.rpartition(".")[2] if self.program.get("module") else Path(self.script).stem
+
+    def refuse(self, engine: str, why: str, *attributes: str) -> None:
+        """Check that options which are not for an engine were not given.
+
+        Args:
+            engine: its name.
+            why: it needs none of them.
+            attributes: those of this job that hold them.
+
+        Raises:
+            ValueError: one was given.
+        """
+        options = {"endpoint": "rdzv-endpoint"}
+        for name in attributes:
+            if getattr(self, name):
+                raise ValueError(f"--{options.get(name, name)} is not for --engine {engine}: {why}")
 
     def nodes(self, otherwise: int) -> int:
         """Return the number of machines.

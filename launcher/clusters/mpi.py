@@ -41,11 +41,7 @@ def command(job: ClusterJob, mpiexec: str) -> list[str]:
     Raises:
         ValueError: an option is not for MPI.
     """
-    for option, given in (("--nnodes", job.nnodes), ("--rdzv-endpoint", job.endpoint), ("--image", job.image)):
-        if given is not None:
-            raise ValueError(
-                f"{option} is not for --engine mpi: mpiexec knows the machines, name them with --hosts a,b"
-            )
+    job.refuse("mpi", "mpiexec knows the machines, name them with --hosts a,b", "nnodes", "endpoint", "image")
     for option in ("log_dir", "pin"):
         if job.program.get(option):
             raise ValueError(f"--{option.replace('_', '-')} is not for --engine mpi, whose workers mpiexec starts")

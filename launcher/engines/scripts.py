@@ -27,7 +27,7 @@ from ..environment import (
     rendezvous_environment,
     shared_cores,
 )
-from ..nodes.member import Membership
+from ..nodes.part import Part
 from ..nodes.token import VARIABLE as TOKEN_VARIABLE
 from ..spec import JobSpec
 from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Phase
@@ -48,13 +48,12 @@ class ScriptEngine(Engine):
         spec: the job.
         log_dir: existing folder that receives ``<worker>.log`` of each worker.
         console: shows the workers' output.
-        node: membership in a job on several nodes; None if this machine runs all of it.
+        node: part of a job on several machines; None if this launcher runs all of it.
     """
 
-    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole, node: Membership | None = None) -> None:
+    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole, node: Part | None = None) -> None:
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
         self._node = node
-        self._first_rank = node.placement.first_rank if node else 0
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
         self.spec = spec
         self._log_dir = log_dir
@@ -93,7 +92,7 @@ class ScriptEngine(Engine):
         try:
             variables = {
                 **self.spec.variables_of(name),
-                **rank_environment(rank, name, self._first_rank),
+                **rank_environment(rank, name, self._node.placement if self._node else None),
                 **credentials,
                 **self.reports.environment(rank),
             }
@@ -154,7 +153,7 @@ class ScriptEngine(Engine):
         self._console.tick(time.monotonic())
         return self._console.due
 
-    def _abandon(self, node: Membership) -> None:
+    def _abandon(self, node: Part) -> None:
         self.selector.unregister(node.wake)
         self.post(Abandoned(node.ended_because))
 

@@ -48,6 +48,8 @@ class Placement:
         master_host: where rank 0 listens.
         master_port: its port.
         host: where others reach the workers of this node.
+        local_rank: number of the first of them among all workers of the job on its machine.
+        local_size: how many those are; 0 if they are all this node's.
     """
 
     node: int
@@ -58,6 +60,8 @@ class Placement:
     master_host: str
     master_port: int
     host: str
+    local_rank: int = 0
+    local_size: int = 0
 
     def as_message(self) -> dict[str, Any]:
         """Return its attributes, for JSON."""

@@ -15,14 +15,14 @@ def conclude(result: JobResult, node: Membership) -> JobResult:
         result: of this node's workers.
         node: membership in the job.
     """
-    verdict = node.finish(outcome_of(result, node.placement.node))
+    verdict = node.finish(outcome_of(result))
     if verdict is None or verdict[0] == node.placement.node:
         return result
     return replace(result, exit_code=verdict[1].exit_code, verdict=verdict)
 
 
-def outcome_of(result: JobResult, node: int) -> Outcome:
-    """Return the outcome of a node's workers, for the host."""
+def outcome_of(result: JobResult) -> Outcome:
+    """Return the outcome of a launcher's workers, for others."""
     if result.interrupted_by is not None:
         return Outcome(result.exit_code, f"interrupted by {signal_name(result.interrupted_by)}", gone=True)
     if result.cause is None:

@@ -1,30 +1,27 @@
 """Membership of one launcher in a job on several nodes: joins at the host, and stays connected until the job is over."""
 
 import json
-import os
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...core import job_credentials
-from ..credentials import CredentialFolders
 from ..errors import NodeError
 from .assignment import NodeFacts, Placement
 from .connection import NodeConnection
 from .exchange import MAC_BYTES, NONCE_BYTES, NodeProof
 from .outcome import Outcome
+from .part import Part, worker_files
 
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 0.25
 ANSWER_SECONDS = 30.0
 
 
-class Membership:
+class Membership(Part):
     """Membership of this node, from its joining to the verdict.
 
     Args:
@@ -34,13 +31,6 @@ class Membership:
         facts: of this node; without a host it takes the address from which it reaches the rendezvous.
         timeout: seconds in which the nodes must have come.
         listen_host: address at which this node's workers are to listen; None for the one at which others reach it.
-
-    Attributes:
-        placement: what this node runs.
-        folders: for the credentials of this node's workers.
-        listen_host: as given.
-        ended_because: why the job is to end; empty as long as it goes on.
-        wake: descriptor of an event that says that ``ended_because`` has changed.
 
     Raises:
         NodeError: the host does not answer, refuses this node, or the nodes do not come.
@@ -53,27 +43,15 @@ class Membership:
         self._connection, self._facts = _join(host, port, token, facts, timeout)
         try:
             # The host gives up by itself, and says who is missing.
-            self.placement = Placement.from_message(self._answer("placement", timeout + ANSWER_SECONDS))
-            self._keys, self._given = self._fetch()
+            placement = Placement.from_message(self._answer("placement", timeout + ANSWER_SECONDS))
+            super().__init__(placement, *self._fetch(len(placement.workers)), listen_host)
         except BaseException:
             self._connection.close()
             raise
-        self.folders = CredentialFolders(self._given["secret"])
-        self.listen_host = listen_host
-        self.ended_because = ""
-        self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._verdict: dict[str, Any] | None = None
         self._over = threading.Event()
         self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)
         self._reader.start()
-
-    def files(self, number: int) -> Mapping[str, bytes]:
-        """Return the files that a worker gets beside the secret, by its number on this node."""
-        return {
-            job_credentials.CERTIFICATE: self._given["certificates"][number].encode(),
-            job_credentials.KEY: self._keys[number].key,
-            job_credentials.AUTHORITY: self._given["authority"].encode(),
-        }
 
     def finish(self, outcome: Outcome) -> tuple[int, Outcome] | None:
         """Tell how this node ended, wait until the whole job has, and return the node that failed and how; None if none did.
@@ -94,18 +72,21 @@ class Membership:
 
     def close(self) -> None:
         """Hang up."""
-        self.folders.close()
         self._connection.close()
         self._reader.join()
-        os.close(self.wake)
+        super().close()
 
-    def _fetch(self) -> tuple[list[Any], dict[str, Any]]:
-        """Make a key for each worker, which stays here, and have the host certify them."""
+    def _fetch(self, workers: int) -> tuple[str, list[dict[str, bytes]]]:
+        """Make a key for each worker, which stays here, have the host certify them; return the secret, and their files."""
         from ...rpc.certificates import new_key
 
-        keys = [new_key() for _ in self.placement.workers]
+        keys = [new_key() for _ in range(workers)]
         self._connection.send({"keys": [key.public.decode() for key in keys]})
-        return keys, self._connection.receive(time.monotonic() + ANSWER_SECONDS)
+        given = self._connection.receive(time.monotonic() + ANSWER_SECONDS)
+        authority = given["authority"].encode()
+        return given["secret"], [
+            worker_files(own.encode(), key.key, authority) for own, key in zip(given["certificates"], keys)
+        ]
 
     def _answer(self, kind: str, seconds: float) -> Any:
         try:
@@ -122,15 +103,11 @@ class Membership:
                 message = self._connection.receive()
                 self._verdict = message.get("verdict")
                 if "end" in message:
-                    self._end(message["end"])
+                    self.end(message["end"])
         except (OSError, NodeError) as error:
-            self._end(f"the connection to node 0's launcher is lost ({error})")
+            self.end(f"the connection to node 0's launcher is lost ({error})")
         finally:
             self._over.set()
-
-    def _end(self, reason: str) -> None:
-        self.ended_because = self.ended_because or reason
-        os.eventfd_write(self.wake, 1)
 
 
 def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) -> tuple[NodeConnection, NodeFacts]:

@@ -6,6 +6,8 @@ import shlex
 import pytest
 from telegrad.launcher.cli import app
 from telegrad.launcher.clusters.job import ClusterJob
+from telegrad.launcher.clusters.ray_job import placements
+from telegrad.launcher.clusters.ray_worker import Spot
 from telegrad.launcher.clusters.slurm import srun
 from telegrad.launcher.nodes.token import new_token
 from typer.testing import CliRunner
@@ -65,6 +67,24 @@ def test_srun_starts_one_launcher_on_each_node(monkeypatch):
     )
 
 
+def test_ray_places_each_worker_by_itself(told, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    first, ps, _, last = told("--engine", "ray", "--roles", "ps,trainer=2").splitlines()
+    assert first == "3 actors of one core each; Ray: 10.0.0.1:6379"
+    assert ps.startswith("ps: ") and last.startswith("trainer1: ") and last.endswith("train.py --epochs 3")
+
+
+def test_ranks_of_ray_are_blocks_and_machines_count_their_own():
+    spots = [Spot(machine, f"10.0.0.{machine}", "1") for machine in "aab"]
+    parts = placements(spots, ["A", "A", "B"], 4711, ("ps", "t0", "t1"))
+    assert [(part.node, part.first_rank, part.workers, part.local_rank, part.local_size) for part in parts] == [
+        (0, 0, ("ps",), 0, 2),
+        (0, 1, ("t0",), 1, 2),
+        (1, 2, ("t1",), 0, 1),
+    ]
+    assert {(part.nodes, part.world_size, part.master_host, part.master_port) for part in parts} == {(2, 3, "A", 4711)}
+
+
 def test_the_manifest_starts_one_launcher_in_each_pod(told, monkeypatch):
     monkeypatch.setenv("TELEGRAD_TOKEN", token := new_token())
     options = ["--engine", "kubernetes", "--nnodes", "2", "--roles", "ps,trainer=6", "--image", "registry/train:1"]
@@ -94,12 +114,15 @@ def test_the_manifest_fits_kubernetes_schema(told):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--engine", "yarn"], "--engine must be one of mpi, slurm, kubernetes"),
+        (["--engine", "yarn"], "--engine must be one of mpi, slurm, kubernetes, ray"),
         (["--hosts", "a"], "--engine must be one of"),
         (["--engine", "slurm", "--node-rank", "1"], "for machines that you start by hand"),
         (["--engine", "slurm", "--nnodes", "2:4"], "write --nnodes 4"),
         (["--engine", "mpi", "--nnodes", "2"], "--nnodes is not for --engine mpi"),
         (["--engine", "mpi", "--pin"], "--pin is not for --engine mpi"),
+        (["--engine", "ray", "--nnodes", "2"], "--nnodes is not for --engine ray: Ray knows the machines"),
+        (["--engine", "ray", "--hosts", "a,b"], "--hosts is not for --engine ray"),
+        (["--engine", "ray", "--pin"], "--pin is not for --engine ray"),
         (["--engine", "kubernetes"], "needs --image"),
         (["--engine", "kubernetes", "--image", "x", "--hosts", "a"], "--hosts and --rdzv-endpoint are not"),
     ],
