@@ -10,10 +10,11 @@ import numpy as np
 from ..core import arange, log, log1p, no_grad, rand, xlogy
 from ..core.extend import Tensor
 from . import constraints
+from .exp_family import ExponentialFamily
 from .odds import Odds, softplus
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """Bernoulli distribution: 1 with probability ``probs``, else 0 (``torch.distributions.Bernoulli``).
 
     Probability of ``x``: ``probs**x * (1 - probs)**(1 - x)``.
@@ -29,6 +30,7 @@ class Bernoulli(Odds):
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
+    has_enumerate_support = True
 
     @property
     def mean(self) -> Tensor:
@@ -58,6 +60,13 @@ class Bernoulli(Odds):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(2, dtype=self.probs.dtype).reshape(2, *(1,) * len(self.batch_shape))
         return values.expand(2, *self.batch_shape) if expand else values
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return softplus(natural_params[0])
 
 
 class Geometric(Odds):

@@ -10,7 +10,8 @@ import numpy as np
 from ..core import broadcast_to, clamp, digamma, lgamma, log, log1p, log_softmax, sigmoid
 from ..core.extend import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 from .gamma import log_gamma_sample
 
 
@@ -19,7 +20,7 @@ def log_beta(a: Tensor, b: Tensor) -> Tensor:
     return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
-class Beta(Distribution):
+class Beta(ExponentialFamily):
     """Beta distribution of numbers from 0 to 1 (``torch.distributions.Beta``).
 
     Density at ``x``: ``x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta)``.
@@ -74,8 +75,16 @@ class Beta(Distribution):
         a, b = self.concentration1, self.concentration0
         return log_beta(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1 - 1, self.concentration0 - 1
 
-class Dirichlet(Distribution):
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        one, other = natural_params
+        return log_beta(one + 1, other + 1)
+
+
+class Dirichlet(ExponentialFamily):
     """Dirichlet distribution of vectors of probabilities, which sum to 1 (``torch.distributions.Dirichlet``).
 
     Density at ``x``: ``gamma(sum a) / prod gamma(a) * prod x**(a - 1)`` with ``a`` for ``concentration``.
@@ -120,3 +129,11 @@ class Dirichlet(Distribution):
         a, total = self.concentration, self.concentration.sum(-1)
         weighted = (total - a.shape[-1]) * digamma(total) - ((a - 1) * digamma(a)).sum(-1)
         return lgamma(a).sum(-1) - lgamma(total) + weighted
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration - 1,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        a = natural_params[0] + 1
+        return lgamma(a).sum(-1) - lgamma(a.sum(-1))

@@ -39,6 +39,7 @@ class Categorical(Choice):
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
@@ -96,6 +97,7 @@ class OneHotCategorical(Choice):
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
     support = constraints.one_hot
 
     def __init__(
@@ -131,3 +133,28 @@ class OneHotCategorical(Choice):
     def _categorical(self) -> Categorical:
         given: dict[str, Any] = self._given()
         return Categorical(**given, validate_args=False)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self.event_shape[0]
+        values = self._one_hot(np.arange(n)).reshape(n, *(1,) * len(self.batch_shape), n)
+        return values.expand(n, *self.batch_shape, n) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot distribution whose samples pass gradients on as if they were ``probs``
+    (``torch.distributions.OneHotCategoricalStraightThrough``; Bengio et al. 2013, the straight-through estimator).
+
+    Args:
+        probs: weights of at least 0, of shape ``(*batch_shape, n)``; they are divided by their sums.
+        logits: unnormalised logarithms of probabilities, instead of ``probs``.
+        validate_args: see ``Distribution``.
+
+    Raises:
+        ValueError: not exactly one of ``probs`` and ``logits`` is given, it has no dimension, or a weight is negative.
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        probs = self.probs
+        return self.sample(sample_shape) + (probs - probs.detach())

@@ -7,14 +7,22 @@ from typing import Any
 
 from . import constraints
 from .constraints import Constraint
-from .event_transforms import (
+from .transforms import (
+    AffineTransform,
+    CatTransform,
+    ComposeTransform,
+    CorrCholeskyTransform,
+    ExpTransform,
     IndependentTransform,
     LowerCholeskyTransform,
     PositiveDefiniteTransform,
+    SigmoidTransform,
     SoftmaxTransform,
+    StackTransform,
     StickBreakingTransform,
+    Transform,
+    identity_transform,
 )
-from .transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform, Transform
 
 Factory = Callable[[Any], Transform]
 
@@ -60,27 +68,60 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _interval(constraint: constraints.Interval) -> Transform:
-    low, width = constraint.lower_bound, constraint.upper_bound - constraint.lower_bound
-    return ComposeTransform([SigmoidTransform(), AffineTransform(low, width)])
+def _interval(constraint: constraints.interval) -> Transform:
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
+        return SigmoidTransform()
+    return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
+
+
+def _above(constraint: constraints.greater_than) -> Transform:
+    low = constraint.lower_bound
+    return (
+        ExpTransform()
+        if type(low) is float and not low
+        else ComposeTransform([ExpTransform(), AffineTransform(low, 1)])
+    )
+
+
+def _below(constraint: constraints.less_than) -> Transform:
+    return ComposeTransform([ExpTransform(), AffineTransform(constraint.upper_bound, -1)])
 
 
 def _fill(registry: ConstraintRegistry) -> None:
     """Add the transforms that both registries have."""
 
-    def independent(constraint: constraints.Independent) -> Transform:
-        return IndependentTransform(registry(constraint.base), constraint.reinterpreted_batch_ndims)
+    def independent(constraint: constraints.independent) -> Transform:
+        return IndependentTransform(registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
 
-    registry.register(constraints.real, lambda constraint: ComposeTransform([]))
-    registry.register(constraints.real_vector, lambda constraint: IndependentTransform(ComposeTransform([]), 1))
-    for above in (constraints.positive, constraints.nonnegative):
-        registry.register(above, lambda constraint: ExpTransform())
+    def joined(constraint: constraints.cat) -> Transform:
+        return CatTransform([registry(each) for each in constraint.cseq], constraint.dim, constraint.lengths)
+
+    def stacked(constraint: constraints.stack) -> Transform:
+        return StackTransform([registry(each) for each in constraint.cseq], constraint.dim)
+
+    registry.register(constraints.real, lambda constraint: identity_transform)
+    registry.register(constraints.real_vector, lambda constraint: IndependentTransform(identity_transform, 1))
     registry.register(constraints.positive_vector, lambda constraint: IndependentTransform(ExpTransform(), 1))
-    registry.register(constraints.unit_interval, lambda constraint: SigmoidTransform())
-    registry.register(constraints.Interval, _interval)
-    registry.register(constraints.Independent, independent)
+    for above in (constraints.greater_than, constraints.greater_than_eq):
+        registry.register(above, _above)
+    registry.register(constraints.less_than, _below)
+    for between in (constraints.interval, constraints.half_open_interval):
+        registry.register(between, _interval)
+    registry.register(constraints.independent, independent)
+    registry.register(constraints.cat, joined)
+    registry.register(constraints.stack, stacked)
+    registry.register(constraints.corr_cholesky, lambda constraint: CorrCholeskyTransform())
     registry.register(constraints.lower_cholesky, lambda constraint: LowerCholeskyTransform())
-    registry.register(constraints.positive_definite, lambda constraint: PositiveDefiniteTransform())
+    for positive in (constraints.positive_definite, constraints.positive_semidefinite):
+        registry.register(positive, lambda constraint: PositiveDefiniteTransform())
+    for whole in (constraints.integer_interval, constraints.integer_greater_than):
+        registry.register(whole, _none)
+
+
+def _none(constraint: Constraint) -> Transform:
+    # They are intervals too, but of isolated numbers.
+    raise NotImplementedError(f"there is no transform to {constraint}; add one with register()")
 
 
 for _registry in (biject_to, transform_to):

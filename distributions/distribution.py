@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import as_tensor, broadcast_shapes, broadcast_to, exp, get_default_dtype, no_grad
 from ..core.extend import Tensor
-from .constraints import Constraint
+from .constraints import Constraint, is_dependent
 
 Shape = tuple[int, ...]
 
@@ -32,6 +32,7 @@ class Distribution:
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Constraint
     has_rsample = False
+    has_enumerate_support = False
     _validate_args: bool = True
 
     def __init__(
@@ -43,7 +44,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in vars(self):
+                if name in vars(self) and not is_dependent(constraint):
                     self._require(constraint, getattr(self, name), f"parameter {name}")
 
     @staticmethod

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core import broadcast_to, clamp, default_generator, digamma, exp, lgamma, log, log1p, rand
+from ..core import broadcast_to, clamp, default_generator, digamma, exp, lgamma, log, log1p, rand, special
 from ..core.extend import Array, Row, Tensor, record, records
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 _LOG_GAMMA = Row("log_gamma_sample", lambda xp, g, slope: g * slope)
 
@@ -53,7 +54,7 @@ def _slope(a: Array, x: Array) -> Array:
     return np.asarray(-x * total)
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """Gamma distribution (``torch.distributions.Gamma``).
 
     Density at ``x``: ``b**a / gamma(a) * x**(a - 1) * exp(-b * x)``.
@@ -100,6 +101,17 @@ class Gamma(Distribution):
         a = self.concentration
         return a - log(self.rate) + lgamma(a) + (1 - a) * digamma(a)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return special.gammainc(self.concentration, self.rate * self._checked(value))
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        power, slope = natural_params
+        return lgamma(power + 1) - (power + 1) * log(-slope)
+
 
 class Chi2(Gamma):
     """Chi-squared distribution: the sum of ``df`` squares of standard normal variables (``torch.distributions.Chi2``).
@@ -119,7 +131,7 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, 0.5, validate_args)
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Exponential distribution: the time between events that happen ``rate`` times in a unit of time
     (``torch.distributions.Exponential``).
 
@@ -171,3 +183,10 @@ class Exponential(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         return -log1p(-value) / self.rate
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return -log(-natural_params[0])

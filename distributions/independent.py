@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.extend import Tensor
+from . import constraints
 from .distribution import Distribution, sum_rightmost
 
 
@@ -33,7 +34,10 @@ class Independent(Distribution):
             )
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        self.support = base_distribution.support
+        support = base_distribution.support
+        self.support = (
+            constraints.independent(support, reinterpreted_batch_ndims) if reinterpreted_batch_ndims else support
+        )
         self.has_rsample = base_distribution.has_rsample
         split = len(batch) - reinterpreted_batch_ndims
         super().__init__(batch[:split], batch[split:] + base_distribution.event_shape, validate_args)

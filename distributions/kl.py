@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core import digamma, exp, lgamma, linalg, log, where, xlogy
+import numpy as np
+
+from ..core import digamma, exp, lgamma, log, where, xlogy
 from ..core.extend import Tensor
 from .bernoulli import Bernoulli, Geometric
 from .beta import Beta, Dirichlet, log_beta
+from .binomial import Binomial
 from .categorical import Categorical, OneHotCategorical
 from .distribution import Distribution, sum_rightmost
+from .exp_family import ExponentialFamily, bregman_divergence
 from .gamma import Exponential, Gamma
+from .gumbel import Gumbel
 from .independent import Independent
 from .laplace import Laplace
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal
-from .normal import HalfNormal, LogNormal, Normal
+from .normal import HalfNormal, Normal
 from .odds import softplus
 from .poisson import Poisson
+from .transformed import TransformedDistribution
 from .uniform import Uniform
 
 Formula = Callable[[Any, Any], Tensor]
@@ -91,13 +98,8 @@ def _normal(p: Normal, q: Normal) -> Tensor:
     return 0.5 * (ratio + shift - 1 - log(ratio))
 
 
-@register_kl(LogNormal, LogNormal)
-def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    return _normal(p, q)
-
-
 @register_kl(Bernoulli, Bernoulli)
-def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+def _bernoulli(p: Bernoulli | Binomial, q: Bernoulli | Binomial) -> Tensor:
     # Softplus of the logits is -log(1 - probs), and of their negatives -log(probs).
     success = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     return success + (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
@@ -194,9 +196,43 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    shift = linalg.solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
-    ratio = linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False)
-    squares = (shift * shift).sum((-2, -1)) + (ratio * ratio).sum((-2, -1))
-    logs = log(linalg.diagonal(q.scale_tril)) - log(linalg.diagonal(p.scale_tril))
-    return 0.5 * (squares - p.loc.shape[-1]) + logs.sum(-1)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _multivariate_normal(p: Any, q: Any) -> Tensor:
+    squares = q._squares((q.loc - p.loc).unsqueeze(-1)) + q._squares(p._root)
+    return 0.5 * (squares - p.loc.shape[-1]) + q._half_log_det - p._half_log_det
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    # A bijection changes both densities by the same factor.
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError(
+            f"there is no divergence of {p} from {q}, whose transforms or event shapes differ; add it with register_kl()"
+        )
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            f"there is no divergence of {type(p).__name__} from {type(q).__name__}; add its formula with register_kl()"
+        )
+    return bregman_divergence(p, q)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError("the divergence of Binomial from one of more trials has no formula")
+    each = _bernoulli(p, q)
+    return where(p.total_count > q.total_count, float("inf"), p.total_count * each)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, shift = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    tail = exp(shift + lgamma(1 + ratio))
+    return -log(ratio) - shift + np.euler_gamma * (ratio - 1) + tail - 1

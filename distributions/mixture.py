@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ..core import log_softmax, logsumexp, no_grad, take_along_dim
 from ..core.extend import Tensor
+from . import constraints
 from .categorical import Categorical
 from .constraints import Constraint
 from .distribution import Distribution
@@ -43,7 +44,7 @@ class MixtureSameFamily(Distribution):
             )
         self.mixture_distribution = mixture_distribution
         self.component_distribution = component_distribution
-        self.support = component_distribution.support
+        self.support = constraints.MixtureSameFamilyConstraint(component_distribution.support)
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
     @property

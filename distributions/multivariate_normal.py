@@ -43,14 +43,7 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        if sum(each is not None for each in (covariance_matrix, precision_matrix, scale_tril)) != 1:
-            raise ValueError(
-                "MultivariateNormal needs exactly one of covariance_matrix, precision_matrix and scale_tril"
-            )
-        if scale_tril is None:
-            scale_tril = (
-                linalg.cholesky(linalg.inv(precision_matrix) if covariance_matrix is None else covariance_matrix)  # type: ignore[arg-type]
-            )
+        scale_tril = cholesky_factor("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril)
         batch = np.broadcast_shapes(loc.shape[:-1], scale_tril.shape[:-2])
         self.loc = broadcast_to(loc, (*batch, *loc.shape[-1:]))
         self.scale_tril = broadcast_to(scale_tril, (*batch, *scale_tril.shape[-2:]))
@@ -83,9 +76,8 @@ class MultivariateNormal(Distribution):
         return self.loc + (self.scale_tril @ standard.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        apart = (self._checked(value) - self.loc).unsqueeze(-1)
-        standard = linalg.solve_triangular(self.scale_tril, apart, upper=False).squeeze(-1)
-        return -0.5 * ((standard * standard).sum(-1) + self._size * math.log(2 * math.pi)) - self._half_log_det
+        squares = self._squares((self._checked(value) - self.loc).unsqueeze(-1))
+        return -0.5 * (squares + self._size * math.log(2 * math.pi)) - self._half_log_det
 
     def entropy(self) -> Tensor:
         return 0.5 * self._size * (1 + math.log(2 * math.pi)) + self._half_log_det
@@ -94,6 +86,40 @@ class MultivariateNormal(Distribution):
     def _size(self) -> int:
         return self.event_shape[0]
 
+    # The three that the divergence of normal distributions needs.
+
+    def _squares(self, columns: Tensor) -> Tensor:
+        """Return the sum of the squared lengths of ``columns`` ``(..., n, k)`` in the metric of the precision matrix."""
+        standard = linalg.solve_triangular(self.scale_tril, columns, upper=False)
+        return (standard * standard).sum((-2, -1))
+
     @property
     def _half_log_det(self) -> Tensor:
         return log(linalg.diagonal(self.scale_tril)).sum(-1)
+
+    @property
+    def _root(self) -> Tensor:
+        """Return a matrix whose product with its transpose is the covariance matrix."""
+        return self.scale_tril
+
+
+def cholesky_factor(
+    name: str, covariance_matrix: Tensor | None, precision_matrix: Tensor | None, scale_tril: Tensor | None
+) -> Tensor:
+    """Return the Cholesky factor of the one matrix that is given.
+
+    Args:
+        name: the distribution, for the error.
+        covariance_matrix: the matrix.
+        precision_matrix: its inverse.
+        scale_tril: its Cholesky factor.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+        ValueError: not exactly one is given.
+    """
+    if sum(each is not None for each in (covariance_matrix, precision_matrix, scale_tril)) != 1:
+        raise ValueError(f"{name} needs exactly one of covariance_matrix, precision_matrix and scale_tril")
+    if scale_tril is not None:
+        return scale_tril
+    return linalg.cholesky(linalg.inv(precision_matrix) if covariance_matrix is None else covariance_matrix)  # type: ignore[arg-type]

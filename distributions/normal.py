@@ -1,4 +1,4 @@
-"""``Normal``; ``LogNormal``, whose logarithm is normal; and ``HalfNormal``, the absolute value of a normal variable."""
+"""``Normal``, and ``HalfNormal``, the absolute value of a normal variable."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..core import erf, erfinv, exp, log, randn, where
+from ..core import erf, erfinv, log, randn, where
 from ..core.extend import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
 from .location_scale import LocationScale
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """Normal distribution (``torch.distributions.Normal``).
 
     Density at ``x``: ``exp(-z**2 / 2) / (scale * sqrt(2 pi))`` with ``z = (x - loc) / scale``.
@@ -55,53 +56,14 @@ class Normal(LocationScale):
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
 
-
-class LogNormal(Normal):
-    """Log-normal distribution: the exponential of a normal variable (``torch.distributions.LogNormal``).
-
-    Args:
-        loc: the mean of the logarithm.
-        scale: the standard deviation of the logarithm, above 0; the two are broadcast to the batch shape.
-        validate_args: see ``Distribution``.
-
-    Raises:
-        ValueError: a parameter is outside its constraint; the message names it.
-    """
-
-    support = constraints.positive
-
     @property
-    def mean(self) -> Tensor:
-        return exp(self.loc + self.scale * self.scale / 2)
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        precision = self.scale**-2
+        return self.loc * precision, -0.5 * precision
 
-    @property
-    def mode(self) -> Tensor:
-        return exp(self.loc - self.scale * self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        square = self.scale * self.scale
-        return (exp(square) - 1) * exp(2 * self.loc + square)
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.variance.sqrt()
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return exp(super().rsample(sample_shape))
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        logarithm = log(self._checked(value))
-        return Normal(self.loc, self.scale, validate_args=False).log_prob(logarithm) - logarithm
-
-    def entropy(self) -> Tensor:
-        return super().entropy() + self.loc
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return Normal(self.loc, self.scale, validate_args=False).cdf(log(self._checked(value)))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return exp(super().icdf(value))
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        slope, curve = natural_params
+        return -slope * slope / (4 * curve) + 0.5 * log(-math.pi / curve)
 
 
 class HalfNormal(Distribution):

@@ -34,13 +34,14 @@ class Odds(Distribution):
         probs: probabilities of a success, any shape: the batch shape.
         logits: ``log(probs / (1 - probs))``, instead of ``probs``.
         validate_args: see ``Distribution``.
+        others: more parameters, by name, that are broadcast with it and take its dtype.
     """
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None, **others: Any) -> None:
         one_of(type(self).__name__, probs, logits)
         name, value = ("probs", probs) if logits is None else ("logits", logits)
-        (given,) = broadcast_all(value)
-        vars(self)[name] = given
+        given, *rest = broadcast_all(value, *others.values())
+        vars(self).update({name: given}, **{each: value.to(given.dtype) for each, value in zip(others, rest)})
         super().__init__(given.shape, validate_args=validate_args)
 
     def __getattr__(self, name: str) -> Any:

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core import default_generator, lgamma, xlogy
+from ..core import default_generator, exp, lgamma, log, xlogy
 from ..core.extend import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Poisson distribution: the number of events that happen ``rate`` times on average (``torch.distributions.Poisson``).
 
     Probability of ``k``: ``rate**k * exp(-rate) / k!``.
@@ -53,3 +54,13 @@ class Poisson(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(value).to(self.rate.dtype)
         return xlogy(value, self.rate) - self.rate - lgamma(value + 1)
+
+    def entropy(self) -> Tensor:
+        raise self._without("entropy()")  # the mean of log(k!) has no formula
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (log(self.rate),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return exp(natural_params[0])

@@ -5,116 +5,67 @@ import math
 import numpy as np
 import pytest
 import telegrad as tg
-from helpers.golden import assert_close, recorded
+from helpers.distributions import CASES, GOLDEN, label, make
+from helpers.golden import assert_close
 from telegrad import distributions as d
 
-GOLDEN = recorded("distributions")
-CASES = GOLDEN["cases"]
 DRAWN = 20_000
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    former = tg.get_default_dtype()
-    tg.set_default_dtype(tg.float64)
-    tg.manual_seed(0)
-    yield
-    tg.set_default_dtype(former)
+# Their means are infinite, circular, or not known.
+MEANLESS = {
+    "Cauchy",
+    "ExpRelaxedCategorical",
+    "HalfCauchy",
+    "LKJCholesky",
+    "LogisticNormal",
+    "LogitRelaxedBernoulli",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "VonMises",
+}
+# PyTorch's Bessel functions have eight digits.
+TOLERANCES = {"VonMises": 1e-6}
 
 
-def make(name, parameters, **options):
-    tensors = {key: v if isinstance(v, int) else tg.tensor(v) for key, v in parameters.items()}
-    return getattr(d, name)(**tensors, **options)
-
-
-def moves(case):
-    """Return whether samples move with the parameters and have a mean to compare."""
-    return getattr(d, case["name"]).has_rsample and case["name"] != "Cauchy"
-
-
-def label(case):
-    return f"{case['name']}-{'-'.join(case['parameters'])}"
+def quantiles(made):
+    return tg.tensor(GOLDEN["quantiles"] if made.batch_shape[-1:] in ((), (2,)) else GOLDEN["quantiles"][:1])
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
 def test_numbers(case):
     made = make(case["name"], case["parameters"])
-    value = tg.tensor(case["values"])
-    assert_close(made.log_prob(value), case["log_prob"])
+    value, tolerance = tg.tensor(case["values"]), TOLERANCES.get(case["name"], 1e-12)
+    assert (made.batch_shape, made.event_shape) == (tuple(case["batch_shape"]), tuple(case["event_shape"]))
+    assert made.support.check(value).tolist() == case["support"]
+    assert_close(made.log_prob(value), case["log_prob"], tolerance)
     for name in ("mean", "variance", "stddev", "mode"):
         if case[name] is not None and not (name == "mode" and case["name"] == "Dirichlet"):
-            assert_close(getattr(made, name), case[name])
+            assert_close(getattr(made, name), case[name], tolerance)
     if case["entropy"] is not None:
-        assert_close(made.entropy(), case["entropy"])
-    if case["cdf"] is not None and case["name"] not in ("Beta",):
-        assert_close(made.cdf(value), case["cdf"])
-    if case["icdf"] is not None:
-        assert_close(made.icdf(tg.tensor(GOLDEN["quantiles"])), case["icdf"])
-
-
-@pytest.mark.parametrize("case", GOLDEN["expressions"], ids=lambda case: case["expression"])
-def test_transforms_and_mixtures(case):
-    made, value = eval(case["expression"], {"d": d, "t": tg.tensor}), tg.tensor(case["values"])
-    assert list(made.batch_shape) == case["batch_shape"] and list(made.event_shape) == case["event_shape"]
-    assert_close(made.log_prob(value), case["log_prob"])
-    for name in ("mean", "variance"):
-        if case[name] is not None:
-            assert_close(getattr(made, name), case[name])
+        assert_close(made.entropy(), case["entropy"], tolerance)
     if case["cdf"] is not None:
-        assert_close(made.cdf(value), case["cdf"])
+        assert_close(made.cdf(value), case["cdf"], tolerance)
     if case["icdf"] is not None:
-        assert_close(made.icdf(tg.tensor([[0.1], [0.9]])), case["icdf"])
-    drawn = made.sample((3000,))
-    assert drawn.shape == (3000, *made.batch_shape, *made.event_shape) and bool(made.support.check(drawn).all())
-    if case["mean"] is not None:
-        np.testing.assert_allclose(drawn.numpy().mean(0), made.mean.numpy(), atol=0.3)
-    wide = made.expand((2, *made.batch_shape)) if isinstance(made, d.TransformedDistribution) else made
-    assert wide.event_shape == made.event_shape and wide.batch_shape[-len(made.batch_shape) or 9 :] == made.batch_shape
+        assert_close(made.icdf(quantiles(made)), case["icdf"], tolerance)
 
 
-def test_a_transform_and_its_inverse_undo_each_other():
-    x = tg.linspace(-2.0, 2.0, 9)
-    parts = [d.AffineTransform(0.5, 2.0), d.SoftplusTransform(), d.PowerTransform(0.5), d.ExpTransform()]
-    for transform in (d.ComposeTransform(parts), *parts[:2], d.TanhTransform(), d.SigmoidTransform()):
-        y = transform(x)
-        np.testing.assert_allclose(transform.inv(y).numpy(), x.numpy(), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(transform.inv.inv(x).numpy(), y.numpy())
-        slope = tg.autograd.functional.jacobian(transform, x).diagonal()
-        assert_close(transform.log_abs_det_jacobian(x, y), np.log(np.abs(slope.numpy())))
-        assert_close(transform.inv.log_abs_det_jacobian(y, x), -np.log(np.abs(slope.numpy())))
-
-
-@pytest.mark.parametrize("case", GOLDEN["transforms"], ids=lambda case: case["expression"])
-def test_transforms_of_events_and_to_constraints(case):
-    made, x = eval(case["expression"], {"d": d, "t": tg.tensor}), tg.tensor(case["values"])
-    y = made(x)
-    assert_close(y, case["result"])
-    assert bool(made.codomain.check(y).all())
-    assert_close(made.inv(y), case["inverse"])
-    assert list(made.forward_shape(x.shape)) == case["shape"] and made.inverse_shape(y.shape) == x.shape
-    if case["log_abs_det"] is not None:
-        assert_close(made.log_abs_det_jacobian(x, y), case["log_abs_det"])
-        assert_close(made.inv.log_abs_det_jacobian(y, x), -np.array(case["log_abs_det"]))
-
-
-def test_transforms_to_constraints_can_be_added():
-    whole = d.constraints.integer_interval(0, 3)
-    with pytest.raises(NotImplementedError, match="no transform to whole numbers from 0 to 3"):
-        d.biject_to(whole)
-    with pytest.raises(TypeError, match="a constraint or a class"):
-        d.biject_to.register("positive", d.ExpTransform)
-
-    registry = type(d.transform_to)()
-    registry.register(whole)(lambda constraint: d.ExpTransform())
-    assert isinstance(registry(whole), d.ExpTransform)
-
-
-def test_gradients_go_through_transforms():
-    loc = tg.tensor(0.5, requires_grad=True)
-    made = d.TransformedDistribution(d.Normal(loc, 1.0), [d.TanhTransform()])
-    drawn = made.rsample((100,))
-    (made.log_prob(drawn) + drawn).mean().backward()
-    assert np.isfinite(loc.grad.item()) and loc.grad.item() != 0
+@pytest.mark.parametrize("case", CASES, ids=label)
+def test_derivatives_by_the_parameters(case):
+    tolerance = TOLERANCES.get(case["name"], 1e-10)
+    for key, function in (
+        ("slopes_of_log_prob", lambda made: made.log_prob(tg.tensor(case["values"]))),
+        ("slopes_of_icdf", lambda made: made.icdf(quantiles(made))),
+    ):
+        if case[key] is None:
+            continue
+        leaves = [v if isinstance(v, int) else tg.tensor(v, requires_grad=True) for v in case["parameters"].values()]
+        made = getattr(d, case["name"])(**dict(zip(case["parameters"], leaves)))
+        leaves = [leaf for leaf in leaves if not isinstance(leaf, int)]
+        found = tg.autograd.grad(function(made).sum(), leaves, allow_unused=True, materialize_grads=True)
+        for name, slope, expected in zip(case["parameters"], found, case[key]):
+            # PyTorch gives gradients to the triangle of the factor that it does not read.
+            assert_close(slope, np.tril(expected) if name == "scale_tril" else expected, tolerance)
 
 
 def test_mixtures_that_do_not_fit_are_refused():
@@ -124,11 +75,6 @@ def test_mixtures_that_do_not_fit_are_refused():
         d.MultivariateNormal(tg.zeros(2))
     with pytest.raises(ValueError, match="lower triangular"):
         d.MultivariateNormal(tg.zeros(2), scale_tril=-tg.eye(2))
-
-
-@pytest.mark.parametrize("case", GOLDEN["pairs"], ids=lambda case: f"{case['pair'][0]}-{case['pair'][2]}")
-def test_divergences(case):
-    assert_close(d.kl_divergence(make(*case["pair"][:2]), make(*case["pair"][2:])), case["divergence"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
@@ -141,8 +87,7 @@ def test_samples_have_the_mean_and_the_variance(case):
         counts = (drawn.numpy()[..., None] == np.arange(3)).mean(0)
         np.testing.assert_allclose(counts, made.probs.numpy(), atol=0.02)
         return
-    if case["name"] == "Cauchy":  # which has no mean
-        np.testing.assert_allclose(np.median(drawn.numpy(), 0), case["parameters"]["loc"], atol=0.05)
+    if case["name"] in MEANLESS:
         return
     mean, spread = made.mean.numpy(), made.stddev.numpy()
     np.testing.assert_allclose(drawn.numpy().mean(0), mean, atol=5 * spread.max() / math.sqrt(DRAWN) + 1e-12)
@@ -150,7 +95,9 @@ def test_samples_have_the_mean_and_the_variance(case):
         np.testing.assert_allclose(drawn.numpy().std(0), spread, rtol=0.1, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if moves(case)], ids=label)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if getattr(d, case["name"]).has_rsample and case["name"] not in MEANLESS], ids=label
+)
 def test_gradients_through_samples(case):
     # The mean of samples must move with the parameters as the mean does.
     parameters = {key: tg.tensor(v, requires_grad=True) for key, v in case["parameters"].items()}
@@ -226,11 +173,6 @@ def test_all_values_of_those_that_have_few():
     assert_close(d.Categorical(tg.ones(3)).perplexity(), 3.0)
 
 
-def test_which_matrices_are_positive_definite():
-    matrices = tg.tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], [[2.0, 1.0], [0.0, 2.0]]])
-    assert d.constraints.positive_definite.check(matrices).tolist() == [True, False, False]
-
-
 def test_policy_gradients_reach_the_logits():
     logits = tg.tensor([0.1, 0.2, 0.3], requires_grad=True)
     made = d.Categorical(logits=logits)
@@ -265,31 +207,3 @@ def test_misuse_is_told(act, error, message):
 
 def test_checks_can_be_left_out():
     assert bool(d.Normal(0.0, -1.0, validate_args=False).log_prob(tg.tensor(0.0)).isnan())
-
-
-def test_a_transform_remembers_its_last_value():
-    base, far = d.Normal(tg.zeros(3), 1.0), tg.tensor([0.5, 20.0, -30.0])
-    made = d.TransformedDistribution(base, [d.TanhTransform(cache_size=1)])
-    value = made.transforms[0](far)
-    assert value.tolist()[1:] == [1, -1] and made.transforms[0].inv(value) is far
-    exact = base.log_prob(far) - made.transforms[0].log_abs_det_jacobian(far, value)
-    assert made.log_prob(value).tolist() == exact.tolist() and tg.isfinite(exact).all()
-    assert not tg.isfinite(d.TransformedDistribution(base, d.TanhTransform()).log_prob(value)).all()
-    with pytest.raises(ValueError, match="cache_size must be 0 or 1, and you gave 2"):
-        d.ExpTransform(cache_size=2)
-
-
-def test_transforms_of_ones_own():
-    class Cube(d.transforms.Transform):
-        def _call(self, x):
-            return x**3
-
-        def _inverse(self, y):
-            return y.abs() ** (1 / 3) * y.sign()
-
-        def log_abs_det_jacobian(self, x, y):
-            return tg.log(3 * x * x)
-
-    made = d.TransformedDistribution(d.Normal(0.0, 1.0), [Cube(), d.AffineTransform(0.0, 2.0)])
-    expected = d.Normal(0.0, 1.0).log_prob(tg.tensor(0.5)) - math.log(3 * 0.25) - math.log(2)
-    assert abs(float(made.log_prob(tg.tensor(0.25)) - expected)) < 1e-6

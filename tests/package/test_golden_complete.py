@@ -15,7 +15,9 @@ BASE = "a base class"
 CHANCE = "by chance, in training; there is nothing else to it"
 EXEMPT = {
     **dict.fromkeys(("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"), CONTAINER),
-    **dict.fromkeys(("Module", "RNNBase", "Optimizer", "LRScheduler", "Distribution", "Transform"), BASE),
+    **dict.fromkeys(
+        ("Module", "RNNBase", "Optimizer", "LRScheduler", "Distribution", "ExponentialFamily", "Transform"), BASE
+    ),
     **dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"), "a tensor"),
     **{name: "becomes an ordinary layer" for name in vars(nn) if name.startswith("Lazy")},
     **dict.fromkeys(("Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "gumbel_softmax"), CHANCE),
