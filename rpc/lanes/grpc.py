@@ -137,7 +137,7 @@ class DialedConnection(GrpcConnection):
             has_socket = await self._open_socket(handshake)
         if not has_socket:
             await stream.write(NO_SOCKET)
-        elif self._tls is None or self.scheme == "unix":  # under TLS large frames go by gRPC's
+        else:
             self._lane.keep(self._open_bulk_socket)
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])

@@ -142,7 +142,7 @@ class GrpcConnection(Connection):
 
     def use_bulk_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
         """Let large frames go by a socket of their own from here on."""
-        if self.closed or self._stream is None or self._large is not None or isinstance(connected, TlsSocket):
+        if self.closed or self._stream is None or self._large is not None:
             connected.close()
             return
         stream = self._stream

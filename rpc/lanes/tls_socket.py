@@ -31,6 +31,7 @@ class TlsSocket:
     """
 
     def __init__(self, plain: socket.socket, tls: Tls, name: str | None) -> None:
+        self.family = plain.family
         self._plain = plain
         self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = tls.server_context() if name is None else tls.client_context()
@@ -102,17 +103,26 @@ class TlsSocket:
                 self._over = True
                 return 0
 
-    def sendmsg(self, parts: Sequence[Any]) -> int:
+    def recvmsg(self, size: int, *_: int) -> tuple[bytes, list[Any], int, None]:
+        """Read at most ``size`` bytes; as ``recv_into``. No descriptor comes with them."""
+        data = bytearray(size)
+        return bytes(data[: self.recv_into(data)]), [], 0, None
+
+    def sendmsg(self, parts: Sequence[Any], ancillary: Sequence[Any] = (), flags: int = 0) -> int:
         """Send what there is room for and return how many bytes; the next call must begin with the others.
+
+        Args:
+            parts: bytes-like.
+            ancillary: nothing: TLS carries no descriptors.
+            flags: ignored: it never blocks.
 
         Raises:
             BlockingIOError: there is no room.
         """
         if self._unsent and not self._send_rest():
             raise BlockingIOError
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
         owed, self._owed = self._owed, 0
-        fresh = memoryview(data)[owed : owed + ENCRYPT_BYTES]
+        fresh = memoryview(_first_bytes(parts, owed + ENCRYPT_BYTES))[owed:]
         with self._lock:
             if fresh:
                 self._tls.write(fresh)
@@ -134,7 +144,12 @@ class TlsSocket:
         return bool(self._arrived.pending or self._tls.pending())
 
     def shutdown(self, how: int) -> None:
-        """Tell the other end that nothing more comes, and end this side of the socket."""
+        """End this side of the socket, and tell the other end before that nothing more comes; or end both sides at once."""
+        if how == socket.SHUT_WR:
+            self._say_end()
+        self._plain.shutdown(how)
+
+    def _say_end(self) -> None:
         with self._lock:
             try:
                 self._tls.unwrap()
@@ -142,7 +157,6 @@ class TlsSocket:
                 pass  # it wants to read the other end's own end, which comes later
             self._unsent = memoryview(bytes(self._unsent) + self._leaving.read())
         self._send_rest()
-        self._plain.shutdown(how)
 
     def close(self) -> None:
         """Close the socket."""
@@ -184,3 +198,14 @@ class TlsSocket:
         if not data:
             raise ConnectionResetError("it hung up during the TLS handshake")
         self._arrived.write(data)
+
+
+def _first_bytes(parts: Sequence[Any], size: int) -> Any:
+    """Return the first ``size`` bytes of some parts, without a copy if one part has them."""
+    if len(parts) == 1 or len(parts[0]) >= size:
+        return memoryview(parts[0])[:size]
+    pieces = []
+    for part in parts:
+        pieces.append(memoryview(part)[:size])
+        size -= len(pieces[-1])
+    return b"".join(pieces)

@@ -1,4 +1,8 @@
-"""w0 and w1 exchange large arrays; w1 is killed in the end. Arguments: lane, and what the system refuses (or ``nothing``)."""
+"""w0 and w1 exchange large arrays; w1 is killed in the end.
+
+Arguments: lane, or ``tls`` for TCP under TLS; what the system refuses, or ``nothing``; a folder with a folder of certificate
+files for each worker, if there is TLS.
+"""
 
 import gc
 import os
@@ -6,6 +10,7 @@ import resource
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import telegrad as tg
@@ -13,7 +18,7 @@ from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 
 MIB = 1 << 20
-lane, refused = sys.argv[1:]
+lane, refused, folder = sys.argv[1:]
 
 
 def refuse():
@@ -194,7 +199,10 @@ PARTS = (sent_again, odd_shapes, thousands, one_of_many_is_kept, interrupted_and
 if __name__ == "__main__":
     refuse()
     rank = int(os.environ["RANK"])
-    options = rpc.GrpcRpcBackendOptions(lanes=[lane], reconnect_timeout=2.0)
+    options = rpc.GrpcRpcBackendOptions(lanes=["tcp" if lane == "tls" else lane], reconnect_timeout=2.0)
+    if lane == "tls":
+        files = [Path(folder) / f"w{rank}" / name for name in ("certificate", "key", "ca")]
+        options.tls = rpc.TlsFiles(*files, rank0_name="job.test")
     rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
     if rank == 0:
         for part in PARTS:

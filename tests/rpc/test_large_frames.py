@@ -12,6 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
+from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import FrameHandle
 from telegrad.rpc.lanes.ioloop import LoopThread
@@ -21,6 +22,7 @@ from telegrad.rpc.lanes.large.buffers import Buffers
 from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
 from telegrad.rpc.lanes.large.resources import Resources
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
+from telegrad.rpc.lanes.tls_socket import TlsSocket
 
 HEAD = b"\x01" + bytes(range(1, 40))
 MIB = 1 << 20
@@ -112,12 +114,27 @@ def loop():
     thread.stop()
 
 
-@pytest.fixture(params=["unix", "tcp"])
-def ends(request, loop):
+def secured(plain, loop, folder):
+    """Return a pair of sockets under TLS, after their handshake."""
+    jobs = authority()
+    near, far = (worker_tls(folder / name, jobs, name) for name in ("near", "far"))
+    pair = TlsSocket(plain[0], near, f"far.{jobs.job}"), TlsSocket(plain[1], far, None)
+
+    async def shake():
+        await asyncio.gather(*(each.handshake() for each in pair))
+
+    loop.run(shake())
+    return pair
+
+
+@pytest.fixture(params=["unix", "tcp", "tls"])
+def ends(request, loop, tmp_path):
     """Two ends; the far one is not open yet, and reads nothing until it is."""
     sockets = socket.socketpair() if request.param == "unix" else tcp_pair()
     for each in sockets:
         each.setblocking(False)
+    if request.param == "tls":
+        sockets = secured(sockets, loop, tmp_path)
     near, far = (End(loop, each) for each in sockets)
     near.other, far.other = far, near
     yield near.open(), far

@@ -21,6 +21,7 @@ from ....core.shared_memory import Segment
 from ..base import SCATTERED, FrameHandle
 from ..bulk import BULK_BYTES
 from ..ioloop import call_on_loop, may_block
+from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .borrower import Borrower
 from .lender import IDLE_SECONDS, Lender
@@ -51,7 +52,9 @@ class LargeFrames:
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
-    def __init__(self, bulk: socket.socket, send_small: SendSmall, deliver: Deliver, resources: Resources) -> None:
+    def __init__(
+        self, bulk: socket.socket | TlsSocket, send_small: SendSmall, deliver: Deliver, resources: Resources
+    ) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self.over: asyncio.Future[Exception | None] = loop.create_future()
         self._bulk = bulk

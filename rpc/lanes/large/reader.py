@@ -16,6 +16,7 @@ from typing import Any
 from ....core.errors import SerializationError
 from ..bulk import new_memory
 from ..ioloop import call_on_loop
+from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .transfer import DESCRIPTOR, HEAD, Kind
 
@@ -43,7 +44,7 @@ class BulkReader:
 
     def __init__(
         self,
-        source: socket.socket,
+        source: socket.socket | TlsSocket,
         loop: asyncio.AbstractEventLoop,
         begin: Begin,
         deliver: Callable[[Any], object],
@@ -69,16 +70,23 @@ class BulkReader:
         self._loop.remove_reader(self._source)
 
     def _watch(self) -> None:
-        if not self._closed:
-            self._loop.add_reader(self._source, self._start)
+        if self._closed:
+            return
+        if self._holds_back():
+            self._start()
+        else:
+            self._loop.add_reader(self._source, self._wake)
+
+    def _wake(self) -> None:
+        self._loop.remove_reader(self._source)
+        self._start()
 
     def _start(self) -> None:
-        self._loop.remove_reader(self._source)
         threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
 
     def _run(self) -> None:
         try:
-            while not self._closed and self._poll.poll(LINGER_SECONDS * 1000):
+            while not self._closed and (self._holds_back() or self._poll.poll(LINGER_SECONDS * 1000)):
                 self._read_item()
         except EOFError:
             self._ended(None)
@@ -89,6 +97,10 @@ class BulkReader:
                 call_on_loop(self._loop, self._watch)
             except RuntimeError:
                 pass  # the loop is closed, and the connection with it
+
+    def _holds_back(self) -> bool:
+        """Return whether there is more to read than the system knows of."""
+        return isinstance(self._source, TlsSocket) and self._source.holds_back
 
     def _read_item(self) -> None:
         kind, size = self._head()

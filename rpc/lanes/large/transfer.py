@@ -19,6 +19,7 @@ from typing import Any
 
 from ..base import HEAD_BYTES, FrameHandle
 from ..outbox import LATE_SECONDS
+from ..tls_socket import TlsSocket
 
 HEAD = struct.Struct("<BQ")  # kind of what follows; its bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")
@@ -62,7 +63,7 @@ class Transfer:
 
     # -- the thread that writes
 
-    def write(self, target: socket.socket) -> bool:
+    def write(self, target: socket.socket | TlsSocket) -> bool:
         """Write once; True if nothing is left to be written.
 
         Raises:
@@ -76,7 +77,8 @@ class Transfer:
                 self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
                 self.released.set()
                 return True
-        # In C as a whole: no signal handler can run between a write and the note of how much it took.
+        # In C as a whole (under TLS in another thread than the main one): no signal handler can run between a write and the
+        # note of how much it took.
         counts.extend(map(target.sendmsg, [_after(parts, sum(counts))], [()], [socket.MSG_DONTWAIT]))
         return False
 
@@ -171,7 +173,7 @@ class Offer:
         self._counts: list[int] = []
         self.released = threading.Event()
 
-    def write(self, target: socket.socket) -> bool:
+    def write(self, target: socket.socket | TlsSocket) -> bool:
         """Write it; True if it has left before (``Transfer.write``)."""
         if not self._counts:
             data = HEAD.pack(Kind.OFFER, self._number)

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ..ioloop import call_on_loop
+from ..tls_socket import TlsSocket
 from .transfer import Offer, Transfer
 
 LOOK_SECONDS = 0.05  # how often a thread that waits looks whether its frame was withdrawn, or the socket closed
@@ -29,7 +30,7 @@ class BulkWriter:
     """
 
     def __init__(
-        self, target: socket.socket, loop: asyncio.AbstractEventLoop, broken: Callable[[Exception], object]
+        self, target: socket.socket | TlsSocket, loop: asyncio.AbstractEventLoop, broken: Callable[[Exception], object]
     ) -> None:
         self._target = target
         self._loop = loop
@@ -54,7 +55,7 @@ class BulkWriter:
             item.copy()
         self._queue.append(item)
         try:
-            self._write_until(item)
+            self._write_or_wait(item)
         except BaseException:  # Ctrl-C, say
             item.abandon()
             self._let_go(item)
@@ -63,6 +64,15 @@ class BulkWriter:
             if self._queue:
                 self._soon()
         return not self._closed
+
+    def _write_or_wait(self, item: Transfer | Offer) -> None:
+        if not isinstance(self._target, TlsSocket) or threading.current_thread() is not threading.main_thread():
+            self._write_until(item)
+            return
+        # Signal handlers run in the main thread, and one in the middle of TLS would leave a record half known.
+        threading.Thread(target=self._write_until, args=(item,), name="telegrad-bulk", daemon=True).start()
+        while not (item.released.is_set() or self._closed):
+            item.released.wait(LOOK_SECONDS)
 
     def _write_until(self, item: Transfer | Offer) -> None:
         while not (item.released.is_set() or self._closed):
@@ -150,7 +160,7 @@ class BulkWriter:
         self._queue.clear()
 
 
-def _wait_for_room(target: socket.socket) -> None:
+def _wait_for_room(target: socket.socket | TlsSocket) -> None:
     poll = select.poll()
     poll.register(target, select.POLLOUT)
     poll.poll(LOOK_SECONDS * 1000)
