@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes
-from ..collective.extend import serve_messages
+from ..collective.extend import serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
@@ -65,7 +65,7 @@ def make_agent(
     agent.codec.reference_types = (RRef,)
     serve_references(references)
     # collective: messages of process groups
-    serve_messages(agent)
+    serve_groups(agent)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)

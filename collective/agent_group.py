@@ -3,52 +3,65 @@
 Every collective is one or two *exchanges*: each member sends parts to others and takes the parts that others sent to it, all
 directly. A large ``all_reduce`` first gives each member one chunk of all arrays to combine, then everybody the combined chunks:
 the same number of bytes as a ring, in 2 steps instead of 2 (n - 1). Parts are combined in the order of the members, so that all
-have the same result, to the bit. Members on one host do large ``all_reduce``s in shared memory instead.
+have the same result, to the bit. Members on one host do ``all_reduce``s in shared memory instead.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.errors import CollectiveError, CollectiveTimeoutError, RpcTimeoutError
+from ..core.errors import (
+    AgentClosedError,
+    CollectiveError,
+    CollectiveTimeoutError,
+    RpcError,
+    RpcTimeoutError,
+    WorkerLostError,
+)
 from ..core.extend import Array
 from ..core.futures import Future, wait_all
 from ..core.shared_memory import Address
 from ..rpc.extend import Agent
+from .calls import CollectiveCall, called
+from .failures import Failures
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message
 from .reduction import ReduceOp, combine
-from .shared_memory import SharedReduction, host_identity, new_segment, open_shared
+from .shared_memory import SMALL_BYTES, SharedReduction, host_identity, new_segment, open_shared
+from .watching import ASK_SECONDS, Watch
 
-SMALL_BYTES = 64 * 1024  # an array up to this size goes whole to everybody
 MOST_AHEAD = 256  # messages that a member may have sent and its receivers have not taken
+STALL_SECONDS = 0.05  # of waiting in shared memory, before those that are late are asked what they are doing
+QUIET_SECONDS = 1.0  # of waiting for messages, likewise: these tell more
+MAPPED = 3  # the first step of messages after those with which members map one another's segments
+
+R = TypeVar("R")
 
 
-class CollectiveCall:
-    """One collective, as one member sees it: its number, how it was called, and until when it waits.
+def told(method: Callable[..., R]) -> Callable[..., R]:
+    """Return a method of a group, for a ``CollectiveCall``, whose failure all members hear of."""
 
-    A large ``all_reduce`` has a turn: it completes ``after`` when it is over, and waits for that of the one before.
-    """
+    @functools.wraps(method)
+    def run(self: AgentGroup, call: CollectiveCall, *args: Any) -> R:
+        try:
+            self._failures.enter(self.name, call)
+            return method(self, call, *args)
+        except BaseException as error:
+            self.give_up(call, error)
+            raise
+        finally:
+            self._failures.leave(self.name, call)
+            call.end_turn()
 
-    __slots__ = ("after", "before", "deadline", "number", "signature")
-
-    def __init__(self, number: Any, signature: tuple[str, Any], deadline: float) -> None:
-        self.number = number
-        self.signature = signature
-        self.deadline = deadline
-        self.before: Future[None] | None = None
-        self.after: Future[None] | None = None
-
-    def __str__(self) -> str:
-        name, like = self.signature
-        return f"{name}({like})" if like is not None else name
+    return run
 
 
 class AgentGroup(ProcessGroup):
@@ -65,12 +78,14 @@ class AgentGroup(ProcessGroup):
         super().__init__(name, ranks, agent.info().id, timeout)
         self._agent = agent
         self._mailbox = agent.part(Mailbox)
+        self._failures = agent.part(Failures)
         self._numbers = Numbers()
-        self._untaken: deque[Future[Any]] = deque()
+        self._untaken: deque[tuple[CollectiveCall, Future[Any]]] = deque()
+        self._sending = threading.Lock()  # guards _untaken
         self._turns = threading.Lock()  # guards _latest
-        self._latest: Future[None] | None = None  # completes when the large all_reduce that began last is over
+        self._latest: Future[None] | None = None  # completes when the all_reduce that began last is over
         self._shared: SharedReduction | None = None
-        self._asked = False  # whether all members are on one host is known
+        self._apart = False  # members are on several hosts, or may not share memory
 
     def run(self, body: Callable[[], Any], in_background: bool) -> Work | None:
         if not in_background:
@@ -81,88 +96,131 @@ class AgentGroup(ProcessGroup):
         return work
 
     def begin(self, name: str, like: Any, size: int = 0) -> CollectiveCall:
-        while self._untaken and self._untaken[0].done():
-            self._settle()
         with self._turns:
-            call = CollectiveCall(self._numbers.take("collective"), (name, like), time.monotonic() + self.timeout)
-            if size > SMALL_BYTES and self.size() > 1:
+            call = CollectiveCall(self._numbers.take("collective"), (name, like), self.timeout)
+            if size and self.size() > 1 and not (self._apart and size <= SMALL_BYTES):
                 call.before, self._latest = self._latest, Future()
                 call.after = self._latest
         return call
 
+    def give_up(self, call: CollectiveCall, error: BaseException) -> None:
+        call.end_turn()
+        if not isinstance(error, (CollectiveError, WorkerLostError, AgentClosedError)):
+            error = CollectiveError(
+                f"{self._member(self.index)} gave up {call} of group {self.name!r}: {type(error).__name__}: {error}"
+            )
+        self._failures.tell(self.ranks, self.name, call.number, error)
+
+    @told
     def all_gather(self, call: CollectiveCall, content: Any) -> list[Any]:
-        parts = self._exchange(call, dict.fromkeys(self._others(), content), self._others())
+        return self._gather_all(call, content)
+
+    def _gather_all(self, call: CollectiveCall, content: Any, step: int = 0) -> list[Any]:
+        parts = self._exchange(call, dict.fromkeys(self._others(), content), self._others(), step)
         return self._in_order(parts, content)
 
+    @told
     def all_reduce(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
-        if array.nbytes <= SMALL_BYTES:
-            parts = self.all_gather(call, array)
-            parts[0] = parts[0] if self.index else array.copy()
-            array[:] = combine(parts, op)
-            return
         if call.after is None:
-            self._reduce_chunks(call, array, op)
+            self._reduce_by_messages(call, array, op)
             return
-        try:
-            self._in_turn(call, array, op)
-        finally:
-            call.after.set_result(None)
-
-    def _in_turn(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
         self._await_turn(call)
-        if not self._asked:
-            self._shared = self._map_segments(call)
-            self._asked = True
-        if self._shared is None:
-            self._reduce_chunks(call, array, op)
-            return
-
-        def check(late: list[int]) -> None:
-            for member in late:  # one that is not lost may be late because another is
-                if (peer := self._agent.peers.at(self.ranks[member])).gone:
-                    raise peer.lost_error()
-            if time.monotonic() > call.deadline:
-                raise self._missing(call, late)
-
-        self._shared.all_reduce(array, op, lambda slices: max(self.all_gather(call, slices)), check)
+        if self._apart:
+            self._reduce_by_messages(call, array, op)
+        elif not self._reduce_in_shared_memory(call, array, op):
+            self._reduce_by_messages(call, array, op, MAPPED)
 
     def _await_turn(self, call: CollectiveCall) -> None:
         before, call.before = call.before, None
+        if before is None or before.done():
+            return
         try:
-            if before is not None:
-                before.wait(max(call.deadline - time.monotonic(), 0.0))
+            before.wait(call.left() + 2 * ASK_SECONDS)  # its own deadline is earlier, and then it asks whom to blame
         except TimeoutError:
             raise CollectiveTimeoutError(
                 f"{call} of group {self.name!r} waited {self.timeout:g} s for an all_reduce that was begun before it"
             ) from None
 
+    def _reduce_in_shared_memory(self, call: CollectiveCall, array: Array, op: ReduceOp) -> bool:
+        """Combine the arrays; return whether members are on one host, so that it could be done."""
+
+        def reduce(shared: SharedReduction | None) -> tuple[int, str] | None:
+            self._shared, self._apart = shared, shared is None
+            if shared is None:
+                return None
+            return shared.all_reduce(call.number, str(call), array, op, self._check(call))
+
+        try:
+            other = reduce(self._shared or self._map_segments(call))
+        except _Unmapped:
+            other = reduce(self._map_segments(call))
+        if other is not None:
+            raise self._different(call, self.ranks[other[0]], other[1])
+        return not self._apart
+
+    def _watch(self, call: CollectiveCall, first: float) -> Watch:
+        return Watch(
+            self._agent, self.name, call, first, lambda rank, theirs: self._different(call, rank, called(theirs))
+        )
+
+    def _check(self, call: CollectiveCall) -> Callable[[list[int], float], None]:
+        """Return a check of those that a call waits for in shared memory."""
+        watch = self._watch(call, STALL_SECONDS)
+
+        def check(members: list[int], seconds: float) -> None:
+            call.late = [self.ranks[member] for member in members]
+            if watch.look(call.late, seconds):
+                self._look_for_messages(call)
+            if not call.left():
+                raise self._missing(call, watch, call.late)
+
+        return check
+
+    def _look_for_messages(self, call: CollectiveCall) -> None:
+        """Look whether members that are late in shared memory send messages instead.
+
+        Raises:
+            CollectiveError: they called another collective.
+            _Unmapped: their mapping of segments failed in an earlier call.
+        """
+        messages = self._mailbox.waiting(self.name, call.number)
+        for key, message in messages:
+            self._open(call, key.source, message)
+        if messages:
+            raise _Unmapped
+
     def _map_segments(self, call: CollectiveCall) -> SharedReduction | None:
         """Let all members map one another's segments; ``None`` if they are on several hosts, or one may not."""
+        self._shared = None  # those of an earlier mapping that others do not have
         host = host_identity()
-        hosts = self._in_order(self._exchange(call, dict.fromkeys(self._others(), host), self._others(), step=2), host)
-        if host is None or any(each != host for each in hosts):
+        if host is None or any(each != host for each in self._gather_all(call, host)):
             return None
         segment = new_segment()
         mine = (os.getpid(), segment.fd, segment.identity)
-        addresses = self._exchange(call, dict.fromkeys(self._others(), mine), self._others(), step=3)
+        addresses = self._exchange(call, dict.fromkeys(self._others(), mine), self._others(), 1)
         opened = {other: open_shared(Address(*address)) for other, address in addresses.items()}
         segments = self._in_order(opened, segment)
-        mapped = all(each is not None for each in segments)
-        told = self._exchange(call, dict.fromkeys(self._others(), mapped), self._others(), step=4)
+        mapped = all(self._gather_all(call, all(each is not None for each in segments), 2))
         for each in segments:
             if each is not None:
                 each.close_descriptor()
-        return SharedReduction(segments, self.index) if mapped and all(told.values()) else None
+        return SharedReduction(segments, self.index) if mapped else None
 
-    def _reduce_chunks(self, call: CollectiveCall, array: Array, op: ReduceOp) -> None:
+    def _reduce_by_messages(self, call: CollectiveCall, array: Array, op: ReduceOp, step: int = 0) -> None:
+        if array.nbytes <= SMALL_BYTES:
+            parts = self._gather_all(call, array, step)
+            parts[0] = parts[0] if self.index else array.copy()
+            array[:] = combine(parts, op)
+            return
         chunks = np.array_split(array, self.size())
-        pieces = self._exchange(call, dict(enumerate(chunks)), self._others())
+        pieces = self._exchange(call, dict(enumerate(chunks)), self._others(), step)
         own = combine(self._in_order(pieces, chunks[self.index]), op)
-        combined = self._exchange(call, dict.fromkeys(self._others(), own), self._others(), step=1)
-        for chunk, part in zip(chunks, self._in_order(combined, own), strict=True):
+        combined = self._gather_all(call, own, step + 1)
+        for chunk, part in zip(chunks, combined, strict=True):
             if part is not chunk:
                 chunk[:] = part
 
+    @told
     def broadcast(self, call: CollectiveCall, content: Any, source: int) -> Any:
         # A binomial tree: who has it gives it to the member at half of the distance of the step before.
         place = (self.index - source) % self.size()
@@ -178,19 +236,25 @@ class AgentGroup(ProcessGroup):
                 content = self._exchange(call, {}, (giver,))[giver]
         return content
 
+    @told
     def reduce(self, call: CollectiveCall, array: Array, op: ReduceOp, target: int) -> Array | None:
-        parts = self.gather(call, array, target)
+        parts = self._gather_at(call, array, target)
         if parts is None:
             return None
         parts[0] = parts[0].copy() if target == 0 else parts[0]
         return combine(parts, op)
 
+    @told
     def gather(self, call: CollectiveCall, content: Any, target: int) -> list[Any] | None:
+        return self._gather_at(call, content, target)
+
+    def _gather_at(self, call: CollectiveCall, content: Any, target: int) -> list[Any] | None:
         if self.index != target:
             self._exchange(call, {target: content}, ())
             return None
         return self._in_order(self._exchange(call, {}, self._others()), content)
 
+    @told
     def scatter(self, call: CollectiveCall, contents: Sequence[Any] | None, source: int) -> Any:
         if self.index != source:
             return self._exchange(call, {}, (source,))[source]
@@ -198,22 +262,27 @@ class AgentGroup(ProcessGroup):
         self._exchange(call, dict(enumerate(contents)), ())
         return contents[source]
 
+    @told
     def all_to_all(self, call: CollectiveCall, contents: Sequence[Any]) -> list[Any]:
+        return self._exchange_all(call, contents)
+
+    def _exchange_all(self, call: CollectiveCall, contents: Sequence[Any]) -> list[Any]:
         parts = self._exchange(call, dict(enumerate(contents)), self._others())
         return self._in_order(parts, contents[self.index])
 
+    @told
     def reduce_scatter(self, call: CollectiveCall, arrays: Sequence[Array], op: ReduceOp) -> Array:
-        parts = self.all_to_all(call, arrays)
+        parts = self._exchange_all(call, arrays)
         parts[0] = parts[0] if self.index else parts[0].copy()
         return combine(parts, op)
 
     def send(self, content: Any, target: int, tag: int) -> None:
         number = ("message", tag, self._numbers.take((target, tag)))
-        self._send(CollectiveCall(number, ("send", None), time.monotonic() + self.timeout), target, content, 0)
+        self._send(CollectiveCall(number, ("send", None), self.timeout), target, content, 0)
 
     def receive(self, source: int, tag: int) -> Any:
         number = ("message", tag, self._numbers.take(("from", source, tag)))
-        call = CollectiveCall(number, ("send", None), time.monotonic() + self.timeout)
+        call = CollectiveCall(number, ("send", None), self.timeout)
         return self._exchange(call, {}, (source,))[source]
 
     def close(self) -> None:
@@ -238,49 +307,84 @@ class AgentGroup(ProcessGroup):
         return self._receive(call, sources, step)
 
     def _send(self, call: CollectiveCall, target: int, content: Any, step: int) -> None:
-        while len(self._untaken) > MOST_AHEAD:
-            self._settle()
-        seconds = max(call.deadline - time.monotonic(), 1e-3)
+        self._settle()
         what = f"a part of {call} for {self._member(target)}"
         key = Key(self.name, self.ranks[self.index], call.number, step)
-        self._untaken.append(
-            self._mailbox.send(self.ranks[target], key, Message(call.signature, content), seconds, what)
+        sent = self._mailbox.send(
+            self.ranks[target], key, Message(call.signature, content), max(call.left(), 1e-3), what
         )
+        with self._sending:
+            self._untaken.append((call, sent))
 
     def _settle(self) -> None:
-        """Wait until the oldest message was taken. An error of its is this call's, which is the first that can tell it."""
-        try:
-            self._untaken.popleft().wait()
-        except RpcTimeoutError as error:
-            raise CollectiveTimeoutError(f"a message of group {self.name!r} was not taken in time: {error}") from None
+        """Forget messages that were taken, and wait for the oldest while there are too many.
+
+        An error is of the call that sends next, which is the first that can tell it. Collectives that failed have told theirs.
+        """
+        with self._sending:
+            settled = []
+            while self._untaken and (len(self._untaken) > MOST_AHEAD or self._untaken[0][1].done()):
+                settled.append(self._untaken.popleft())
+        for call, sent in settled:
+            try:
+                sent.wait()
+            except RpcError as error:
+                if self._mailbox.failure(self.name, call.number) is not None:
+                    continue
+                if not isinstance(error, RpcTimeoutError):
+                    raise
+                raise CollectiveTimeoutError(
+                    f"a message of group {self.name!r} was not taken in time: {error}"
+                ) from None
 
     def _receive(self, call: CollectiveCall, sources: Iterable[int], step: int) -> dict[int, Any]:
         keys = {source: Key(self.name, self.ranks[source], call.number, step) for source in sources}
         futures = {source: self._mailbox.take(key) for source, key in keys.items()}
         try:
-            messages = wait_all(futures.values(), max(call.deadline - time.monotonic(), 0.0))
-        except TimeoutError:
-            missing = [source for source, future in futures.items() if not future.done()]
-            raise self._missing(call, missing) from None
+            self._await(call, {self.ranks[source]: future for source, future in futures.items()})
         finally:
             for key in keys.values():
                 self._mailbox.cancel(key)
-        return {source: self._open(call, source, message) for source, message in zip(futures, messages, strict=True)}
+        return {source: self._open(call, self.ranks[source], future.value()) for source, future in futures.items()}
 
-    def _missing(self, call: CollectiveCall, members: Iterable[int]) -> CollectiveTimeoutError:
+    def _await(self, call: CollectiveCall, futures: Mapping[int, Future[Any]]) -> None:
+        """Wait for the messages of some ranks."""
+        watch, start, seconds = None, time.monotonic(), QUIET_SECONDS
+        while True:
+            try:
+                wait_all(futures.values(), min(call.left(), seconds))
+                return
+            except CollectiveError:  # another member's time-out
+                raise
+            except TimeoutError:
+                late = [rank for rank, future in futures.items() if not future.done()]
+            watch = watch or self._watch(call, QUIET_SECONDS)
+            watch.look(late, time.monotonic() - start)
+            if late and not call.left():
+                raise self._missing(call, watch, late)
+            seconds = ASK_SECONDS
+
+    def _missing(self, call: CollectiveCall, watch: Watch, late: Sequence[int]) -> CollectiveTimeoutError:
+        named = ", ".join(self._member(self.ranks.index(rank)) for rank in watch.blamed(late))
         return CollectiveTimeoutError(
-            f"{call} of group {self.name!r} waited {self.timeout:g} s in vain for {', '.join(map(self._member, members))}: "
+            f"{call} of group {self.name!r} waited {self.timeout:g} s in vain for {named}: "
             "call it on all ranks of the group, in the same order, or give the group a longer timeout="
         )
 
-    def _open(self, call: CollectiveCall, source: int, message: Message) -> Any:
+    def _open(self, call: CollectiveCall, rank: int, message: Message) -> Any:
         if tuple(message.signature) != call.signature:
-            theirs = CollectiveCall(0, tuple(message.signature), 0.0)
-            raise CollectiveError(
-                f"{self._member(self.index)} called {call} where {self._member(source)} called {theirs}, in group "
-                f"{self.name!r}: all ranks must call the same collectives in the same order, with equal shapes and dtypes"
-            )
+            raise self._different(call, rank, called(message.signature))
         return message.content
+
+    def _different(self, call: CollectiveCall, rank: int, theirs: str) -> CollectiveError:
+        return CollectiveError(
+            f"{self._member(self.index)} called {call} where {self._member(self.ranks.index(rank))} called {theirs}, in group "
+            f"{self.name!r}: all ranks must call the same collectives in the same order, with equal shapes and dtypes"
+        )
 
     def _member(self, index: int) -> str:
         return f"rank {self.ranks[index]} ({self._agent.peers.at(self.ranks[index]).info.name!r})"
+
+
+class _Unmapped(Exception):
+    """Another member has not mapped the segments: its part in mapping them failed."""

@@ -90,6 +90,14 @@ class ProcessGroup(ABC):
             size: bytes of the array of an ``all_reduce``.
         """
 
+    def give_up(self, call: Any, error: BaseException) -> None:  # noqa: B027
+        """End a call that was begun, without taking part: it fails on all members. Not over MPI, whose members wait.
+
+        Args:
+            call: of ``begin``.
+            error: why.
+        """
+
     @abstractmethod
     def all_gather(self, call: Any, content: Any) -> list[Any]:
         """Return everybody's array or object, in the order of the members."""

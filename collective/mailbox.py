@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.errors import AgentClosedError
-from ..core.futures import Future, complete_once
+from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, ServerCall
 from .numbers import Method
+
+MOST_FAILURES = 1024  # that are kept, of collectives that this process may not have reached
 
 
 class Key(NamedTuple):
@@ -31,7 +34,8 @@ class Message(NamedTuple):
 class Mailbox:
     """The messages of one agent's groups.
 
-    A message is answered when it is taken, so that a sender knows how far its receivers are.
+    A message is answered when it is taken, so that a sender knows how far its receivers are. Those of a collective that has
+    failed are dropped, and whoever wants to take one gets the error.
 
     Args:
         agent: the agent that sends and receives.
@@ -42,6 +46,7 @@ class Mailbox:
         self._lock = threading.Lock()
         self._arrived: dict[Key, tuple[Message, Callable[[Any], None]]] = {}
         self._awaited: dict[Key, Future[Message]] = {}
+        self._failed: OrderedDict[tuple[str, Any], BaseException] = OrderedDict()
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._closed)
 
@@ -61,14 +66,17 @@ class Mailbox:
     def take(self, key: Key) -> Future[Message]:
         """Return a future of a message. Each is taken once.
 
-        The future fails with ``WorkerLostError`` when its sender is lost.
+        The future fails with ``WorkerLostError`` when its sender is lost, and with the collective.
         """
         future: Future[Message] = Future()
         with self._lock:
+            failure = self._failed.get((key.group, key.place))
             arrived = self._arrived.pop(key, None)
-            if arrived is None:
+            if arrived is None and failure is None:
                 self._awaited[key] = future
-        if arrived is not None:
+        if failure is not None:
+            future.set_exception(copy_error(failure))
+        elif arrived is not None:
             message, answer = arrived
             answer(None)
             future.set_result(message)
@@ -76,14 +84,50 @@ class Mailbox:
             self._lost(peer)
         return future
 
-    def forget(self, group: str) -> None:
-        """Drop the messages of a group that was destroyed."""
+    def fail(self, group: str, place: Any, error: BaseException) -> bool:
+        """Let a collective fail: drop its messages, and give the error to whoever waits for one, now or later.
+
+        Args:
+            group: name of the group.
+            place: number of the collective.
+            error: why.
+
+        Returns:
+            Whether it had not failed yet.
+        """
         with self._lock:
-            arrived = [self._arrived.pop(key) for key in list(self._arrived) if key.group == group]
+            if (group, place) in self._failed:
+                return False
+            self._failed[group, place] = error
+            if len(self._failed) > MOST_FAILURES:
+                self._failed.popitem(last=False)
+        self._drop(lambda key: key.group == group and key.place == place)
+        self._fail(lambda key: key.group == group and key.place == place, error)
+        return True
+
+    def failure(self, group: str, place: Any) -> BaseException | None:
+        """Return the error with which a collective failed; ``None`` if it did not."""
+        return self._failed.get((group, place)) if self._failed else None
+
+    def sources(self, group: str, place: Any) -> list[int]:
+        """Return the ranks whose messages of a collective somebody waits for."""
+        with self._lock:
+            return [key.source for key in self._awaited if key.group == group and key.place == place]
+
+    def waiting(self, group: str, place: Any) -> list[tuple[Key, Message]]:
+        """Return the messages of a collective that nobody has taken yet."""
+        with self._lock:
+            found = self._arrived.items()
+            return [(key, message) for key, (message, _) in found if key.group == group and key.place == place]
+
+    def forget(self, group: str) -> None:
+        """Drop the messages and errors of a group that was destroyed."""
+        self._drop(lambda key: key.group == group)
+        with self._lock:
             for key in [key for key in self._awaited if key.group == group]:
                 del self._awaited[key]
-        for _, answer in arrived:
-            answer(None)
+            for name in [name for name in self._failed if name[0] == group]:
+                del self._failed[name]
 
     def cancel(self, key: Key) -> None:
         """Wait for a message no longer."""
@@ -96,10 +140,12 @@ class Mailbox:
         key, message = Key(*key), Message(*message)
         with self._lock:
             future = self._awaited.pop(key, None)
-            if future is None:
+            dropped = (key.group, key.place) in self._failed
+            if future is None and not dropped:
                 self._arrived[key] = message, call.reply
-        if future is not None:
+        if future is not None or dropped:
             call.reply(None)
+        if future is not None:
             complete_once(future, message)
 
     def _lost(self, peer: Peer) -> None:
@@ -111,18 +157,17 @@ class Mailbox:
             lambda key: True, AgentClosedError(f"worker {name!r} was closed while a collective waited for others")
         )
 
-    def _fail(self, chosen: Callable[[Key], bool], error: Exception) -> None:
+    def _fail(self, chosen: Callable[[Key], bool], error: BaseException) -> None:
         with self._lock:
             failed = [self._awaited.pop(key) for key in list(self._awaited) if chosen(key)]
         for future in failed:
-            complete_once(future, error=error)
+            complete_once(future, error=copy_error(error))
 
-
-def serve_messages(agent: Agent) -> None:
-    """Let an agent take part in process groups."""
-    mailbox = Mailbox(agent)
-    agent.add_part(mailbox)
-    agent.server.serve(Method.PASS, mailbox.arrived)
+    def _drop(self, chosen: Callable[[Key], bool]) -> None:
+        with self._lock:
+            dropped = [self._arrived.pop(key) for key in list(self._arrived) if chosen(key)]
+        for _, answer in dropped:
+            answer(None)
 
 
 def _label(body: tuple[Key, Message]) -> list[tuple[str, Any]]:

@@ -5,3 +5,5 @@ class Method:
     """Method numbers: what a request asks for."""
 
     PASS = 48
+    FAIL = 49
+    ASK = 50

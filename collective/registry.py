@@ -24,13 +24,13 @@ class Registry:
     """Groups of one process."""
 
     def __init__(self) -> None:
+        self._made = 0  # groups of all processes; names are not used again, as messages of a former group may come late
         self._clear()
 
     def _clear(self) -> None:
         self.default: ProcessGroup | None = None
         self._make: Maker | None = None
         self._release: Callable[[], None] | None = None
-        self._made = 0
         self._groups: list[ProcessGroup] = []
 
     def open(self, make: Maker, ranks: Sequence[int], timeout: float, release: Callable[[], None]) -> None:
@@ -45,7 +45,8 @@ class Registry:
         if self.default is not None:
             raise CollectiveError("there is a default process group already; call destroy_process_group() first")
         self._make, self._release = make, release
-        self.default = self._add("world", ranks, timeout)
+        self._made += 1
+        self.default = self._add("world" if self._made == 1 else f"world {self._made}", ranks, timeout)
 
     def world(self) -> ProcessGroup:
         """Return the default group.

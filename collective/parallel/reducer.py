@@ -185,7 +185,9 @@ class Reducer:
         """
         current = self._current
         if not (self._find_unused or all(current.arrived)):
-            raise self._missing([name for name, got in zip(self._names, current.arrived, strict=True) if not got])
+            error = self._missing([name for name, got in zip(self._names, current.arrived, strict=True) if not got])
+            self._give_up(len(current.started), error)
+            raise error
         means = self._complete(current)
         if self.unsynced:
             for parameter, mean in zip(self._parameters, means, strict=True):
@@ -209,6 +211,11 @@ class Reducer:
             for index, part in zip(bucket.members, bucket.parts(row), strict=True):
                 means[index] = part if anywhere[index] else None
         return means
+
+    def _give_up(self, first: int, error: Exception) -> None:
+        """Let the buckets that were not started fail on all ranks: others may have started them, and wait."""
+        for bucket in self._buckets[first:]:
+            self._group.give_up(self._group.begin(f"all_reduce of gradients, bucket {bucket.index}", None), error)
 
     def _start(self, current: Reduction) -> None:
         """Give the next bucket to the communication hook. What has not arrived is zero."""

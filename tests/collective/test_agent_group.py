@@ -276,43 +276,35 @@ def test_large_arrays_after_calls_that_failed(ranks, host):
         assert np.array_equal(row, expected)
 
 
+@pytest.fixture
+def leaves(monkeypatch):
+    """``leaves(group, then)``: let that member go away, after ``then()``, when its part of an array is in shared memory."""
+    reduce_slices = shared_memory.SharedReduction._reduce_slices
+
+    def arm(group, then):
+        def leave(shared, array, op, check):
+            if shared is group._shared:
+                then()
+                shared._await(lambda: [0], check)
+            reduce_slices(shared, array, op, check)
+
+        monkeypatch.setattr(shared_memory.SharedReduction, "_reduce_slices", leave)
+
+    return arm
+
+
+def reduce_large(group):
+    row = array(group.index, LARGE)
+    group.all_reduce(group.begin("all_reduce", None, row.nbytes), row, ReduceOp.SUM)
+    return row
+
+
 @pytest.mark.parametrize("ranks", [3], indirect=True)
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_rank_that_goes_away_in_a_large_array_is_named(ranks, lost):
-    groups, row = ranks.groups(seconds=2.0), array(0, LARGE)
-
-    def reduce(group):
-        group.all_reduce(group.begin("all_reduce", None, row.nbytes), row.copy(), ReduceOp.SUM)
-
-    def body(group):
-        if group.index < 2:
-            reduce(group)
-            return
-        group.all_gather(group.begin("all_reduce", None, row.nbytes), 1)  # it says that it comes, and does not
-        if lost:
-            ranks.agents[2].close("it ends")
-
-    raise_errors(ranks.run(groups, reduce))
-    for error in ranks.run(groups, body)[:2]:
+def test_a_rank_that_goes_away_in_a_large_array_is_named(ranks, leaves, lost):
+    groups = ranks.groups(seconds=2.0)
+    groups[2].timeout = 20.0
+    raise_errors(ranks.run(groups, reduce_large))
+    leaves(groups[2], lambda: ranks.agents[2].close("it ends") if lost else None)
+    for error in ranks.run(groups, reduce_large)[:2]:
         assert isinstance(error, WorkerLostError if lost else CollectiveTimeoutError) and "rank2" in str(error)
-
-
-@pytest.mark.parametrize("ranks", [3], indirect=True)
-def test_a_lost_rank_is_named_where_another_is_late_because_of_it(ranks):
-    groups, row = ranks.groups(seconds=5.0), array(0, LARGE)
-
-    def body(group):
-        call = group.begin("all_reduce", None, row.nbytes)
-        if group.index < 2:
-            group.all_reduce(call, row.copy(), ReduceOp.SUM)
-            return
-        group.gather(call, 1, target=1)  # rank 1 hears that it comes, and begins; rank 0 does not
-        for taken in group._untaken:
-            taken.wait()
-        ranks.agents[2].close("it ends")
-
-    raise_errors(
-        ranks.run(groups, lambda group: group.all_reduce(group.begin("all_reduce", None, 10**6), row, ReduceOp.SUM))
-    )
-    for error in ranks.run(groups, body)[:2]:
-        assert isinstance(error, WorkerLostError) and "rank2" in str(error)

@@ -108,6 +108,27 @@ def test_a_parameter_without_a_gradient_is_an_error_that_names_it(ranks):
         assert isinstance(error, AutogradError) and "'spare.weight', 'spare.bias', 'norm.weight'" in str(error)
 
 
+@pytest.mark.parametrize("cap", [None, 1e-4])
+def test_a_gradient_missing_on_one_rank_ends_the_backward_of_all(ranks, cap):
+    x, y = whole_batch(3)
+
+    def body(ddp, index):
+        try:
+            loss_of(ddp, own(x, index), own(y, index), spare=index != 1).backward()
+        except (AutogradError, CollectiveError) as error:
+            ddp.zero_grad()
+            loss_of(ddp, own(x, index), own(y, index), spare=True).backward()
+            return error, gradients(ddp)
+
+    model, results = run(ranks, body, find_unused_parameters=False, bucket_cap_mb=cap)
+    loss_of(model, own(x, 0), own(y, 0), spare=True).backward()
+    for index, (error, after) in enumerate(checked(results)):
+        assert isinstance(error, AutogradError if index == 1 else CollectiveError)
+        assert "no gradient came for 'spare.weight'" in str(error)
+        assert index == 1 or "rank 1 ('rank1') gave up" in str(error)
+        near(after, results[0][1])  # they are in step
+
+
 def test_gradients_add_up_without_messages_in_no_sync(ranks):
     steps = [whole_batch(3, seed) for seed in range(3)]
 
