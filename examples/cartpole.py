@@ -143,7 +143,7 @@ def learn(names: Sequence[str], options: Options) -> None:
         played = tg.futures.wait_all([observer.rpc_async().play() for observer in observers])
         agent.learn(played)
         lengths += [length for each in played for length in each.lengths]
-    show(options.out / "training.png", f"CartPole, {len(names)} observers", {"an episode": lengths})
+    show(options.out / "training.png", f"CartPole, {len(names)} observers", {"episodes": lengths})
 
 
 if __name__ == "__main__":

@@ -90,8 +90,8 @@ def work(rank: int, world_size: int, options: Options) -> None:
         print(f"{options.steps} steps of {world_size} processes over {dist.get_backend()} took {seconds:.1f} s")
         print(f"equal parameters everywhere: {equal}")
         print(f"accuracy on the held-out fifth: {right:.2%}")
-        title = f"Data parallel on {world_size} processes: {right:.1%} of the held-out digits"
-        curves(options.out / "training.png", title, {"all": losses}, "step", "cross-entropy, mean of all")
+        title = f"Data parallel on {world_size} processes: {right:.1%} of the held-out digits right"
+        curves(options.out / "training.png", title, {"batches": losses}, "step", "cross-entropy, mean of all")
     dist.destroy_process_group()
 
 

@@ -111,8 +111,8 @@ def learn(options: Options) -> None:
     losses = [trainer.step() for _ in range(options.steps)]
     found = trainer.held_out()
     print(f"bits per character on held-out text: {found:.3f} (knowing nothing: {nothing(text):.3f})")
-    title = f"An LSTM on two workers: {found:.2f} bits per character"
-    curves(options.out / "training.png", title, {"a batch": losses}, "step", "bits per character")
+    title = f"An LSTM on two workers: {found:.2f} bits per character of held-out text"
+    curves(options.out / "training.png", title, {"batches": losses}, "step", "bits per character")
 
 
 if __name__ == "__main__":

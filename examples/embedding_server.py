@@ -124,7 +124,7 @@ def learn(names: Sequence[str], options: Options) -> None:
     print(f"{data.vocabulary} words; {share:.1%} of their vectors had a gradient in a step")
     print(f"accuracy on held-out paragraphs: {accuracy:.1%} (always the most frequent topic: {most:.1%})")
     lines = {name: losses for name, (losses, *_) in zip(names, results)}
-    title = f"Word vectors on a server: {accuracy:.0%} of the paragraphs"
+    title = f"Word vectors on a server: {accuracy:.0%} of the held-out paragraphs right"
     curves(options.out / "training.png", title, lines, "step of a trainer", "cross-entropy")
 
 

@@ -100,7 +100,7 @@ def learn(names: Sequence[str], options: Options) -> None:
     steps = sum(map(len, losses))
     print(f"{steps} steps of {len(names)} trainers took {seconds:.1f} s: {steps / seconds:.0f} a second")
     print(f"accuracy on the held-out fifth: {accuracy:.2%}")
-    title = f"Hogwild: {len(names)} trainers, {accuracy:.1%} of the held-out digits"
+    title = f"Hogwild: {len(names)} trainers, {accuracy:.1%} of the held-out digits right"
     curves(options.out / "training.png", title, dict(zip(names, losses)), "step of a trainer", "cross-entropy")
 
 

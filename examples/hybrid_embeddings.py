@@ -83,7 +83,7 @@ def learn(names: Sequence[str], options: Options) -> None:
     print(f"equal networks everywhere: {all(sums == results[0][2] for *_, sums in results)}")
     print(f"accuracy on held-out paragraphs: {accuracy:.1%}")
     lines = {name: losses for name, (losses, *_) in zip(names, results)}
-    title = f"Word vectors on a server, equal networks on trainers: {accuracy:.0%} of the paragraphs"
+    title = f"Word vectors on a server, equal networks on trainers: {accuracy:.0%} right"
     curves(options.out / "training.png", title, lines, "step of a trainer", "cross-entropy")
 
 

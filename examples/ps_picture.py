@@ -36,7 +36,7 @@ def draw_losses(axes: Any, histories: Sequence[History]) -> None:
         axes.plot(steps, running_mean(loss, window), color=colour, linewidth=1.8, label=f"trainer{index}")
     axes.set_yscale("log")
     dress(axes, "Loss on the trainers' own batches", "step", "cross-entropy above the least possible")
-    axes.legend(frameon=False, loc="upper right", title=f"lines: mean of the last {window} steps")
+    axes.legend(frameon=False, loc="upper right", title=f"lines: mean of {window} steps")
 
 
 def draw_accuracies(axes: Any, histories: Sequence[History], accuracy: float) -> None:

@@ -126,8 +126,8 @@ def learn(options: Options) -> None:
         print(f"without the {name} halves: {learner.accuracy(half):.2%}")
     accuracy = learner.accuracy()
     print(f"accuracy on the held-out fifth: {accuracy:.2%}")
-    title = f"Split learning: {accuracy:.1%} of the held-out digits"
-    curves(options.out / "training.png", title, {"a batch": losses}, "step", "cross-entropy")
+    title = f"Split learning: {accuracy:.1%} of the held-out digits right"
+    curves(options.out / "training.png", title, {"batches": losses}, "step", "cross-entropy")
 
 
 if __name__ == "__main__":
