@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from ..core.extend import BOX_HEIGHT, BOX_WIDTH, Tensor, svg_box, svg_curve, svg_page
+from ..core.extend import Layout, Tensor, svg_box, svg_curve, svg_page
 from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from ..rref import RRef
@@ -18,7 +18,7 @@ from .contexts import contexts_of, current_context
 from .graph_parts import Part, describe_part
 
 COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}
-GAP_X, GAP_Y, MARGIN, TITLE = 20, 34, 18, 30
+MARGIN, PADDING, TITLE = 18, 20, 30
 Place: TypeAlias = tuple[int, int]  # rank of a worker, and number of a node there
 
 
@@ -53,7 +53,7 @@ def draw(
         parts = _gather(agent, context_id, _by_owner(agent, params or {}), roots)
     finally:
         current_context.reset(token)
-    picture = Layout(parts).svg()
+    picture = svg_of(parts)
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(picture)
@@ -86,101 +86,45 @@ def _gather(
     return dict(sorted(parts.items()))
 
 
-class Layout:
-    """Places of the nodes of all workers in one picture.
-
-    Args:
-        parts: the graphs, by rank.
-    """
-
-    def __init__(self, parts: dict[int, Part]) -> None:
-        self.parts = parts
-        self.edges = self._edges()
-        self.rows = self._rows()
-        self.in_row: dict[tuple[int, int], int] = {}  # number of nodes, by rank and row
-        self.columns = self._columns()
-        self.lefts, self.width = self._lefts()
-        self.height = MARGIN * 2 + TITLE + (max(self.rows.values(), default=0) + 1) * (BOX_HEIGHT + GAP_Y)
-
-    def svg(self) -> str:
-        """Return the picture."""
-        places = {node: self._place(node) for node in self.rows}
-        lines: list[str] = [_worker_box(part.worker, *self._frame(rank)) for rank, part in self.parts.items()]
-        lines += [
-            svg_curve(places[one], places[other], "#C0504D" if one[0] != other[0] else "#777")
-            for one, other in self.edges
-        ]
-        for (rank, number), place in places.items():
-            node = self.parts[rank].nodes[number]
-            lines.append(svg_box(place, node.label, COLOURS[node.kind]))
-        return svg_page(self.width, self.height, lines)
-
-    def _edges(self) -> list[tuple[Place, Place]]:
-        """Return the pairs (node, node that its gradients go to), those of messages from worker to worker too."""
-        sends = {
-            node.message_id: (rank, number)
-            for rank, part in self.parts.items()
-            for number, node in enumerate(part.nodes)
-            if node.kind == "send"
-        }
-        edges = []
-        for rank, part in self.parts.items():
-            for number, node in enumerate(part.nodes):
-                edges += [((rank, number), (rank, below)) for below in node.below]
-                if node.kind == "receive" and node.message_id in sends:
-                    edges.append(((rank, number), sends[node.message_id]))
-        return edges
-
-    def _rows(self) -> dict[Place, int]:
-        """Return the row of each node: one more than the lowest of those that lead to it."""
-        rows = {(rank, number): 0 for rank, part in self.parts.items() for number in range(len(part.nodes))}
-        below: dict[Place, list[Place]] = {node: [] for node in rows}
-        above = dict.fromkeys(rows, 0)
-        for one, other in self.edges:
-            below[one].append(other)
-            above[other] += 1
-        ready = [node for node, count in above.items() if not count]
-        while ready:
-            node = ready.pop()
-            for other in below[node]:
-                rows[other] = max(rows[other], rows[node] + 1)
-                above[other] -= 1
-                if not above[other]:
-                    ready.append(other)
-        return rows
-
-    def _columns(self) -> dict[Place, int]:
-        """Return the column of each node in the box of its worker."""
-        columns: dict[Place, int] = {}
-        for node, row in self.rows.items():
-            columns[node] = self.in_row.get((node[0], row), 0)
-            self.in_row[node[0], row] = columns[node] + 1
-        return columns
-
-    def _lefts(self) -> tuple[dict[int, float], float]:
-        """Return the left edge of each worker's box, and the width of the picture."""
-        lefts, at = {}, float(MARGIN)
-        for rank in self.parts:
-            lefts[rank] = at
-            at += self._frame_width(rank) + MARGIN
-        return lefts, at
-
-    def _frame_width(self, rank: int) -> float:
-        widest = max((count for (worker, _), count in self.in_row.items() if worker == rank), default=1)
-        return widest * (BOX_WIDTH + GAP_X) + GAP_X
-
-    def _frame(self, rank: int) -> tuple[float, float, float, float]:
-        return self.lefts[rank], MARGIN, self._frame_width(rank), self.height - 2 * MARGIN
-
-    def _place(self, node: Place) -> tuple[float, float]:
-        rank, row = node[0], self.rows[node]
-        free = self._frame_width(rank) - self.in_row[rank, row] * (BOX_WIDTH + GAP_X) + GAP_X
-        left = self.lefts[rank] + free / 2 + self.columns[node] * (BOX_WIDTH + GAP_X)
-        return left, MARGIN + TITLE + row * (BOX_HEIGHT + GAP_Y)
+def svg_of(parts: Mapping[int, Part]) -> str:
+    """Return the picture of the graphs of some workers, by rank: SVG."""
+    edges = edges_of(parts)
+    places = [(rank, number) for rank, part in parts.items() for number in range(len(part.nodes))]
+    corner = MARGIN + PADDING, MARGIN + TITLE
+    layout = Layout(places, edges, lambda place: place[0], corner, MARGIN + 2 * PADDING, parts)
+    lines, right = [], 0.0
+    for rank, (left, width) in layout.frames.items():
+        right = left + width + PADDING
+        lines.append(_worker_box(parts[rank].worker, left - PADDING, right, layout.bottom + PADDING))
+    for one, other in edges:
+        lines.append(svg_curve(layout.way(one, other), "#C0504D" if one[0] != other[0] else "#777"))
+    for rank, number in places:
+        node = parts[rank].nodes[number]
+        lines.append(svg_box(layout.place((rank, number)), node.label, COLOURS[node.kind]))
+    return svg_page(right + MARGIN, layout.bottom + PADDING + MARGIN, lines)
 
 
-def _worker_box(name: str, x: float, y: float, width: float, height: float) -> str:
+def edges_of(parts: Mapping[int, Part]) -> list[tuple[Place, Place]]:
+    """Return the pairs (node, node that its gradients go to), those of messages from worker to worker too."""
+    sends = {
+        node.message_id: (rank, number)
+        for rank, part in parts.items()
+        for number, node in enumerate(part.nodes)
+        if node.kind == "send"
+    }
+    edges: list[tuple[Place, Place]] = []
+    for rank, part in parts.items():
+        for number, node in enumerate(part.nodes):
+            edges += [((rank, number), (rank, below)) for below in dict.fromkeys(node.below)]
+            if node.kind == "receive" and node.message_id in sends:
+                edges.append(((rank, number), sends[node.message_id]))
+    return edges
+
+
+def _worker_box(name: str, left: float, right: float, bottom: float) -> str:
     from html import escape  # brings a table of all of HTML's names, which only a picture needs
 
-    box = f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="12" fill="#FAFAFA" stroke="#BBB"/>'
-    return box + f'<text x="{x + width / 2:g}" y="{y + 20:g}" font-size="14" font-weight="bold">{escape(name)}</text>'
+    size = f'width="{right - left:g}" height="{bottom - MARGIN:g}"'
+    box = f'<rect x="{left:g}" y="{MARGIN}" {size} rx="12" fill="#FAFAFA" stroke="#BBB"/>'
+    middle = (left + right) / 2
+    return box + f'<text x="{middle:g}" y="{MARGIN + 20}" font-size="14" font-weight="bold">{escape(name)}</text>'

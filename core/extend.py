@@ -8,13 +8,12 @@ from .array_memory import address as memory_address
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
-from .autograd.drawing import HEIGHT as BOX_HEIGHT
-from .autograd.drawing import WIDTH as BOX_WIDTH
 from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
 from .autograd.edges import attach, gradient_edge
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
+from .autograd.layout import Layout
 from .autograd.node import Edge, Node
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
@@ -36,11 +35,10 @@ from .tensors.copying import rebuild
 from .types import Array
 
 __all__ = [
+    "Layout",
     "ARRAYS",
     "OPERATIONS",
     "TENSORS",
-    "BOX_HEIGHT",
-    "BOX_WIDTH",
     "AccumulateGrad",
     "Array",
     "Edge",

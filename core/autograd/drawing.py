@@ -1,7 +1,6 @@
 """``draw``: a picture of a graph, as graphviz source and as SVG; for the SVG nothing need be installed.
 
-Results are at the top, leaves at the bottom. The layout is a short form of that of Sugiyama et al. (1981): each node is in a
-layer below all nodes that use it, and within the layer near the middle of those.
+Results are at the top, leaves at the bottom.
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..tensors import Tensor
 from .accumulate import AccumulateGrad
 from .edges import gradient_edge
+from .layout import HEIGHT, WIDTH, Layout, Point
 from .node import Node
 
-WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 150, 44, 26, 40, 20
+MARGIN = 20
 COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "result": "#FCE8D5"}
 
 
 class Picture:
-    """The nodes of a graph in layers, with their labels."""
+    """The nodes of a graph, with their labels."""
 
     def __init__(self, roots: Sequence[Node], names: Mapping[Node, str]) -> None:
         self.roots = roots
         self.names = names
         self.nodes = nodes_below(roots)
-        self.layers = _layers(roots, self.nodes)
 
     def edges(self) -> Iterable[tuple[Node, Node]]:
         """Yield the pairs (node, node that its gradients go to)."""
@@ -50,17 +49,13 @@ class Picture:
 
     def svg(self) -> str:
         """Return the picture as SVG."""
-        widest = max(len(layer) for layer in self.layers)
-        width = widest * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN
-        height = len(self.layers) * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN
-        places = {}
-        for depth, layer in enumerate(self.layers):
-            left = (width - len(layer) * (WIDTH + GAP_X) + GAP_X) / 2
-            for number, node in enumerate(layer):
-                places[node] = (left + number * (WIDTH + GAP_X), MARGIN + depth * (HEIGHT + GAP_Y))
-        lines = [svg_curve(places[one], places[other]) for one, other in self.edges()]
-        boxes = [svg_box(places[node], node_label(node, self.names), COLOURS[self.kind(node)]) for node in self.nodes]
-        return svg_page(width, height, [*lines, *boxes])
+        edges = list(dict.fromkeys(self.edges()))
+        layout = Layout(self.nodes, edges, corner=(MARGIN, MARGIN))
+        left, width = layout.frames[None]
+        curves = [svg_curve(layout.way(one, other)) for one, other in edges]
+        labels = {node: node_label(node, self.names) for node in self.nodes}
+        boxes = [svg_box(layout.place(node), label, COLOURS[self.kind(node)]) for node, label in labels.items()]
+        return svg_page(left + width + MARGIN, layout.bottom + MARGIN, [*curves, *boxes])
 
 
 def draw(
@@ -116,25 +111,6 @@ def nodes_below(roots: Sequence[Node]) -> list[Node]:
     return order
 
 
-def _layers(roots: Sequence[Node], nodes: Sequence[Node]) -> list[list[Node]]:
-    depth = dict.fromkeys(nodes, 0)
-    above: dict[Node, list[Node]] = {node: [] for node in nodes}
-    for node in nodes:
-        for edge in node.next_edges:
-            if edge is not None:
-                depth[edge[0]] = max(depth[edge[0]], depth[node] + 1)
-                above[edge[0]].append(node)
-    layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
-    for node in nodes:
-        layers[depth[node]].append(node)
-    place: dict[Node, float] = {}
-    for layer in layers:
-        middle = {node: sum(place[user] for user in above[node]) / len(above[node]) for node in layer if above[node]}
-        layer.sort(key=lambda node: middle.get(node, 0.0))
-        place.update({node: number - (len(layer) - 1) / 2 for number, node in enumerate(layer)})
-    return layers
-
-
 def node_label(node: Node, names: Mapping[Node, str]) -> tuple[str, str]:
     """Return the two lines of a node's box: a name, and sizes."""
     if isinstance(node, AccumulateGrad):
@@ -181,18 +157,20 @@ def svg_box(place: tuple[float, float], label: tuple[str, str], colour: str) -> 
     return box + text
 
 
-def svg_curve(one: tuple[float, float], other: tuple[float, float], colour: str = "#777") -> str:
-    """Return an arrow from the lower edge of a box to the upper edge of another.
+def svg_curve(way: Sequence[Point], colour: str = "#777") -> str:
+    """Return an arrow.
 
     Args:
-        one: the upper left corner of the first box.
-        other: that of the second.
-        colour: of the arrow.
+        way: its points (``Layout.way``): it is straight along passages, and bends between rows.
+        colour: its colour.
     """
-    x1, y1, x2, y2 = one[0] + WIDTH / 2, one[1] + HEIGHT, other[0] + WIDTH / 2, other[1]
-    bend = max((y2 - y1) / 2, 12)
-    path = f"M{x1:g},{y1:g} C{x1:g},{y1 + bend:g} {x2:g},{y2 - bend:g} {x2:g},{y2 - 5:g}"
-    tip = f"M{x2 - 4:g},{y2 - 7:g} L{x2:g},{y2:g} L{x2 + 4:g},{y2 - 7:g} Z"
+    (x1, y1), *others = way
+    path = f"M{x1:g},{y1:g}"
+    for number, (x2, y2) in enumerate(others, 1):
+        bend, end = max((y2 - y1) / 2, 12), y2 - 5 if number == len(others) else y2
+        path += f" C{x1:g},{y1 + bend:g} {x2:g},{y2 - bend:g} {x2:g},{end:g}" if number % 2 else f" L{x2:g},{y2:g}"
+        x1, y1 = x2, y2
+    tip = f"M{x1 - 4:g},{y1 - 7:g} L{x1:g},{y1:g} L{x1 + 4:g},{y1 - 7:g} Z"
     return f'<path d="{path}" fill="none" stroke="{colour}"/><path d="{tip}" fill="{colour}"/>'
 
 

@@ -6,8 +6,9 @@ import pytest
 import telegrad as tg
 from helpers.remote import weights
 from telegrad import autograd_dist, rpc
-from telegrad.autograd_dist.drawing import Layout
+from telegrad.autograd_dist.drawing import edges_of
 from telegrad.autograd_dist.graph_parts import Part, PartNode
+from telegrad.core.autograd.layout import rows_of
 from telegrad.core.errors import RpcError, WorkerLostError
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
@@ -68,9 +69,10 @@ def test_rows_go_down_along_every_edge():
         ),
         1: Part("b", [PartNode("send", ("send", ""), [1], 7), PartNode("receive", ("receive", ""), [], 8)]),
     }
-    layout = Layout(parts)
-    assert len(layout.edges) == 4
-    assert layout.rows[0, 0] < layout.rows[0, 1] < layout.rows[1, 0] < layout.rows[1, 1] < layout.rows[0, 2]
+    edges = edges_of(parts)
+    assert len(edges) == 4
+    rows = rows_of([(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)], edges)
+    assert rows[0, 0] < rows[0, 1] < rows[1, 0] < rows[1, 1] < rows[0, 2]
 
 
 def test_what_cannot_be_drawn(workers):
