@@ -51,8 +51,26 @@ def _owner(array: Any) -> Any:
 
 def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
     """Return the place of each array (``None`` for all of a buffer of its own, in C order), and the buffers."""
-    if len(arrays) == 1 and arrays[0].flags.f_contiguous:  # the usual case: one matrix, transposed
-        return [Place(None, 0, arrays[0].strides)], [raw_bytes(arrays[0].T)]
+    first = arrays[0]
+    if all(array is first for array in arrays) and (memory := _own_memory(first)) is not None:
+        place = None if first.flags.c_contiguous else Place(None, 0, first.strides)
+        return [place, *[Place(0, 0, first.strides)] * (len(arrays) - 1)], [memory]
+    return _lay_out_in_groups(arrays)
+
+
+def _own_memory(array: Any) -> memoryview | None:
+    """Return the bytes of an array's elements; ``None`` if that needs a look at the memory that it is in.
+
+    Usual cases: a matrix, transposed; a gradient of several inputs of an operation; one that is a number for all elements.
+    """
+    if array.flags.c_contiguous:
+        return raw_bytes(array)
+    if array.flags.f_contiguous:
+        return raw_bytes(array.T)
+    return None if any(array.strides) else raw_bytes(array[(slice(1),) * array.ndim])
+
+
+def _lay_out_in_groups(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
     places: list[Place | None] = [None] * len(arrays)
     buffers: dict[int, memoryview] = {}  # by the first array in each
     for group in _groups(arrays):

@@ -55,6 +55,26 @@ def test_strides_arrive(tensor, stride):
     assert arrives([tensor])[0].stride() == got.stride()
 
 
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("array", "elements"),
+    [
+        (np.ones((8, 8)), 64),
+        (np.ones((8, 8)).T, 64),
+        (np.broadcast_to(np.float64(2.0), (8, 8)), 1),
+        (np.broadcast_to(np.ones(8), (8, 8)), 8),
+        (np.ones((0, 8)), 0),
+    ],
+)
+def test_an_array_of_several_tensors_travels_once(array, elements, times):
+    """As the gradient of a sum, which all that was added up has."""
+    got, size = travel([tg.core.extend.Tensor(array) for _ in range(times)])
+    assert all(each.tolist() == array.tolist() for each in got)
+    assert all(each.numpy().strides == array.strides for each in got if elements)
+    assert all(np.may_share_memory(each.numpy(), got[0].numpy()) for each in got if elements)
+    assert size < 8 * elements + 250 + 60 * times
+
+
 def test_arrays_of_numpy_keep_their_order():
     array = np.arange(6.0).reshape(2, 3)
     assert arrives(array.T).strides == array.T.strides
