@@ -11,6 +11,7 @@ from ..collective.extend import serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
+    DynamicGroup,
     Executor,
     Gathering,
     GrpcRpcBackendOptions,
@@ -54,10 +55,17 @@ def make_agent(
     agent = Agent(
         name, rank, options, lanes=lanes, executor=executor, loop=loop, io_loop=io_loop, now=now, secret=secret
     )
-    # rpc: calls of functions, item streams, gatherings, shutdown
+    add_parts(agent, options)
+    return agent
+
+
+def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
+    """Add the parts of all layers to an agent that knows its number."""
+    # rpc: calls of functions, item streams, gatherings, workers that join later, shutdown
     serve_calls(agent)
     agent.add_part(Producers(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses))
+    agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message
     references = RRefContext(agent, backward_from, options is not None and options.ignore_rref_leaks)
@@ -75,4 +83,3 @@ def make_agent(
     profiler = ProfilerInterceptor(agent)
     agent.add_part(profiler)
     agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler)
-    return agent

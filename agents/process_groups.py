@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
+from ..core.errors import CollectiveError
 from ..core.mpi import started_by_mpi
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, current_agent, open_agents, shut_down
 from .starting import init_rpc
@@ -61,6 +62,10 @@ def _usual_backend() -> str:
 
 
 def _open_rpc(agent: Agent, timeout: float, release: Callable[[], None]) -> None:
+    if agent.state.dynamic:
+        raise CollectiveError(
+            f"worker {agent.name!r} is in a dynamic group, whose workers come and go; give init_rpc a world_size="
+        )
     ranks = [peer.info.id for peer in agent.peers]
     registry.open(partial(AgentGroup, agent), ranks, timeout, release)
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from ..core.errors import RpcError
+from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     DEFAULT_LANES,
     Agent,
     BackendType,
+    DynamicGroup,
     GrpcRpcBackendOptions,
     RpcBackendOptions,
     check_name,
@@ -20,7 +22,7 @@ from ..rpc.extend import (
     plan_rendezvous,
     record_expulsion,
 )
-from .assembly import make_agent
+from .assembly import add_parts
 
 
 def init_rpc(
@@ -32,12 +34,16 @@ def init_rpc(
 ) -> None:
     """Start this process's agent and wait until all workers of the job have joined.
 
+    Without a world size the job is a dynamic group: rank 0 is its first worker, others join it at any time and leave with
+    ``shutdown``, which then waits for the work of this worker only. A name and a rank can be used again after that.
+
     Args:
         name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128; ``None`` takes
             its launcher's (``TELEGRAD_WORKER``), else ``worker<rank>``.
         backend: which agent; ``BackendType.GRPC`` is the default.
         rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment, under ``mpiexec`` MPI's.
         world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment, under ``mpiexec`` MPI's.
+            0, or ``None`` where neither gives a number, makes or joins a dynamic group (over ``tcp://`` or ``env://``).
         rpc_backend_options: see ``GrpcRpcBackendOptions``.
 
     Raises:
@@ -60,6 +66,21 @@ def init_rpc(
     start(name, rank, world_size, rpc_backend_options)
 
 
+def init_rpc_async(
+    name: str | None = None,
+    backend: BackendType | None = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: RpcBackendOptions | None = None,
+) -> Future[None]:
+    """Return the future of ``init_rpc``, for ``await``.
+
+    Args:
+        name, backend, rank, world_size, rpc_backend_options: as for ``init_rpc``.
+    """
+    return in_thread(init_rpc, name, backend, rank, world_size, rpc_backend_options)
+
+
 def start_grpc(name: str | None, rank: int, world_size: int | None, options: RpcBackendOptions | None) -> Agent:
     """Start the gRPC agent: listen, wait for the other workers, begin to work.
 
@@ -79,7 +100,7 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         options = replace(options, tls=plan.tls)
     lanes = make_lanes(options.lanes or DEFAULT_LANES)
     try:
-        agent = make_agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
+        agent = Agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
     except BaseException:
         for lane in lanes:
             lane.close()
@@ -90,7 +111,11 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
-        agent.start(members)
+        agent.joined(members, dynamic=plan.world_size == 0)
+        add_parts(agent, options)
+        agent.start()
+        if agent.state.dynamic and plan.rank == 0:
+            plan.open_group(agent.part(DynamicGroup).admit)
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

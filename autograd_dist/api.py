@@ -112,17 +112,14 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
 
 
 def backward_async(
-    agent: Agent, context_id: int, roots: Sequence[Tensor], retain_graph: bool = False, mode: str = "smart"
+    context_id: int, roots: Sequence[Tensor], retain_graph: bool = False, *, mode: Literal["smart", "fast"] = "smart"
 ) -> Future[None]:
-    """Return the future of ``backward``.
+    """Return the future of ``backward``, for ``await``.
 
     Args:
-        agent: this worker's agent.
-        context_id: see ``backward``.
-        roots: see ``backward``.
-        retain_graph: see ``backward``.
-        mode: see ``backward``.
+        context_id, roots, retain_graph, mode: as for ``backward``.
     """
+    agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
     fresh.begin(feeds)
     ended = agent.caller.with_deadline(fresh.finished, agent.rpc_timeout, what)

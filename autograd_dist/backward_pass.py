@@ -58,8 +58,8 @@ class BackwardPass:
         self._smart = smart
         self._requests = PassRequests(agent, graph.context_id, pass_id, keep_graph, smart)
         self.finished: Future[None] = Future()  # at the root
-        self.part = LocalPass(agent.rank, graph, keep_graph, smart, roots)
-        self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.rank)
+        self.part = LocalPass(agent.number, graph, keep_graph, smart, roots)
+        self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.number)
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._calls: set[ServerCall] = set()  # requests that threads work on
@@ -239,7 +239,7 @@ class BackwardPass:
     def _report(self) -> Reports:
         with self._lock:
             self._settled += 1
-            unfed, rank = self.part.unfed(), self._agent.rank
+            unfed, rank = self.part.unfed(), self._agent.number
             if unfed or rank in self._reports:
                 self._reports[rank] = (self._settled, unfed)
             return dict(self._reports)

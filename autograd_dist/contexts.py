@@ -64,7 +64,7 @@ class Contexts:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.message_ids = itertools.count(1)
-        self.lifetimes = Lifetimes(Creator(agent.rank, agent.record.incarnation), partial(Context, rank=agent.rank))
+        self.lifetimes = Lifetimes(Creator(agent.number, agent.record.incarnation), partial(Context, rank=agent.number))
         self._lock = threading.Lock()
         self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
         agent.control.on(Topic.CONTEXT, self._on_message)
@@ -146,7 +146,7 @@ class Contexts:
         for given in ContextMessages.FromString(payload).messages:
             released = given.kind == RELEASE
             message = Release(given.context, given.since) if released else Orphan(given.context)
-            self._handle(Received(peer.info.id, message))
+            self._handle(Received(peer.number, message))
 
     def _on_stopped(self, peer: Peer, payload: bytes) -> None:
         stopped = PassStopped.FromString(payload)
@@ -159,7 +159,7 @@ class Contexts:
             part.stop(PassStoppedError(f"the backward was stopped by worker {peer.info.name!r}: {stopped.reason}"))
 
     def _on_lost(self, peer: Peer) -> None:
-        self._handle(WorkerLost(peer.info.id))
+        self._handle(WorkerLost(peer.number))
 
     def _handle(self, event: Event) -> None:
         with self._lock:

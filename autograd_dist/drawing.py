@@ -68,19 +68,19 @@ def _by_owner(agent: Agent, params: Mapping[str, Tensor | RRef]) -> dict[int, di
         if not isinstance(leaf, (Tensor, RRef)):
             raise TypeError(f"params[{name!r}] must be a tensor or an RRef; you gave {type(leaf).__name__}")
         reference = RRef(leaf) if isinstance(leaf, Tensor) else leaf
-        owners.setdefault(reference.owner().id, {})[name] = reference
+        owners.setdefault(agent.peers.find(reference.owner()).number, {})[name] = reference
     return owners
 
 
 def _gather(
     agent: Agent, context_id: int, names: dict[int, dict[str, RRef]], roots: Sequence[Tensor]
 ) -> dict[int, Part]:
-    """Return the parts of all workers that messages of the context link with this one, by rank."""
-    parts = {agent.rank: describe_part(context_id, names.get(agent.rank, {}), roots)}
+    """Return the parts of all workers that messages of the context link with this one, by number."""
+    parts = {agent.number: describe_part(context_id, names.get(agent.number, {}), roots)}
     while missing := sorted({rank for part in parts.values() for rank in part.others} - parts.keys()):
         calls = [
-            call_function(agent, rank, describe_part, (context_id, names.get(rank, {})), None, UNSET_RPC_TIMEOUT)
-            for rank in missing
+            call_function(agent, peer, describe_part, (context_id, names.get(peer.number, {})), None, UNSET_RPC_TIMEOUT)
+            for peer in map(agent.peers.at, missing)
         ]
         parts.update(zip(missing, wait_all(calls)))
     return dict(sorted(parts.items()))

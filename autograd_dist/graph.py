@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ..core.errors import AutogradError
 from ..core.extend import Array, Edge, Node, Tensor
+from ..core.profiler import record_function
 
 
 def make_message_id(sender: int, number: int) -> int:
@@ -44,7 +45,8 @@ class SendNode(Node):
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Hand each tensor its gradient."""
-        return grads
+        with record_function("distributed::autograd::SendRpcBackward"):
+            return grads
 
 
 class ReceiveNode(Node):
@@ -77,7 +79,8 @@ class ReceiveNode(Node):
                 "this graph continues on another worker; call autograd_dist.backward(context_id, [loss]) instead of "
                 "loss.backward()"
             )
-        gatherer.gather(self, grads)
+        with record_function("distributed::autograd::RecvRpcBackward"):
+            gatherer.gather(self, grads)
         return ()
 
     def left_out(self) -> None:

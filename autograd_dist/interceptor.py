@@ -41,7 +41,7 @@ class AutogradInterceptor(Interceptor):
         tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
         if not tensors:
             return 0
-        message_id = make_message_id(self.contexts.agent.rank, next(self.contexts.message_ids))
+        message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
         context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, message.to))
         return message_id
 

@@ -80,6 +80,17 @@ class DistributedOptimizer:
         contexts_of(current_agent()).check_not_over(context_id)
         self._gather(lambda optimizer: _step(optimizer, context_id), "the step")
 
+    def step_async(self, context_id: int) -> Future[None]:
+        """Return the future of ``step``, for ``await``.
+
+        Args:
+            context_id: as for ``step``.
+        """
+        contexts_of(current_agent()).check_not_over(context_id)
+        # This worker's own step is a call as well: it computes in another thread.
+        asked = self._ask(lambda optimizer: optimizer.rpc_async().step(context_id))
+        return collect_all(asked.values()).then(lambda _: _results(asked, "the step")).then(_nothing)
+
     # -- learning rates and state
 
     def schedule(self, scheduler_class: Callable[..., Any], *args: Any, **kwargs: Any) -> DistributedScheduler:
@@ -132,15 +143,12 @@ class DistributedOptimizer:
             Exception: the error, if one worker failed, or all that failed with the same.
             RpcError: several workers failed; it lists their errors.
         """
-        futures = {optimizer.owner_name(): ask(optimizer) for optimizer in self.remote_optimizers}
+        futures = self._ask(ask)
         collect_all(futures.values()).wait()
-        errors = {name: error for name, future in futures.items() if (error := future.exception()) is not None}
-        if len({(type(error), str(error)) for error in errors.values()}) > 1:
-            listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())
-            raise RpcError(f"{what} failed on {len(errors)} workers: {listed}") from next(iter(errors.values()))
-        if errors:
-            raise next(iter(errors.values()))
-        return {name: future.value() for name, future in futures.items()}
+        return _results(futures, what)
+
+    def _ask(self, ask: Callable[[RRef], Future[Any]]) -> dict[str, Future[Any]]:
+        return {optimizer.owner_name(): ask(optimizer) for optimizer in self.remote_optimizers}
 
 
 class DistributedScheduler:
@@ -199,6 +207,20 @@ def _by_owner(params_rref: Sequence[RRef]) -> dict[int, list[RRef]]:
     if not by_owner:
         raise ValueError("params_rref is empty; give references to the parameters to optimize")
     return by_owner
+
+
+def _results(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
+    errors = {name: error for name, future in answers.items() if (error := future.exception()) is not None}
+    if len({(type(error), str(error)) for error in errors.values()}) > 1:
+        listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())
+        raise RpcError(f"{what} failed on {len(errors)} workers: {listed}") from next(iter(errors.values()))
+    if errors:
+        raise next(iter(errors.values()))
+    return {name: future.value() for name, future in answers.items()}
+
+
+def _nothing(done: Future[Any]) -> None:
+    done.value()  # or its error
 
 
 def _step(optimizer: RRef, context_id: int) -> Future[Any]:

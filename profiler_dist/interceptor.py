@@ -56,7 +56,7 @@ class ProfilerInterceptor(Interceptor):
                 message.extras[NUMBER] = encode_events(served.recorder, _end(served))
         elif calls := take_calls():
             for recorder, _ in calls:
-                recorder.at_worker(self._agent.rank, self._agent.name)
+                recorder.at_worker(self._agent.number, self._agent.name)
             self._asked[message.call_id] = Asked(calls, time.perf_counter_ns())
             message.extras[NUMBER] = encode_options([recorder for recorder, _ in calls])
             message.flags |= Flag.ANSWER
@@ -67,7 +67,7 @@ class ProfilerInterceptor(Interceptor):
         """Record what happens in the context of a request, until it is answered."""
         if isinstance(message, ServerCall):
             recorder = profile(**decode_options(message.extras[NUMBER]))
-            recorder.node_id = self._agent.rank
+            recorder.node_id = self._agent.number
             self._serving[message.key] = Served(message, recorder)
             recorder.__enter__()
             recorder.begin("")

@@ -37,7 +37,7 @@ class _server_process_global_profile(profile):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> _server_process_global_profile:
         if self.enabled and self._agent is None:
             self._agent = current_agent()
-            self.at_worker(self._agent.rank, self._agent.name)
+            self.at_worker(self._agent.number, self._agent.name)
             super().__enter__()
             self._agent.on_context.append(self._watch_context)
         return self

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerRecord(_message.Message):
-    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script")
+    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script", "number")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -15,6 +15,7 @@ class WorkerRecord(_message.Message):
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_NAME_FIELD_NUMBER: _ClassVar[int]
     MAIN_SCRIPT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     name: str
     rank: int
     incarnation: int
@@ -23,7 +24,8 @@ class WorkerRecord(_message.Message):
     addresses: _containers.RepeatedScalarFieldContainer[str]
     certificate_name: str
     main_script: str
-    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ...) -> None: ...
+    number: int
+    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Introduction(_message.Message):
     __slots__ = ("worker", "expected_identity", "address")
@@ -58,6 +60,14 @@ class JoinReply(_message.Message):
     refusal: str
     workers: _containers.RepeatedCompositeFieldContainer[WorkerRecord]
     def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
+
+class GroupMessage(_message.Message):
+    __slots__ = ("joined", "known")
+    JOINED_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    joined: WorkerRecord
+    known: int
+    def __init__(self, joined: _Optional[_Union[WorkerRecord, _Mapping]] = ..., known: _Optional[int] = ...) -> None: ...
 
 class MembershipReport(_message.Message):
     __slots__ = ("version", "links", "lost")

@@ -8,12 +8,14 @@ from .api import (
     debug_info,
     get_rpc_timeout,
     get_worker_info,
+    get_worker_infos,
     rpc_async,
     rpc_sync,
     shutdown,
+    shutdown_async,
 )
 from .current_call import CurrentCall, current_call
-from .gathering import _all_gather, _barrier, _wait_all
+from .gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
 from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
@@ -21,13 +23,14 @@ from .streaming import Stream, stream
 from .tls import TlsFiles
 
 if TYPE_CHECKING:
-    from ..agents import init_rpc
+    from ..agents import init_rpc, init_rpc_async
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
 else:
     # The only names of higher layers: users look for them here, as in PyTorch. They are imported when asked for.
     _HIGHER = {
         "init_rpc": "..agents",
+        "init_rpc_async": "..agents",
         "RRef": "..rref",
         "remote": "..rref",
         "_server_process_global_profile": "..profiler_dist",
@@ -52,7 +55,9 @@ __all__ = [
     "TlsFiles",
     "WorkerInfo",
     "_all_gather",
+    "_all_gather_async",
     "_barrier",
+    "_barrier_async",
     "_server_process_global_profile",
     "_set_rpc_timeout",
     "_wait_all",
@@ -62,10 +67,13 @@ __all__ = [
     "functions",
     "get_rpc_timeout",
     "get_worker_info",
+    "get_worker_infos",
     "init_rpc",
+    "init_rpc_async",
     "remote",
     "rpc_async",
     "rpc_sync",
     "shutdown",
+    "shutdown_async",
     "stream",
 ]

@@ -67,6 +67,7 @@ class Agent:
         AuthenticationError: the secret is too short, or its file or one of ``options.tls`` cannot be used.
 
     Attributes:
+        number: names this worker in messages: its rank, unless a dynamic group gave it another.
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
         debug_sections: by name, functions whose results ``debug_info`` includes.
@@ -93,7 +94,7 @@ class Agent:
         secret = job_secret() if secret is None else check_secret(secret, "secret=")
         tls = own_tls(options.tls)
         self.name = name
-        self.rank = rank
+        self.rank = self.number = rank
         self.rpc_timeout = options.rpc_timeout
         self.debug_counts: list[Callable[[], dict[str, int]]] = [self._counts]
         self.debug_sections: dict[str, Callable[[], Any]] = {}
@@ -110,6 +111,7 @@ class Agent:
         self.record = WorkerRecord(
             name=name,
             rank=rank,
+            number=rank,
             identity=secrets.token_bytes(16),
             process_id=self.state.process_id,
             main_script=main_script(),
@@ -129,7 +131,7 @@ class Agent:
         self.codec = Codec(options.max_message_bytes)
         self.flows = Flows(limit, timers.now, lambda call: self.server.resume(call))
         self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
-        relay = Relay(self.rank, peers, self.connections, lambda rank: self.losses.next_hop(rank))
+        relay = Relay(state, peers, self.connections, lambda rank: self.losses.next_hop(rank))
         self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
         self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)
@@ -152,7 +154,18 @@ class Agent:
         """Accept connections on every lane; ``address`` ("host:port") is for the first, its host for all."""
         self.connections.listen(address)
 
-    def start(self, records: Iterable[WorkerRecord]) -> None:
+    def joined(self, records: Iterable[WorkerRecord], dynamic: bool) -> None:
+        """Take the workers of the job, and the number that this one has among them, before the parts of higher layers are made.
+
+        Args:
+            records: the workers that the rendezvous has found, this one included.
+            dynamic: others may join and leave at any time.
+        """
+        self.state.dynamic = dynamic
+        self.peers.fill(records)
+        self.number = self.state.number = self.record.number = self.peers.mine().number
+
+    def start(self, records: Iterable[WorkerRecord] = ()) -> None:
         """Begin to work: the workers of the job are known."""
         self.peers.fill(records)
         if self._io_loop is None:

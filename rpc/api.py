@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.futures import Future
+from ..core.futures import Future, in_thread
 from .calling import call_function
 from .current import current_agent
 from .gathering import collected
@@ -25,6 +25,15 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
         RpcTimeoutError: some workers did not call ``shutdown`` in time; the message names them. The agent is closed.
     """
     shut_down(current_agent(), graceful, timeout)
+
+
+def shutdown_async(graceful: bool = True, timeout: float = 0) -> Future[None]:
+    """Return the future of ``shutdown``, for ``await``.
+
+    Args:
+        graceful, timeout: as for ``shutdown``.
+    """
+    return in_thread(shut_down, current_agent(), graceful, timeout)
 
 
 def rpc_async(
@@ -81,6 +90,19 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     """
     agent = current_agent()
     return agent.info() if worker_name is None else agent.peers.find(worker_name).info
+
+
+def get_worker_infos() -> list[WorkerInfo]:
+    """Return the workers of the job that have not left and are not lost, this one included, by rank.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     print([worker.name for worker in rpc.get_worker_infos()])
+        ['server', 'trainer']
+    """
+    return sorted((peer.info for peer in current_agent().peers.live()), key=lambda info: info.id)
 
 
 def get_rpc_timeout() -> float:

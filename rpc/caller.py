@@ -109,7 +109,7 @@ class Caller:
             peer, method, body, timeout, what, labels, notes: as for ``request``.
         """
         self._state.check_open()
-        call = self.table.new_call(method, timeout, peer.info.id, what)
+        call = self.table.new_call(method, timeout, peer.number, what)
         call.future.canceller = self
         if peer.gone:
             call.future.set_exception(peer.lost_error())
@@ -292,11 +292,11 @@ class Caller:
 
     def peer_lost(self, peer: Peer) -> None:
         """Fail the calls to a peer that is gone."""
-        self.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.lost_error())
+        self.fail_where(lambda call: call.to == peer.number, lambda call: peer.lost_error())
 
     def link_cut(self, peer: Peer) -> None:
         """Fail the calls to a peer that this worker cannot reach."""
-        self.fail_where(lambda call: call.to == peer.info.id, lambda call: peer.cut_error())
+        self.fail_where(lambda call: call.to == peer.number, lambda call: peer.cut_error())
 
     def redialed(self, peer: Peer, connection: Connection) -> None:
         """Fail the calls on former connections to a peer: ``connection`` is open now.
@@ -305,7 +305,7 @@ class Caller:
         """
         self.fail_where(
             lambda call: (
-                call.to == peer.info.id and call.connection not in (None, connection) and not call.flags & Flag.KEEP
+                call.to == peer.number and call.connection not in (None, connection) and not call.flags & Flag.KEEP
             ),
             lambda call: RpcError(
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"

@@ -140,7 +140,7 @@ class Connections(LaneListener):
         return fresh
 
     def _new_connection(self, peer: Peer) -> Connection:
-        if peer.info.id == self._state.rank:
+        if peer.number == self._state.number:
             return self._own_lane.dial(self, peer.record, self._own_address)
         for scheme, lane in self.lanes.items():
             for address in peer.record.addresses:
@@ -175,7 +175,7 @@ class Connections(LaneListener):
         peer = next((peer for peer in self._peers if peer.record.identity == joiner.identity), None)
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
-        connection.rank = peer.info.id
+        connection.number = peer.number
         if peer.gone:
             # It is admitted to get this message: a refusal would look as if this address were another worker's.
             connection.close(expelled(peer.gone))
@@ -196,7 +196,7 @@ class Connections(LaneListener):
         self.refusals.add(address, reason)
 
     def connected(self, connection: Connection) -> None:
-        peer = self._peers.at(connection.rank)
+        peer = self._peers.at(connection.number)
         peer.connected()
         _call(self.on_change, peer)
         for handler in self.on_dialed:
@@ -207,9 +207,9 @@ class Connections(LaneListener):
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
         self._flows.of(connection).close()
-        if self._state.closed or connection.rank < 0:
+        if self._state.closed or connection.number < 0:
             return
-        peer = self._peers.at(connection.rank)
+        peer = self._peers.at(connection.number)
         if peer.gone:
             return
         peer.disconnected(connection, error, self._timers.now(), self._reconnect_timeout)

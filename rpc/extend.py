@@ -15,6 +15,7 @@ from .calling import (
 )
 from .current import agents as open_agents
 from .current import current_agent
+from .dynamic_group import DynamicGroup
 from .expulsion import record as record_expulsion
 from .gathering import Gathering
 from .intervals import IntervalSet
@@ -41,6 +42,7 @@ __all__ = [
     "BackendType",
     "Batch",
     "Connection",
+    "DynamicGroup",
     "Executor",
     "Flag",
     "Gathering",

@@ -7,6 +7,7 @@ withdrawal may overtake its object: a ticket counts once, for the one or the oth
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import threading
@@ -106,7 +107,6 @@ class Gathering:
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
-        self._gone: dict[str, Peer] = {}
         losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
@@ -157,18 +157,21 @@ class Gathering:
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:
-            self._gone[peer.info.name] = peer
             groups = [group for group, rounds in self._rounds.items() if peer.info.name in rounds]
         for group in groups:
             self._end(group, peer)
 
     def _end(self, group: Group, peer: Peer) -> None:
-        for offer in self._step(group, lambda rounds: rounds.end()):
+        with self._lock:
+            # In a dynamic group another worker may have its name later, and counts its tickets from 0.
+            rounds = self._rounds.pop(group, None)
+            offers = [] if rounds is None else rounds.end()
+        for offer in offers:
             complete_once(offer.done, error=peer.lost_error())
 
     def _gone_members(self, group: Group) -> list[Peer]:
-        with self._lock:
-            return [peer for name, peer in self._gone.items() if name in self._rounds[group]]
+        members = [self._peers.find(name) for name in group] or self._peers
+        return [peer for peer in members if peer.gone]
 
     def _step(self, group: Group, event: Callable[[Rounds], T]) -> T:
         with self._lock:
@@ -215,30 +218,66 @@ def _all_gather(
         UnknownWorkerError: there is no worker of one of the names.
         ValueError: this worker is not in the group.
     """
-    result: dict[str, Any] = _take_part(_offer, obj, worker_names, timeout)
+    result: dict[str, Any] = _Part(_offer, obj, worker_names, timeout).wait()
     return result
 
 
-def _take_part(function: Callable[..., Any], obj: Any, worker_names: Iterable[str] | None, timeout: float) -> Any:
-    """Have the group's leader run ``_offer`` or ``_arrive``, and return the result."""
-    agent = current_agent()
-    group, leader = _group(agent, worker_names)
-    seconds = resolve_timeout(agent, timeout)
-    ticket = agent.part(Gathering).ticket(group)
-    try:
-        return call_function(agent, leader, function, (group, agent.name, ticket, obj, seconds), None, seconds).wait()
-    except (RpcTimeoutError, KeyboardInterrupt):
-        with contextlib.suppress(RpcError):
-            call_function(agent, leader, _withdraw, (group, agent.name, ticket), None, WITHDRAW_SECONDS).wait()
-        raise
+async def _all_gather_async(
+    obj: Any, worker_names: Iterable[str] | None = None, timeout: float = UNSET_RPC_TIMEOUT
+) -> dict[str, Any]:
+    """Do what ``_all_gather`` does, for ``await``. One that is cancelled takes its object back.
+
+    Args:
+        obj, worker_names, timeout: as for ``_all_gather``.
+    """
+    result: dict[str, Any] = await _Part(_offer, obj, worker_names, timeout).ended()
+    return result
+
+
+class _Part:
+    """Part of this worker in one gathering: the group's leader runs ``_offer`` or ``_arrive``."""
+
+    def __init__(
+        self, function: Callable[..., Any], obj: Any, worker_names: Iterable[str] | None, timeout: float
+    ) -> None:
+        self._agent = agent = current_agent()
+        self._group, self._leader = _group(agent, worker_names)
+        seconds = resolve_timeout(agent, timeout)
+        self._ticket = agent.part(Gathering).ticket(self._group)
+        arguments = (self._group, agent.name, self._ticket, obj, seconds)
+        self._answer = call_function(agent, self._leader, function, arguments, None, seconds)
+
+    def wait(self) -> Any:
+        """Return the answer; after a time-out, only when the leader has been told to wait for this object no more."""
+        try:
+            return self._answer.wait()
+        except (RpcTimeoutError, KeyboardInterrupt):
+            with contextlib.suppress(RpcError):
+                self._withdraw().wait()
+            raise
+
+    async def ended(self) -> Any:
+        """Return the answer, likewise, also after a cancellation."""
+        try:
+            return await self._answer
+        except (RpcTimeoutError, asyncio.CancelledError):
+            with contextlib.suppress(RpcError):
+                await self._withdraw()
+            raise
+
+    def _withdraw(self) -> Future[bool]:
+        arguments = (self._group, self._agent.name, self._ticket)
+        return call_function(self._agent, self._leader, _withdraw, arguments, None, WITHDRAW_SECONDS)
 
 
 def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
-    """Return a group and its leader: of all workers rank 0, of others the first by name."""
+    """Return a group and its leader: of all workers rank 0, of others, and in a dynamic group, the first by name."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
+    if names is None and agent.state.dynamic:
+        names = [peer.info.name for peer in agent.peers.live()]
     group = tuple(sorted({agent.peers.find(name).info.name for name in names or ()}))
-    if len(group) in (0, len(agent.peers)):
+    if not agent.state.dynamic and len(group) in (0, len(agent.peers)):
         return (), agent.peers.at(0).info.name
     if agent.name not in group:
         raise ValueError(f"worker {agent.name!r} is not among worker_names={list(group)}; only members may gather")
@@ -247,7 +286,12 @@ def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
 
 def _barrier(worker_names: Iterable[str] | None = None) -> None:
     """Wait until every worker of the group called this."""
-    _take_part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT)
+    _Part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT).wait()
+
+
+async def _barrier_async(worker_names: Iterable[str] | None = None) -> None:
+    """Do what ``_barrier`` does, for ``await``."""
+    await _Part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT).ended()
 
 
 @contextmanager

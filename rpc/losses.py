@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from ..proto.rpc_pb2 import WorkerRecord
 from .control_channel import ControlChannel
 from .messages import Topic
 from .options import GrpcRpcBackendOptions
@@ -18,6 +19,7 @@ from .verdict import (
     Event,
     Failed,
     Instruction,
+    Joined,
     Left,
     Lose,
     Reached,
@@ -82,7 +84,7 @@ class Losses:
             if self._state.leaving:
                 self._remove(peer, evidence.reason)
                 return
-            self._handle(Failed(peer.info.id, evidence))
+            self._handle(Failed(peer.number, evidence))
         elif peer.linked:
             self.answered(peer)
         self._update_cut(peer)
@@ -90,7 +92,16 @@ class Losses:
     def answered(self, peer: Peer) -> None:
         """Note that ``peer`` answered on a direct connection."""
         if not self._quiet:
-            self._handle(Reached(peer.info.id))
+            self._handle(Reached(peer.number))
+
+    def joined(self, record: WorkerRecord) -> None:
+        """Count with a worker that joins a dynamic group, unless it is known."""
+        with self._lock:
+            if record.number in self._peers:
+                return
+            instructions = self._machine().handle(Joined(record.number, record.name), self._timers.now())
+            self._peers.add(record)
+        self._carry_out(instructions)
 
     def left(self, peer: Peer, reason: str, agreed: bool) -> None:
         """Note that ``peer`` said goodbye.
@@ -106,7 +117,7 @@ class Losses:
         if self._state.leaving:
             self._remove(peer, reason)
         else:
-            self._handle(Left(peer.info.id, reason))
+            self._handle(Left(peer.number, reason))
 
     def watch(self) -> None:
         """Conclude what follows from the time, and come back when something may."""
@@ -125,15 +136,15 @@ class Losses:
             return self._machine().next_hop(rank)
 
     def _received(self, sender: Peer, payload: bytes) -> None:
-        self._handle(Received(sender.info.id, decode_report(payload)))
+        self._handle(Received(sender.number, decode_report(payload)))
 
     # -- the machine
 
     def _machine(self) -> Verdicts:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            names = {peer.info.id: peer.info.name for peer in self._peers}
-            self._made = Verdicts(self._state.rank, names, self._timeout)
+            names = {peer.number: peer.info.name for peer in self._peers}
+            self._made = Verdicts(self._state.number, names, self._timeout)
         return self._made
 
     def _handle(self, event: Event) -> None:
@@ -221,5 +232,5 @@ class Losses:
 
     def _witness(self, peer: Peer) -> str | None:
         with self._lock:
-            rank = self._machine().witness(peer.info.id)
+            rank = self._machine().witness(peer.number)
         return None if rank is None else self._peers.at(rank).info.name

@@ -34,6 +34,7 @@ class Topic:
     QUIESCENCE = 2
     CANCEL = 3
     DONE = 4
+    GROUP = 5
 
 
 class Outgoing(FrameHandle):

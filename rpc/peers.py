@@ -96,6 +96,7 @@ class Peer:
     def __init__(self, record: WorkerRecord, same_main: bool) -> None:
         self.record = record
         self.info = WorkerInfo._make((record.name, record.rank))  # its name was checked when it started
+        self.number = record.number
         self.same_main = same_main
         # Guards what follows; never held while a frame is sent. Re-entrant: a signal handler may close the agent while its
         # thread holds it.
@@ -243,41 +244,64 @@ def _proof(error: Exception) -> str:
 
 
 class Peers:
-    """Workers of the job, by rank and by name: none before the rendezvous, then all."""
+    """Workers of the job, by number, rank and name: none before the rendezvous, then all.
+
+    In a dynamic group a name or a rank is the last worker's that has had it; the others keep their numbers.
+    """
 
     def __init__(self, me: WorkerRecord) -> None:
         self.me = me
+        self._by_number: dict[int, Peer] = {}
         self._by_rank: dict[int, Peer] = {}
         self._by_name: dict[str, Peer] = {}
 
     def fill(self, records: Iterable[WorkerRecord]) -> None:
         """Take the workers that the rendezvous has found."""
         for record in records:
+            self.add(record)
+
+    def add(self, record: WorkerRecord) -> Peer:
+        """Take a worker, unless it is known."""
+        if record.number not in self._by_number:
             same_main = bool(self.me.main_script) and record.main_script == self.me.main_script
             peer = Peer(record, same_main or record.identity == self.me.identity)
-            self._by_rank[record.rank] = self._by_name[record.name] = peer
+            self._by_number[record.number] = self._by_rank[record.rank] = self._by_name[record.name] = peer
+        return self._by_number[record.number]
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._by_number
+
+    def mine(self) -> Peer:
+        """Return this worker."""
+        return next(peer for peer in self if peer.record.identity == self.me.identity)
 
     def __iter__(self) -> Iterator[Peer]:
-        return iter(list(self._by_rank.values()))
+        return iter(list(self._by_number.values()))
 
     def __len__(self) -> int:
-        return len(self._by_rank)
+        return len(self._by_number)
 
     def others(self) -> list[Peer]:
         """Return every live worker but this one."""
-        return [peer for peer in self if not peer.gone and peer.info.id != self.me.rank]
+        return [peer for peer in self if not peer.gone and peer.number != self.me.number]
 
-    def at(self, rank: int) -> Peer:
-        """Return the worker of a rank that came in a message or a reference."""
-        return self._by_rank[rank]
+    def live(self) -> list[Peer]:
+        """Return every worker that is not gone."""
+        return [peer for peer in self if not peer.gone]
+
+    def at(self, number: int) -> Peer:
+        """Return the worker of a number that came in a message or a reference."""
+        return self._by_number[number]
 
     def find(self, to: Any) -> Peer:
-        """Return the worker that a user named: by name, rank or ``WorkerInfo``.
+        """Return the worker that a user named, by name, rank or ``WorkerInfo``; or the one that was found before.
 
         Raises:
             UnknownWorkerError: there is none.
             ArgumentKindError: ``to`` is none of these.
         """
+        if isinstance(to, Peer):
+            return to
         if isinstance(to, WorkerInfo):
             to = to.name
         if isinstance(to, str):
@@ -287,6 +311,6 @@ class Peers:
         else:
             raise ArgumentKindError(f"you named a worker by {to!r}; use its name, its rank or its WorkerInfo")
         if peer is None:
-            known = ", ".join(f"{p.info.name!r} ({p.info.id})" for p in self)
+            known = ", ".join(f"{p.info.name!r} ({p.info.id})" for p in self.live())
             raise UnknownWorkerError(f"there is no worker {to!r} in this job; its workers are {known}")
         return peer

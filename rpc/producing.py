@@ -230,7 +230,7 @@ class Producers:
         self._close([key])
 
     def _peer_lost(self, peer: Peer) -> None:
-        self._close([key for key in list(self._open) if key[0] == peer.info.id])
+        self._close([key for key in list(self._open) if key[0] == peer.number])
 
     def _close(self, keys: Iterable[CallKey]) -> None:
         for key in keys:

@@ -66,7 +66,7 @@ class Receiver:
             frame: its bytes.
             owned: its memory is writable and nobody else's.
         """
-        peer = self._peers.at(connection.rank)
+        peer = self._peers.at(connection.number)
         try:
             if frame[0] in (Kind.REQUEST, Kind.REPLY):
                 self._message(peer, connection, frame, owned)
@@ -82,8 +82,8 @@ class Receiver:
             connection.close()
 
     def _message(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
-        call = decode(frame, owned, connection.rank, ServerCall) if frame[0] == Kind.REQUEST else None
-        message = call or decode(frame, owned, connection.rank, Incoming)
+        call = decode(frame, owned, connection.number, ServerCall) if frame[0] == Kind.REQUEST else None
+        message = call or decode(frame, owned, connection.number, Incoming)
         message.flow, message.size = connection.flow or self._flows.of(connection), len(frame)
         if not self._codec.arrived(message):
             message.flow.used(message.size)

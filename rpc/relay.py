@@ -8,6 +8,7 @@ from typing import Any
 from .connections import Connections
 from .lanes.base import Connection
 from .peers import Peer, Peers
+from .state import AgentState
 from .wire.control import decode_relay, encode_relay
 from .wire.frames import Parts
 
@@ -18,16 +19,16 @@ class Relay:
     """Sends the control frames of one agent, and passes on those of others, unread.
 
     Args:
-        rank: the agent's.
+        state: the agent's state.
         peers: the workers of the job.
         connections: the agent's.
-        next_hop: returns the rank of the worker through which that rank is reached; ``None`` if no way is known.
+        next_hop: returns the number of the worker through which that one is reached; ``None`` if no way is known.
     """
 
     def __init__(
-        self, rank: int, peers: Peers, connections: Connections, next_hop: Callable[[int], int | None]
+        self, state: AgentState, peers: Peers, connections: Connections, next_hop: Callable[[int], int | None]
     ) -> None:
-        self._rank = rank
+        self._state = state
         self._peers = peers
         self._connections = connections
         self._next_hop = next_hop
@@ -37,12 +38,12 @@ class Relay:
         if (connection := self._direct(peer)) is not None:
             connection.send(frame)
         else:
-            self._pass_on(self._rank, peer, HOPS, b"".join(frame))
+            self._pass_on(self._state.number, peer, HOPS, b"".join(frame))
 
     def received(self, frame: Any) -> tuple[Peer, bytes] | None:
         """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
         author, receiver, hops, inner = decode_relay(frame)
-        if receiver == self._rank:
+        if receiver == self._state.number:
             return self._peers.at(author), inner
         peer = self._peers.at(receiver)
         if not peer.gone:
@@ -57,10 +58,10 @@ class Relay:
         return None
 
     def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:
-        hop = self._next_hop(receiver.info.id)
+        hop = self._next_hop(receiver.number)
         if hop is None or hops == 0:
             return
         next_peer = self._peers.at(hop)
         connection = None if next_peer.gone else self._direct(next_peer)
         if connection is not None:
-            connection.send(encode_relay(author, receiver.info.id, hops - 1, frame))
+            connection.send(encode_relay(author, receiver.number, hops - 1, frame))

@@ -5,6 +5,8 @@ started), and ``env://``: what ``TELEGRAD_INIT_METHOD`` says, else ``tcp://`` wi
 ``MASTER_PORT``, or ``mpi://`` under ``mpiexec``.
 
 Over ``tcp://`` rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server.
+Without a world size the job is a dynamic group (``dynamic_group.py``), which workers join over ``tcp://`` while it runs.
+
 Each ends with the same list of worker records on every worker, or with one error that names the workers that did not join,
 or those that contradict each other.
 """
@@ -30,7 +32,7 @@ from .options import DEFAULT_INIT_TIMEOUT
 from .rendezvous_file import FileLog
 from .rendezvous_log import Log, join_in_log
 from .rendezvous_mpi import MpiRendezvous
-from .rendezvous_tcp import RendezvousHost, join
+from .rendezvous_tcp import Admit, RendezvousHost, join
 from .security import SECRET_VARIABLE, Credentials
 from .tls import TlsFiles
 
@@ -64,7 +66,7 @@ class Rendezvous(Protocol):
 
         Args:
             me: the worker that joins.
-            world_size: number of workers.
+            world_size: number of workers; 0 joins a dynamic group, as it is now.
             timeout: seconds to wait for all.
             keepalive: seconds of silence after which a connection asks whether its peer is there.
 
@@ -113,6 +115,11 @@ class TcpRendezvous:
             return self._host.wait(me.record, world_size, timeout)
         return join(me, self.address, world_size, timeout, keepalive)
 
+    def open_group(self, admit: Admit) -> None:
+        """Answer those who join with the list that ``admit`` returns."""
+        assert self._host is not None
+        self._host.open_group(admit)
+
 
 class LogRendezvous:
     """Rendezvous in a log, in which every worker writes its record.
@@ -160,6 +167,11 @@ class Plan:
     secret: bytes | None = None
     tls: TlsFiles | None = None
 
+    def open_group(self, admit: Admit) -> None:
+        """Let workers join the dynamic group of which this one is rank 0, with ``admit``."""
+        assert isinstance(self.rendezvous, TcpRendezvous)  # see ``_check_dynamic``
+        self.rendezvous.open_group(admit)
+
 
 def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout: float = DEFAULT_INIT_TIMEOUT) -> Plan:
     """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
@@ -167,7 +179,8 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
     Args:
         init_method: URL; its scheme is ``tcp``, ``file``, ``etcd``, ``mpi`` or ``env``.
         rank: this worker's rank; -1 takes it from the URL or ``RANK``, and under ``mpiexec`` from MPI.
-        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI.
+        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI. 0, or
+            none anywhere, means a dynamic group.
         timeout: seconds to wait for other processes, where that is necessary to make a plan.
 
     Raises:
@@ -188,9 +201,14 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
         return _mpi_plan(MpiRendezvous(timeout), rank, world_size)
     rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")
     if world_size is None or world_size < 0:
-        world_size = _number("world_size", query.get("world_size"), "WORLD_SIZE")
-    _check_numbers(rank, world_size)
+        world_size = _number(
+            "world_size", query.get("world_size", "0" if "WORLD_SIZE" not in os.environ else None), "WORLD_SIZE"
+        )
     rendezvous = _rendezvous(init_method, url)
+    if world_size == 0:
+        _check_dynamic(rendezvous, rank, init_method)
+    else:
+        _check_numbers(rank, world_size)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
 
 
@@ -216,6 +234,16 @@ def _check_numbers(rank: int, world_size: int) -> None:
         )
     if world_size > MOST_WORKERS:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
+
+
+def _check_dynamic(rendezvous: Rendezvous, rank: int, init_method: str) -> None:
+    if rank < 0:
+        raise RendezvousError(f"rank={rank} is impossible; ranks go from 0")
+    if not isinstance(rendezvous, TcpRendezvous):
+        raise RendezvousError(
+            f"world_size is missing: pass world_size= to init_rpc, or set WORLD_SIZE. Without one workers join and leave "
+            f"while the job runs, which needs init_method='tcp://host:port' or 'env://'; you gave {init_method!r}"
+        )
 
 
 def _own_secret(rendezvous: Rendezvous) -> bytes | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
 
-from ..core.errors import AuthenticationError, RendezvousError
+from ..core.errors import AgentClosedError, AuthenticationError, RendezvousError
 from ..core.futures import Future, complete_once
 from ..proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from .addresses import host_of
@@ -25,6 +26,7 @@ logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"
 RETRY_SECONDS = 0.05
 SILENT = "it took the connection, and said nothing in time"
+Admit = Callable[[WorkerRecord], Awaitable[list[WorkerRecord]]]  # lets a worker join, and returns the records of all
 GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should come before the joiner's own deadline
 
 
@@ -35,6 +37,7 @@ class RendezvousHost:
         self._lane = lane
         self._opened: Future[MemberList] = Future()
         self._closed: Future[list[WorkerRecord]] = Future()
+        self._admit: Future[Admit] = Future()  # of a dynamic group
         lane.serve(JOIN, self._serve)
 
     def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
@@ -49,6 +52,9 @@ class RendezvousHost:
             RendezvousError: a worker did not join in time, or two contradict each other.
         """
         members = MemberList(world_size)
+        if world_size == 0:
+            self._opened.set_result(members)
+            return [me]
         self._join(members, me, world_size)
         self._opened.set_result(members)
         now = time.monotonic()
@@ -62,6 +68,10 @@ class RendezvousHost:
         self._close(members, f"the rendezvous did not fill within {timeout:g} s: {members.missing()}; start them all")
         return self._closed.wait(0)
 
+    def open_group(self, admit: Admit) -> None:
+        """Let workers join the dynamic group of which this one is the first member."""
+        self._admit.set_result(admit)
+
     async def _serve(self, _: Any, context: Any) -> None:
         # First, because a proof names the address that was dialed, and this worker's record has its address only when
         # all its lanes listen. A joiner can come sooner.
@@ -71,18 +81,29 @@ class RendezvousHost:
         if (request := await context.read()) is grpc.aio.EOF:
             return
         try:
-            self._join(members, handshake.peer, JoinRequest.FromString(request).world_size, context)
-            await self._send_notices(members, context)
-            reply = JoinReply(workers=await self._closed)
+            world_size = JoinRequest.FromString(request).world_size
+            if members.world_size == 0:
+                reply = JoinReply(workers=await self._admit_late(handshake.peer, world_size))
+            else:
+                self._join(members, handshake.peer, world_size, context)
+                await self._send_notices(members, context)
+                reply = JoinReply(workers=await self._closed)
         except asyncio.CancelledError:  # its connection ended
             if members.leave(handshake.peer, context):
                 logger.warning(
                     "worker %r left before all had joined; another may join in its place", handshake.peer.name
                 )
             raise
-        except RendezvousError as error:
+        except (RendezvousError, AgentClosedError) as error:
             reply = JoinReply(refusal=str(error))
         await context.write(reply.SerializeToString())
+
+    async def _admit_late(self, worker: WorkerRecord, world_size: int) -> list[WorkerRecord]:
+        if world_size != 0:
+            raise RendezvousError(
+                f"worker {worker.name!r} says world_size={world_size}, and rank 0 none: its group is dynamic; give all the same"
+            )
+        return await (await self._admit)(worker)
 
     async def _send_notices(self, members: MemberList, context: Any) -> None:
         """Tell a joiner now and then who is missing, until the rendezvous is closed."""

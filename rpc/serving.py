@@ -86,7 +86,7 @@ class Server:
     def caller_lost(self, peer: Peer) -> None:
         """Let the calls of a worker that is gone see that nobody waits for them."""
         for call in list(self.serving.values()):
-            if call.sender == peer.info.id:
+            if call.sender == peer.number:
                 call.cancel()
 
     def serve(self, method: int, handler: Handler, refused: Refused | None = None, quick: bool = False) -> None:
@@ -153,7 +153,7 @@ class Server:
 
     def cancel(self, peer: Peer, call_id: int) -> None:
         """Drop a request that its caller has cancelled, also if it has yet to arrive; one that has started can see it."""
-        key = (peer.info.id, call_id)
+        key = (peer.number, call_id)
         self._cancelled[key] = None
         while len(self._cancelled) > REMEMBERED:
             self._cancelled.pop(next(iter(self._cancelled)), None)

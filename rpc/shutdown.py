@@ -34,8 +34,8 @@ class Shutdown:
         self._made: q.Quiescence | None = None
         agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
-        agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.info.id)))
-        agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.info.id)))
+        agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
+        agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.number)))
 
     def begin(self) -> None:
         """Note that user code here is done."""
@@ -64,10 +64,12 @@ class Shutdown:
     def _machine(self) -> q.Quiescence:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            self._made = q.Quiescence(self.agent.rank, [peer.info.id for peer in self.agent.peers])
+            self._made = q.Quiescence(self.agent.number, [peer.number for peer in self.agent.peers])
         return self._made
 
     def _handle(self, event: q.Event) -> None:
+        if self.agent.state.dynamic:  # its workers do not leave together
+            return
         with self._lock:
             machine = self._machine()
             instructions = machine.handle(event)
@@ -91,14 +93,14 @@ class Shutdown:
         complete_once(self.finished, error=AgentClosedError(reason))
 
     def _received(self, peer: Peer, payload: bytes) -> None:
-        self._handle(q.Received(peer.info.id, decode_message(payload)))
+        self._handle(q.Received(peer.number, decode_message(payload)))
 
     def _counts(self) -> Counts:
         used = self.agent.control.used()
-        peers = {peer.info.id: (peer.control.sent, peer.control.received) for peer in used}
+        peers = {peer.number: (peer.control.sent, peer.control.received) for peer in used}
         # Requests are not delivered reliably, so they are not matched. That any were made or served between two rounds
         # shows as a message from this worker to itself.
-        peers[self.agent.rank] = (self.agent.activity(), self.agent.activity())
+        peers[self.agent.number] = (self.agent.activity(), self.agent.activity())
         return Counts(peers, self.agent.open_work())
 
 
@@ -119,7 +121,10 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
         )
     try:
         if graceful:
-            _wait_for_all(agent, agent.part(Shutdown), timeout)
+            if agent.state.dynamic:
+                _wait_for_own_work(agent, timeout)
+            else:
+                _wait_for_all(agent, agent.part(Shutdown), timeout)
     finally:
         agent.close()
 
@@ -132,6 +137,23 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
             f"rpc.shutdown() when it has no more to do, or give it longer"
         )
     _completes(agent.control.drain(), DRAIN_SECONDS)
+    for action in agent.on_leave:
+        action()
+
+
+def _wait_for_own_work(agent: Agent, timeout: float) -> None:
+    """Wait until nothing is under way here, twice in a row with nothing between: a worker of a dynamic group leaves alone."""
+    agent.part(Shutdown).begin()
+    deadline = time.monotonic() + (timeout or math.inf)
+    idle_at = -1
+    while (activity := agent.activity()) != idle_at or agent.open_work():
+        idle_at = -1 if agent.open_work() else activity
+        if time.monotonic() > deadline:
+            raise RpcTimeoutError(
+                f"worker {agent.name!r} waited {timeout:g} s in shutdown for {agent.open_work()} calls and messages of its own "
+                f"that are under way; rpc.debug_info() says which, give them longer, or shutdown(graceful=False)"
+            )
+        time.sleep(PAUSE_SECONDS)
     for action in agent.on_leave:
         action()
 

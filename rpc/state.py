@@ -18,23 +18,26 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class AgentState:
-    """Name, rank and phase of one agent.
+    """Name, rank, number and phase of one agent.
 
     Args:
         name: the worker's name.
         rank: its rank.
 
     Attributes:
+        number: names it in messages: its rank, unless a dynamic group gave it another.
+        dynamic: other workers may join and leave at any time.
         process_id: the process that the agent belongs to.
         leaving: all workers agreed to leave: from here on, disconnects are expected.
         closed: why the agent is closed; empty as long as it is open.
     """
 
-    __slots__ = ("closed", "leaving", "name", "process_id", "rank")
+    __slots__ = ("closed", "dynamic", "leaving", "name", "number", "process_id", "rank")
 
     def __init__(self, name: str, rank: int) -> None:
         self.name = name
-        self.rank = rank
+        self.rank = self.number = rank
+        self.dynamic = False
         self.process_id = _process
         self.leaving = False
         self.closed = ""

@@ -19,6 +19,8 @@ of them are linked unless one of them suspects the other. From this graph each w
 A loss is final, and passed on by everyone who hears of it, so that all who stay end with the same losses. Two opposite
 splits within the time that a report needs to travel could make both sides go on; one that lasts cannot.
 
+A worker that joins later is a member from then on, and a report about it may come before the news that it has joined.
+
 Reports may arrive in any order, and through other workers where a link is cut; each has a version.
 """
 
@@ -47,6 +49,13 @@ class Failed(NamedTuple):
     evidence: Evidence
 
 
+class Joined(NamedTuple):
+    """A worker has joined the group. Its number, which stands for its rank here, was nobody's before."""
+
+    rank: int
+    name: str
+
+
 class Left(NamedTuple):
     """A worker said goodbye."""
 
@@ -65,7 +74,7 @@ class TimePassed(NamedTuple):
     """Time has passed (``Verdicts.due``)."""
 
 
-Event: TypeAlias = Reached | Failed | Left | Received | TimePassed
+Event: TypeAlias = Reached | Failed | Joined | Left | Received | TimePassed
 
 # -- instructions
 
@@ -110,7 +119,7 @@ class Verdicts:
         self.members = {*names}
         self.closed = ""
         self._instructions: list[Instruction] = []
-        self._names = names
+        self._names = dict(names)
         self._timeout = timeout
         self._reports = Reports({rank: Report() for rank in names})
         self._asked: set[int] = set()  # suspected workers that we have asked for a sign of life
@@ -152,6 +161,8 @@ class Verdicts:
         return min([now + self._timeout / 2, *(since + self._timeout for since in self._dead_since.values())])
 
     def _check_rank(self, event: Event) -> None:
+        if isinstance(event, Joined):
+            return
         rank = event.sender if isinstance(event, Received) else getattr(event, "rank", self.me)
         if rank not in self._names:
             raise IllegalEventError(
@@ -167,6 +178,9 @@ class Verdicts:
             case Failed(rank, evidence):
                 if rank in self.members:
                     self._failed(rank, evidence, now)
+            case Joined(rank, name):
+                self._join(rank, name)
+                self._conclude(now)
             case Left(rank, reason):
                 if rank in self.members and rank != self.me:
                     self._lose(rank, Loss(reason, left=True))
@@ -204,6 +218,20 @@ class Verdicts:
             self._dead_since[rank] = now
         self._send_report(sorted(self.members))
         self._conclude(now)
+
+    def _join(self, rank: int, name: str) -> None:
+        """Take a member, about which reports may have arrived before."""
+        if rank in self._names:
+            return
+        self._names[rank] = name
+        self.members.add(rank)
+        self._reports[rank] = Report()
+        for sender, report in list(self._reports.items()):
+            if rank in report.lost:
+                self._lose(rank, report.lost[rank])
+                return
+            if report.suspects(rank):
+                self._answer_suspicion(sender, rank)
 
     def _receive(self, sender: int, report: Report, now: float) -> None:
         if self.me in report.lost:

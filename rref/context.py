@@ -47,7 +47,7 @@ class RRefContext:
     def __init__(self, agent: Agent, backward: Backward, ignore_leaks: bool = False) -> None:
         self.agent = agent
         self.backward = backward
-        self.me = WorkerKey(agent.rank, agent.record.incarnation)
+        self.me = WorkerKey(agent.number, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
         self.dropped: Batch[Fork] = Batch(agent.timers, self._drop)
         self._lock = threading.Lock()
@@ -197,16 +197,16 @@ class RRefContext:
     # -- events of the agent
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
-        sender = _key(peer)
+        sender = key_of(peer)
         self._handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
         if self.agent.part(Shutdown).begun:  # it left before us
             self._note_leaks(peer)
-        self._handle(p.WorkerLost(_key(peer)))
+        self._handle(p.WorkerLost(key_of(peer)))
 
     def _on_broken(self, peer: Peer) -> None:
-        self._handle(p.ConnectionBroke(_key(peer)))
+        self._handle(p.ConnectionBroke(key_of(peer)))
 
     def _on_close(self) -> None:
         with self._lock:
@@ -220,12 +220,12 @@ class RRefContext:
 
     def _note_leaks(self, peer: Peer) -> None:
         with self._lock:
-            owned = self.ownership.owned.held_by(_key(peer))
+            owned = self.ownership.owned.held_by(key_of(peer))
         self._leaks.add(peer.info.name, owned)
 
     def _report_leaks(self) -> None:
         for peer in self.agent.peers:
-            if not peer.gone and peer.info.id != self.me.rank:
+            if not peer.gone and peer.number != self.me.rank:
                 self._note_leaks(peer)
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)
@@ -253,5 +253,6 @@ class RRefContext:
         return f"worker {self._worker(key)!r}"
 
 
-def _key(peer: Peer) -> WorkerKey:
-    return WorkerKey(peer.info.id, peer.record.incarnation)
+def key_of(peer: Peer) -> WorkerKey:
+    """Return the key of a worker."""
+    return WorkerKey(peer.number, peer.record.incarnation)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.extend import profiles, record_call
-from ..core.futures import Future
+from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
     WorkerInfo,
@@ -22,7 +22,7 @@ from ..rpc.extend import (
     request_body,
     resolve_timeout,
 )
-from .context import NUMBER, RRefContext
+from .context import NUMBER, RRefContext, key_of
 from .forks import Fork, State
 from .numbers import Method
 from .proxy import Proxy
@@ -239,7 +239,7 @@ class RRef(Generic[T]):
         self._check()
         if not hasattr(self._type or self._made_by, method.name) and not _in_event_loop():
             self._check_attribute(method.name, timeout)
-        return create(self._context, self._fork.owner.rank, method, args, kwargs, timeout)
+        return create(self._context, self._context.agent.peers.at(self._fork.owner.rank), method, args, kwargs, timeout)
 
     def _check_attribute(self, name: str, timeout: float) -> None:
         kind = self._get_type(timeout)
@@ -255,7 +255,15 @@ class RRef(Generic[T]):
         timeout: float,
         api: str = "rpc_async",
     ) -> Future[Any]:
-        return call_function(self._context.agent, self._fork.owner.rank, function, args, kwargs, timeout, api)
+        return call_function(
+            self._context.agent,
+            self._context.agent.peers.at(self._fork.owner.rank),
+            function,
+            args,
+            kwargs,
+            timeout,
+            api,
+        )
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Compute gradients of the value, a scalar tensor that requires grad, from its owner.
@@ -271,6 +279,14 @@ class RRef(Generic[T]):
         """
         self._check()
         self._context.backward(self, dist_autograd_ctx_id, retain_graph)
+
+    def backward_async(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> Future[None]:
+        """Return the future of ``backward``, for ``await``.
+
+        Args:
+            dist_autograd_ctx_id, retain_graph: as for ``backward``.
+        """
+        return in_thread(self.backward, dist_autograd_ctx_id, retain_graph)
 
     # -- the end
 
@@ -395,7 +411,7 @@ def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any,
     peer = agent.peers.find(to)
     peer.check_present()
     body, name = request_body(peer, function, args, kwargs)
-    transfer = Transfer(context.key(peer.info.id), creates=True)
+    transfer = Transfer(key_of(peer), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
     request = partial(

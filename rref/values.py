@@ -78,7 +78,7 @@ class Fetching:
 
 def text_of(fork: Fork, agent: Agent) -> str:
     """Return the text that names a reference to people."""
-    kind = "OwnerRRef" if fork.owner.rank == agent.rank else "UserRRef"
+    kind = "OwnerRRef" if fork.owner.rank == agent.number else "UserRRef"
     return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
 
 

@@ -29,7 +29,9 @@ class RecordingListener(LaneListener):
 
     def __init__(self, name: str, rank: int, secret: bytes, refuse: str = "") -> None:
         self.keepalive = 10.0
-        self.record = WorkerRecord(name=name, rank=rank, identity=secrets.token_bytes(16), process_id=os.getpid())
+        self.record = WorkerRecord(
+            name=name, rank=rank, number=rank, identity=secrets.token_bytes(16), process_id=os.getpid()
+        )
         self.frames: list[tuple[Connection, bytes, bool]] = []
         self.opened: list[Connection] = []
         self.ended: list[tuple[Connection, Exception]] = []
@@ -52,7 +54,7 @@ class RecordingListener(LaneListener):
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
         if not self._refuse:
-            connection.rank = handshake.peer.rank
+            connection.number = handshake.peer.number
             self._note(self.accepted, connection)
         return self._refuse
 

@@ -3,6 +3,7 @@
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all
+from .threaded import in_thread
 
 __all__ = [
     "Blocker",
@@ -15,6 +16,7 @@ __all__ = [
     "complete_once",
     "copy_error",
     "copy_outcome",
+    "in_thread",
     "run_callbacks",
     "thread_role",
     "wait_all",

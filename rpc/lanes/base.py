@@ -52,13 +52,13 @@ class Connection(ABC):
     """Connection to one peer. ``flow`` is for the agent to use.
 
     Attributes:
-        rank: the peer's; -1 until it has proven who it is.
+        number: the peer's (``WorkerRecord.number``); -1 until it has proven who it is.
         scheme: the way its frames travel now.
         lane_note: for people: why it is not a faster one; empty if there is nothing to say.
         reading: lets threads of the agent read what arrives; ``None`` while the lane's own thread must.
     """
 
-    rank: int = -1
+    number: int = -1
     scheme: str = ""
     lane_note: str = ""
     flow: Any = None
@@ -118,7 +118,7 @@ class LaneListener(Protocol):
         ...
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
-        """Return why a joiner that proved the secret is refused; empty if it is admitted, and the connection has its rank."""
+        """Return why a joiner that proved the secret is refused; empty if it is admitted, and the connection has its number."""
         ...
 
     def crowded(self) -> bool:

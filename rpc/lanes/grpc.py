@@ -99,7 +99,7 @@ class DialedConnection(GrpcConnection):
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
         super().__init__(lane.loop, listener, lane.poller, lane.resources)
         self._lane = lane
-        self.rank = peer.rank
+        self.number = peer.number
         self._identity = peer.identity
         self._address = address
         self._target = lane.target(peer, address)
@@ -133,7 +133,7 @@ class DialedConnection(GrpcConnection):
             await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
             # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
             stream = await introduce(channel, FRAMES, handshake)
-            self.rank = handshake.peer.rank
+            self.number = handshake.peer.number
             has_socket = await self._open_socket(handshake)
         if not has_socket:
             await stream.write(NO_SOCKET)

@@ -120,7 +120,7 @@ class InProcessLane(Lane):
 
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
         mine = InProcessConnection(self.network, listener)
-        mine.rank = peer.rank
+        mine.number = peer.number
         mine.connect = lambda: self._connect(mine, peer, address)
         return mine
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...agents import init_rpc
-from ...autograd_dist import backward
-from ...autograd_dist.api import backward_async
+from ...autograd_dist import backward, backward_async
 from ...core.extend import Tensor
 from ...launcher import spawn
 from ...rpc import shutdown
@@ -68,5 +67,5 @@ async def _blocking(context_id: int, roots: list[Tensor], retain: bool, mode: An
     backward(context_id, roots, retain, mode=mode)
 
 
-async def _awaiting(context_id: int, roots: list[Tensor], retain: bool, mode: str) -> None:
-    await backward_async(current_agent(), context_id, roots, retain, mode)
+async def _awaiting(context_id: int, roots: list[Tensor], retain: bool, mode: Any) -> None:
+    await backward_async(context_id, roots, retain, mode=mode)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ...autograd_dist.api import backward_async
+from typing import Any
+
+from ...autograd_dist import backward_async
 from ...core.extend import Tensor
-from ...rpc.extend import current_agent
 from ..repeated import COMPLETE, Repeated
 from ..simulator import Worker
 from .compare import differences, gradients_across
@@ -29,5 +30,5 @@ class Graphs(Repeated):
             worker.simulation.violation(f"{mode} {seed} at {worker.name}: {problem}")
 
 
-async def _backward(context_id: int, roots: list[Tensor], retain: bool, mode: str) -> None:
-    await backward_async(current_agent(), context_id, roots, retain, mode)
+async def _backward(context_id: int, roots: list[Tensor], retain: bool, mode: Any) -> None:
+    await backward_async(context_id, roots, retain, mode=mode)

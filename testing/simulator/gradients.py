@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ...autograd_dist import context, get_gradients
-from ...autograd_dist.api import backward_async
+from ...autograd_dist import backward_async, context, get_gradients
 from ...core.extend import Tensor
 from ...rpc import rpc_async
 from .calls import journal
@@ -55,12 +54,12 @@ async def train(worker: Worker) -> None:
     start = np.linspace(-1.0, 1.0, SIZE)
     with context() as context_id:
         result = await call(worker, journal(), hops[0], forward, Tensor(start), hops[1:])
-        mode = worker.random.choice(("fast", "smart"))
+        mode: Literal["fast", "smart"] = worker.random.choice(("fast", "smart"))
         if mode == "smart" and worker.random.random() < UNUSED:
             await call(worker, journal(), worker.anyone(), forward, worker.random.choice((Tensor(start), result)), hops)
         loss, passes = result.sum(), worker.random.randint(1, 2)
         for done in range(1, passes + 1):
-            await backward_async(worker.agent, context_id, [loss], done < passes, mode)
+            await backward_async(context_id, [loss], done < passes, mode=mode)
         found = {rank: await rpc_async(rank, gradient, (context_id,)) for rank in dict.fromkeys(hops)}
     worker.simulation.workload.counts["backwards"] += 1
     for rank, expected in in_one_process(start, hops).items():

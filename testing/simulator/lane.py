@@ -29,7 +29,7 @@ class SimulatedLane(Lane):
         connection = SimulatedConnection(
             self._network, self._process, listener, lambda: self._connect(connection, peer, address)
         )
-        connection.rank = peer.rank
+        connection.number = peer.number
         return connection
 
     def close(self) -> None:

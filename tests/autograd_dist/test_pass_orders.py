@@ -62,7 +62,7 @@ class Network:
             return self._request(rank, peer.rank, body)
 
         def peer(other):
-            return SimpleNamespace(rank=other, gone=False, info=SimpleNamespace(name=f"w{other}"))
+            return SimpleNamespace(rank=other, number=other, gone=False, info=SimpleNamespace(name=f"w{other}"))
 
         def post(peer, topic, payload):
             assert topic == Topic.PASS_STOPPED
@@ -74,7 +74,7 @@ class Network:
             SimpleNamespace(request=request),
             SimpleNamespace(post=post),
         )
-        return SimpleNamespace(rank=rank, peers=peers, caller=caller, control=control, closed=False)
+        return SimpleNamespace(rank=rank, number=rank, peers=peers, caller=caller, control=control, closed=False)
 
     def _request(self, sender, to, body):
         self.requests += 1

@@ -5,12 +5,14 @@ A row that is not there stands in docs/migrating.md, with the reason.
 
 import importlib
 import inspect
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import telegrad as tg
 from telegrad.compat import torch
 from telegrad.core.errors import RpcError
+from telegrad.launcher.environment import reserve_port
 from telegrad.testing import cluster
 
 PAGE = (Path(__file__).parents[2] / "docs" / "migrating.md").read_text()
@@ -98,9 +100,10 @@ AHEAD = {
     "several agents in a process": "testing.cluster",
     "a cluster for notebooks": "launcher.local_cluster",
     "rpc.map": "rpc.map",
+    "the workers that are there": "rpc.get_worker_infos",
     "a simulator for protocols of users": "testing.simulator.Workload",
 }
-ABSENT = ["`world_size=None`", "workers that come back", "a dashboard"]
+ABSENT = ["a dashboard"]
 
 
 def found_at(path, start):
@@ -153,8 +156,17 @@ def test_what_is_not_there_is_listed(row):
     assert row in PAGE.partition("## What is not there")[2]
 
 
-def test_an_agent_without_a_world_size_says_what_is_missing(monkeypatch):
+def test_the_world_size_is_optional(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    options = tg.rpc.GrpcRpcBackendOptions(init_method="tcp://127.0.0.1:1")
-    with pytest.raises(RpcError, match="world_size"):
-        tg.rpc.init_rpc("a", rank=0, rpc_backend_options=options)
+    with closing(reserve_port()) as reserved:
+        options = tg.rpc.GrpcRpcBackendOptions(init_method=f"tcp://127.0.0.1:{reserved.getsockname()[1]}")
+    tg.rpc.init_rpc("a", rank=0, rpc_backend_options=options)
+    try:
+        assert tg.rpc.get_worker_infos() == [tg.rpc.WorkerInfo("a", 0)]
+        options.init_method = "file:///tmp/nowhere"
+        with pytest.raises(RpcError, match="already"):
+            tg.rpc.init_rpc("b", rank=1, rpc_backend_options=options)
+    finally:
+        tg.rpc.shutdown()
+    with pytest.raises(RpcError, match="world_size is missing"):
+        tg.rpc.init_rpc("b", rank=1, rpc_backend_options=options)

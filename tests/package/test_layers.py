@@ -68,6 +68,7 @@ UPWARD = {
     ("rpc/__init__.py", "rref", "remote"): "the same",
     ("rpc/__init__.py", "profiler_dist", "_server_process_global_profile"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
+    ("rpc/__init__.py", "agents", "init_rpc_async"): "the same",
     ("collective/__init__.py", "agents", "init_process_group"): "the same; it may start an agent",
     ("nn/__init__.py", "collective", "parallel"): "PyTorch's users look for it there; it is imported when asked for",
     ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",

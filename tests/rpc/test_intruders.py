@@ -265,7 +265,7 @@ def test_what_was_recorded_cannot_be_played_again_and_shows_nothing(pair, frames
     with closing(Recorder(port(pair[0]))) as recorder:
         lane = Relayed()
         connection = lane.dial(pair[1].connections, pair[0].record, pair[0].record.addresses[0])
-        connection.rank = -1
+        connection.number = -1
         try:
             assert connection.send([b"plain words that nobody between may read"])
             connection.start()

@@ -5,8 +5,8 @@ from collections import deque
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.reports import Evidence, Finding
-from telegrad.rpc.verdict import Close, Failed, Left, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.reports import Evidence, Finding, Loss, Report
+from telegrad.rpc.verdict import Close, Failed, Joined, Left, Lose, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import every_order
 
 TIMEOUT = 10.0
@@ -323,3 +323,45 @@ def test_many_workers_lose_one_with_few_words(count):
     job.settle()
     assert job.lost() == {rank: [5] for rank in range(count) if rank != 5}
     assert len(said) < 3 * count * count
+
+
+def joined(job, rank, order):
+    """Let a worker join: its own machine knows all who live, and the others hear of it in that order."""
+    names = {n: f"w{n}" for n in [*job.machines, rank]}
+    job.machines[rank] = Verdicts(rank, names, TIMEOUT)
+    for other in order:
+        job.handle(other, Joined(rank, f"w{rank}"))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_worker_that_joins_is_a_member_whoever_hears_of_it_first(order):
+    job = Job(3)
+    joined(job, 3, order)
+    job.kill(3)
+    for rank in order:
+        job.failed(rank, 3, DEAD)
+    assert job.lost() == {0: [3], 1: [3], 2: [3]}
+
+
+def test_a_worker_that_joins_counts_for_the_majority():
+    job = Job(2)
+    joined(job, 2, [0, 1])
+    job.cut(0, 1)
+    job.cut(0, 2)
+    assert job.closed() == [0] and job.lost() == {1: [0], 2: [0]}
+
+
+def test_the_loss_of_a_worker_may_be_heard_of_before_that_it_joined():
+    machine = Verdicts(0, {0: "w0", 1: "w1"}, TIMEOUT)
+    loss = Loss("it died")
+    assert not any(isinstance(done, Lose) for done in machine.handle(Received(1, Report(1, {}, {2: loss})), 0.0))
+    assert Lose(2, loss) in machine.handle(Joined(2, "w2"), 0.0)
+    assert machine.members == {0, 1} and machine.report.lost == {2: loss}
+
+
+def test_a_suspicion_that_was_heard_of_before_the_worker_joined_is_answered():
+    machine = Verdicts(0, {0: "w0", 1: "w1"}, TIMEOUT)
+    machine.handle(Received(1, Report(1, {2: SILENT})), 0.0)
+    asked = [done.to for done in machine.handle(Joined(2, "w2"), 0.0) if isinstance(done, SendReport)]
+    assert asked == [[2]] and machine.members == {0, 1, 2}
+    assert machine.handle(Joined(2, "w2"), 0.0) == []

@@ -1,0 +1,291 @@
+"""Dynamic groups: workers join and leave while others run; names and ranks are used again."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import telegrad as tg
+from helpers.threads import until
+from telegrad import rpc
+from telegrad.agents import init_process_group
+from telegrad.agents.starting import start_grpc
+from telegrad.core.errors import CollectiveError, RendezvousError, UnknownWorkerError, WorkerLostError
+from telegrad.launcher.environment import reserve_port
+from telegrad.rpc import dynamic_group
+from telegrad.rpc.extend import shut_down
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "member.py"
+
+
+class Group:
+    """Agents of one dynamic group in this process."""
+
+    def __init__(self, port):
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.agents = []
+
+    def join(self, name, rank, seconds=10.0, world_size=0, **options):
+        given = rpc.GrpcRpcBackendOptions(init_method=self.address, init_timeout=seconds, **options)
+        agent = start_grpc(name, rank, world_size, given)
+        self.agents.append(agent)
+        return agent
+
+
+@pytest.fixture
+def group(monkeypatch, tmp_path):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with closing(reserve_port()) as reserved:
+        port = reserved.getsockname()[1]
+    made = Group(port)
+    yield made
+    for agent in reversed(made.agents):
+        agent.close()
+
+
+def ask(agent, to):
+    with agent.use():
+        return rpc.rpc_sync(to, rpc.get_worker_info).name
+
+
+def names(agent):
+    with agent.use():
+        return [info.name for info in rpc.get_worker_infos()]
+
+
+def test_workers_join_and_every_one_can_call_every_other(group):
+    agents = [group.join(name, rank) for rank, name in enumerate("abcd")]
+    for caller in agents:
+        assert names(caller) == ["a", "b", "c", "d"]
+        assert [ask(caller, to) for to in "abcd"] == ["a", "b", "c", "d"]
+        assert [ask(caller, rank) for rank in range(4)] == ["a", "b", "c", "d"]
+
+
+def test_workers_that_join_at_the_same_time_know_one_another(group):
+    group.join("w0", 0)
+    threads = [threading.Thread(target=group.join, args=(f"w{rank}", rank)) for rank in range(1, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(group.agents) == 6
+    for agent in group.agents:
+        assert {ask(agent, f"w{rank}") for rank in range(6)} == {f"w{rank}" for rank in range(6)}
+
+
+def test_who_comes_before_rank_0_waits_for_it(group):
+    early = threading.Thread(target=group.join, args=("b", 1))
+    early.start()
+    a = group.join("a", 0)
+    early.join(30)
+    assert ask(a, "b") == "b"
+
+
+def test_a_worker_leaves_alone_and_the_others_notice(group):
+    a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
+    assert ask(c, "b") == "b"
+    shut_down(b, True, 10)
+    until(lambda: names(a) == names(c) == ["a", "c"])
+    for caller in (a, c):
+        with pytest.raises(WorkerLostError, match="'b'"):
+            ask(caller, "b")
+    assert ask(a, "c") == "c"
+
+
+def test_a_name_and_a_rank_are_used_again(group):
+    a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
+    for _ in range(5):
+        shut_down(b, True, 10)
+        b = group.join("b", 1)
+        assert [ask(caller, to) for caller in (a, c) for to in ("b", 1)] == ["b"] * 4
+        assert [ask(b, to) for to in "abc"] == ["a", "b", "c"]
+    shut_down(c, True, 10)
+    assert ask(group.join("other", 2), "b") == "b"
+    until(lambda: names(a) == names(b) == ["a", "b", "other"])
+
+
+def test_a_reference_to_a_worker_that_left_is_not_one_to_its_successor(group):
+    a, b = group.join("a", 0), group.join("b", 1)
+    with a.use():
+        old = rpc.remote("b", int, (7,))
+        assert old.to_here() == 7
+    shut_down(b, True, 10)
+    group.join("b", 1)
+    with a.use():
+        with pytest.raises(WorkerLostError, match="'b'"):
+            old.to_here()
+        with pytest.raises(WorkerLostError, match="'b'"):
+            old.rpc_sync().bit_length()
+        fresh = rpc.remote("b", int, (8,))
+        assert fresh.to_here() == 8
+        assert fresh.rpc_sync().bit_length() == 4 and fresh.remote().bit_length().to_here() == 4
+
+
+def test_gradients_and_profiles_cross_workers_that_joined_late(group):
+    a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
+    shut_down(b, True, 10)
+    b = group.join("b", 1)
+    x = tg.tensor([1.0, 2.0], requires_grad=True)
+    with c.use(), tg.profiler.profile() as profiled, tg.autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", rpc.rpc_sync, ("a", tg.mul, (x, 3.0))).sum()
+        tg.autograd_dist.backward(context, [loss])
+        assert tg.autograd_dist.get_gradients(context)[x].tolist() == [3.0, 3.0]
+    assert {event.node_id for event in profiled.function_events} == {a.number, b.number, c.number}
+
+
+@pytest.mark.parametrize("name, rank", [("a", 3), ("b", 3), ("x", 1)])
+def test_the_name_or_rank_of_a_live_worker_is_refused_without_harm(group, name, rank, monkeypatch):
+    monkeypatch.setattr(dynamic_group, "LEAVING_SECONDS", 0.1)
+    a, _ = group.join("a", 0), group.join("b", 1)
+    with pytest.raises(RendezvousError, match="has not left"):
+        group.join(name, rank)
+    assert ask(a, "b") == "b" and names(a) == ["a", "b"]
+
+
+def test_who_says_a_world_size_is_refused_without_harm(group):
+    a = group.join("a", 0)
+    with pytest.raises(RendezvousError, match="its group is dynamic"):
+        group.join("b", 1, world_size=2)
+    assert ask(group.join("b", 1), "a") == "a" and names(a) == ["a", "b"]
+
+
+def test_a_gathering_is_among_those_who_are_there(group):
+    agents = [group.join(name, rank) for rank, name in enumerate("abc")]
+
+    def gather(agent, into):
+        with agent.use():
+            into[agent.name] = rpc._all_gather(agent.rank)
+
+    for present in (agents, agents[:2]):
+        if present != agents:
+            shut_down(agents[2], True, 10)
+            until(lambda: names(agents[0]) == names(agents[1]) == ["a", "b"])
+        found = {}
+        threads = [threading.Thread(target=gather, args=(agent, found)) for agent in present]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        everybody = {agent.name: agent.rank for agent in present}
+        assert found == dict.fromkeys(everybody, everybody)
+
+
+def test_rank_0_leaves_and_the_others_go_on(group):
+    a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
+    shut_down(a, True, 10)
+    until(lambda: names(b) == ["b", "c"])
+    assert ask(b, "c") == "c" and ask(c, "b") == "b"
+    with pytest.raises(RendezvousError, match="rank 0 did not answer"):
+        group.join("d", 3, seconds=0.5)
+
+
+def test_shutdown_waits_for_what_it_serves(group):
+    a, b = group.join("a", 0), group.join("b", 1)
+    gate = threading.Event()
+    gates.append(gate)
+    with a.use():
+        waiting = rpc.rpc_async("b", wait_at)
+    until(lambda: b.debug_info()["serving"] == 1)
+    leaving = threading.Thread(target=shut_down, args=(b, True, 10))
+    leaving.start()
+    gate.set()
+    assert waiting.wait() is True
+    leaving.join(10)
+    assert b.closed
+
+
+class Member:
+    """Worker of the group in a process of its own, which leaves when its input ends."""
+
+    def __init__(self, group, name, rank):
+        command = [sys.executable, str(PROGRAM), group.address, name, str(rank)]
+        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def joined(self):
+        return self.process.stdout.readline() == "joined\n"
+
+    def leave(self):
+        self.process.stdin.close()
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def member(group):
+    with contextlib.ExitStack() as processes:
+
+        def start(name, rank):
+            made = Member(group, name, rank)
+            processes.enter_context(made.process)
+            processes.callback(made.process.kill)
+            return made
+
+        yield start
+
+
+@pytest.mark.processes
+def test_a_killed_process_is_replaced_by_one_of_its_name(group, member):
+    a = group.join("a", 0)
+    c = member("c", 2)
+    b = member("b", 1)
+    assert b.joined()
+    with a.use():
+        assert rpc.rpc_sync("b", os.getpid) == b.process.pid
+        under_way = rpc.rpc_async("b", time.sleep, (60,))
+    b.process.kill()
+    with pytest.raises(WorkerLostError, match="'b'"):
+        under_way.wait()
+    assert c.joined()
+    last = member("b", 1)
+    assert last.joined()
+    with a.use():
+        assert rpc.rpc_sync("c", rpc.rpc_sync, ("b", os.getpid)) == last.process.pid
+    assert last.leave() == c.leave() == 0
+
+
+@pytest.mark.processes
+def test_a_process_that_is_killed_while_it_joins_does_not_hold_the_others_up(group, member):
+    a = group.join("a", 0)
+    b = member("b", 1)
+    assert b.joined()
+    b.process.send_signal(signal.SIGSTOP)  # it does not hear of the next one
+    c = member("c", 2)
+    until(lambda: "c" in names(a))
+    c.process.kill()
+    b.process.send_signal(signal.SIGCONT)
+    until(lambda: names(a) == ["a", "b"])
+    with a.use():
+        assert rpc.rpc_sync("b", os.getpid) == b.process.pid
+    again = member("c", 2)
+    assert again.joined() and again.leave() == b.leave() == 0
+
+
+gates = []
+
+
+def wait_at():
+    return gates.pop().wait(30)
+
+
+def test_process_groups_and_unknown_names_have_clear_errors(group):
+    a = group.join("a", 0)
+    with a.use(), pytest.raises(CollectiveError, match="dynamic group"):
+        init_process_group("rpc")
+    with a.use(), pytest.raises(UnknownWorkerError, match="its workers are 'a'"):
+        rpc.rpc_sync("b", abs, (1,))
+
+
+def test_a_dynamic_group_needs_a_host_and_a_rank(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(RendezvousError, match="world_size is missing"):
+        start_grpc("a", 0, None, rpc.GrpcRpcBackendOptions(init_method="file:///tmp/nowhere"))
+    with pytest.raises(RendezvousError, match="rank is missing"):
+        start_grpc("a", -1, None, rpc.GrpcRpcBackendOptions(init_method="tcp://127.0.0.1:1"))
