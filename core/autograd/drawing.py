@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..tensors import Tensor
 from .accumulate import AccumulateGrad
 from .edges import gradient_edge
-from .layout import HEIGHT, WIDTH, Layout, Point
+from .layout import HEIGHT, WIDTH, Layout, Way
 from .node import Node
 
 MARGIN = 20
@@ -157,21 +157,21 @@ def svg_box(place: tuple[float, float], label: tuple[str, str], colour: str) -> 
     return box + text
 
 
-def svg_curve(way: Sequence[Point], colour: str = "#777") -> str:
-    """Return an arrow.
+def svg_curve(way: Way, colour: str = "#777") -> str:
+    """Return an arrow; without a tip if it joins another one.
 
     Args:
-        way: its points (``Layout.way``): it is straight along passages, and bends between rows.
+        way: its way.
         colour: its colour.
     """
-    (x1, y1), *others = way
+    (x1, y1), *others = way.points
     path = f"M{x1:g},{y1:g}"
     for number, (x2, y2) in enumerate(others, 1):
-        bend, end = max((y2 - y1) / 2, 12), y2 - 5 if number == len(others) else y2
+        bend, end = max((y2 - y1) / 2, 12), y2 - 5 if way.arrives and number == len(others) else y2
         path += f" C{x1:g},{y1 + bend:g} {x2:g},{y2 - bend:g} {x2:g},{end:g}" if number % 2 else f" L{x2:g},{y2:g}"
         x1, y1 = x2, y2
-    tip = f"M{x1 - 4:g},{y1 - 7:g} L{x1:g},{y1:g} L{x1 + 4:g},{y1 - 7:g} Z"
-    return f'<path d="{path}" fill="none" stroke="{colour}"/><path d="{tip}" fill="{colour}"/>'
+    tip = f'<path d="M{x1 - 4:g},{y1 - 7:g} L{x1:g},{y1:g} L{x1 + 4:g},{y1 - 7:g} Z" fill="{colour}"/>'
+    return f'<path d="{path}" fill="none" stroke="{colour}"/>' + tip * way.arrives
 
 
 def _bytes(size: float) -> str:

@@ -1,14 +1,13 @@
 """``Layout``: places of a graph's nodes in rows, and ways for its edges that pass no box.
 
 It is a short form of that of Sugiyama et al. (1981): each node is in a row below all nodes that use it, and near the middle of
-those; an edge over several rows has a narrow place of its own in each row that it passes.
+those; the edges over several rows that lead to one node have a narrow place of their own in each row that they pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import pairwise
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Point: TypeAlias = tuple[float, float]
@@ -17,7 +16,17 @@ PASSAGE = 12  # width of the place of an edge that passes a row
 
 
 class Passage:
-    """Place of an edge in a row that it passes."""
+    """Place of edges to one node in a row that they pass."""
+
+
+class Way(NamedTuple):
+    """Way of an edge: its points, and whether it leads to the node, or joins another edge that does.
+
+    Its parts are curves between rows and, in turn, straight lines along passages.
+    """
+
+    points: list[Point]
+    arrives: bool
 
 
 class Layout(Generic[Key]):
@@ -48,12 +57,13 @@ class Layout(Generic[Key]):
     ) -> None:
         self.rows = rows_of(nodes, edges)
         self._top = corner[1]
-        self._passages: dict[tuple[Key, Key], list[Passage]] = {}
+        self._passages: dict[Key, dict[int, Passage]] = {}  # by the node that they lead to, and by row
+        self._joining: set[tuple[Key, Key]] = set()  # edges that join another one in the row below
         self._above: dict[Key | Passage, list[Key | Passage]] = {}
         content: dict[Any, list[list[Key | Passage]]] = {each: self._empty() for each in frames}
         for node, row in self.rows.items():
             content.setdefault(frame(node), self._empty())[row].append(node)
-        for one, other in dict.fromkeys(edges):
+        for one, other in sorted(dict.fromkeys(edges), key=lambda edge: self.rows[edge[0]]):
             self._lead(one, other, content[frame(other)])
         self.bottom = self._top + max(1, self._count()) * (HEIGHT + GAP_Y) - GAP_Y
         self._lefts: dict[Key | Passage, float] = {}
@@ -69,13 +79,17 @@ class Layout(Generic[Key]):
         """Return the upper left corner of a node's box."""
         return self._lefts[node], self._y(self.rows[node])
 
-    def way(self, one: Key, other: Key) -> list[Point]:
-        """Return the points of an edge: between rows at even places, along a passage at odd ones."""
-        points: list[Point] = [(self._lefts[one] + WIDTH / 2, self._y(self.rows[one]) + HEIGHT)]
-        for row, passage in enumerate(self._passages[one, other], self.rows[one] + 1):
-            middle = self._lefts[passage] + PASSAGE / 2
-            points += [(middle, self._y(row)), (middle, self._y(row) + HEIGHT)]
-        return [*points, (self._lefts[other] + WIDTH / 2, self._y(self.rows[other]))]
+    def way(self, one: Key, other: Key) -> Way:
+        """Return the way of an edge."""
+        row, end = self.rows[one], self.rows[other]
+        points: list[Point] = [(self._lefts[one] + WIDTH / 2, self._y(row) + HEIGHT)]
+        passed = [row + 1] if (joins := (one, other) in self._joining) else range(row + 1, end)
+        for each in passed:
+            middle = self._lefts[self._passages[other][each]] + PASSAGE / 2
+            points += [(middle, self._y(each)), (middle, self._y(each) + HEIGHT)]
+        if not joins:
+            points.append((self._lefts[other] + WIDTH / 2, self._y(end)))
+        return Way(points, not joins)
 
     def _count(self) -> int:
         return max(self.rows.values(), default=-1) + 1
@@ -87,14 +101,20 @@ class Layout(Generic[Key]):
         return self._top + row * (HEIGHT + GAP_Y)
 
     def _lead(self, one: Key, other: Key, area: list[list[Key | Passage]]) -> None:
-        """Give an edge its passages, in the frame that it leads to."""
-        passed = range(self.rows[one] + 1, self.rows[other])
-        passages = self._passages[one, other] = [Passage() for _ in passed]
-        for row, passage in zip(passed, passages):
-            area[row].append(passage)
-        way: list[Key | Passage] = [one, *passages, other]
-        for above, below in pairwise(way):
-            self._above.setdefault(below, []).append(above)
+        """Give an edge its passages, in the frame that it leads to; those that begin higher have theirs already."""
+        passages = self._passages.setdefault(other, {})
+        row, end = self.rows[one] + 1, self.rows[other]
+        above: Key | Passage = one
+        while row < end and row not in passages:
+            passages[row] = Passage()
+            area[row].append(passages[row])
+            self._above.setdefault(passages[row], []).append(above)
+            above, row = passages[row], row + 1
+        if row < end:
+            self._joining.add((one, other))
+            self._above[passages[row]].append(above)
+        else:
+            self._above.setdefault(other, []).append(above)
 
     def _set(self, area: Iterable[list[Key | Passage]], middle: float) -> None:
         """Place the rows of a frame around its middle, each node near the middle of what is above it in the frame."""

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.core.autograd.layout import GAP_X, HEIGHT, WIDTH, Layout
+from telegrad.core.autograd.layout import GAP_X, HEIGHT, PASSAGE, WIDTH, Layout
 
 
 def random_graph(rng):
@@ -34,16 +34,27 @@ def passes_through(way, place):
     """Return whether the upright parts of a way go through a box."""
     return any(
         top == place[1] and bottom == top + HEIGHT and place[0] <= x <= place[0] + WIDTH
-        for (x, top), (_, bottom) in zip(way[1::2], way[2::2])
+        for (x, top), (_, bottom) in zip(way.points[1::2], way.points[2::2])
     )
 
 
 def test_an_edge_bends_between_rows_only():
     layout = Layout("abc", [("a", "b"), ("b", "c"), ("a", "c")])
     rows = [layout.place(node)[1] for node in "abc"]
-    assert [y for _, y in layout.way("a", "c")] == [rows[0] + HEIGHT, rows[1], rows[1] + HEIGHT, rows[2]]
+    points, arrives = layout.way("a", "c")
+    assert arrives and [y for _, y in points] == [rows[0] + HEIGHT, rows[1], rows[1] + HEIGHT, rows[2]]
     assert rows == sorted(rows)
 
 
 def test_an_empty_picture_has_the_room_of_a_box():
     assert Layout([], [], frames=["alone"]).frames == {"alone": (0, WIDTH)}
+
+
+def test_edges_to_one_node_share_their_passages():
+    """As those to the weights of a recurrent network, which every step uses."""
+    steps = range(1, 40)
+    layout = Layout(range(41), [*zip(range(40), steps), (39, 40), *((step, 40) for step in steps[:-1])])
+    first, second = layout.way(1, 40), layout.way(2, 40)
+    assert first.arrives and not second.arrives
+    assert second.points[-2:] == first.points[3:5], "it joins the first one in the row below"
+    assert layout.frames[None][1] == WIDTH + GAP_X + PASSAGE
