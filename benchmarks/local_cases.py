@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from .resnet import resnet18
+
 Step = Callable[[], Any]
 EXAMPLES = 2000
 
@@ -80,6 +82,11 @@ def convolution(lib: Any) -> Step:
         *(nn.Flatten(), nn.Linear(32 * 7 * 7, 10)),
     )
     return classification(lib, model, 64, 1, 28, 28)
+
+
+def residual(lib: Any) -> Step:
+    """Return a step of ResNet-18 on images of 32x32."""
+    return classification(lib, resnet18(lib), 64, 3, 32, 32)
 
 
 def recurrence(lib: Any) -> Step:
@@ -148,7 +155,8 @@ CASES = (
     Case("MLP 784-128-10, batch 64", perceptron(128, 64), 0.9),
     Case("MLP 784-1024-10, batch 256", perceptron(1024, 256), 1.0),
     Case("CNN on 28x28, batch 64", convolution, 1.2),
-    Case("LSTM 32x20x64", recurrence, 1.3),
+    Case("ResNet-18 on 32x32, batch 64", residual, 1.5),
+    Case("LSTM 32x20x64", recurrence, 1.2),
     Case("transformer layer 16x32x64", transformer, 1.2),
     Case("Adam, 1,000,000 parameters", adam, 1.0),
     Case("DataLoader, TensorDataset", loading, 1.0),

@@ -20,6 +20,7 @@ from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .interception import plain
 from .ops.reduce.losses import check_reduction, reduced
+from .ops.table.array_functions import row_sums
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
@@ -79,6 +80,7 @@ __all__ = [
     "record_call",
     "records",
     "reduced",
+    "row_sums",
     "svg_box",
     "svg_curve",
     "svg_page",

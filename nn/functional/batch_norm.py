@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_sums
 from .normalization import by_running_statistics, check_channels, shared_pull, update_running
 
 __all__ = ["batch_norm"]
@@ -77,7 +77,7 @@ def _standardized(
     x = _planes(input.numpy(force=True))
     wide = np.promote_types(x.dtype, np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = x.sum(axis=2, dtype=wide).sum(axis=0) / wide.type(count)
+        mean = _totals(x, wide) / wide.type(count)
         var = _sums((x[part] - mean[:, None] for part in _parts(x)), mean)
         var /= wide.type(count)
         rate = 1 / np.sqrt(var + wide.type(eps))
@@ -98,6 +98,10 @@ def _planes(x: Array) -> Array:
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 
 
+def _totals(x: Array, dtype: Any) -> Array:
+    return np.asarray(row_sums(x.astype(dtype, copy=False)).sum(axis=(0, 2)))
+
+
 def _parts(x: Array) -> Iterator[slice]:
     step = max(1, CACHE // max(x.itemsize * x.shape[1] * x.shape[2], 1))
     return (slice(start, start + step) for start in range(0, len(x), step))
@@ -115,7 +119,7 @@ def _gradients(
     grad: Array, edges: Sequence[Any], a: Array, weight: Array | None, count: int, eps: float, mean: Array, rate: Array
 ) -> list[Any]:
     x, planes = _planes(a), _planes(grad)
-    total = planes.sum(axis=2, dtype=mean.dtype).sum(axis=0)
+    total = _totals(planes, mean.dtype)
     projection = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
     results: list[Any] = [None, None, None]
     if edges[0] is not None:

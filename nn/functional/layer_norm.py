@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_sums
 from .normalization import affine, last_dims, shared_pull, standardized
 
 __all__ = ["layer_norm"]
@@ -45,53 +45,48 @@ def layer_norm(
         ValueError: the input's last dimensions are others, or a parameter has another shape.
     """
     shape, dims = last_dims(input, normalized_shape, weight, bias)
-    alike = weight is not None and bias is not None and input.dtype == weight.dtype == bias.dtype
+    given = [tensor for tensor in (input, weight, bias) if tensor is not None]
+    alike = input.is_floating_point() and all(tensor.dtype == input.dtype for tensor in given)
     if not alike or input.dtype.itemsize < 4 or not input.numel():
         return affine(standardized(input, dims, eps)[0], weight, bias, shape)
-    assert weight is not None and bias is not None
     size = math.prod(shape)
     rows = input.numpy(force=True).reshape(-1, size)
-    normal = rows - (_row_sums(rows) / size)[:, None]
+    normal = rows - row_sums(rows) / size
     rate = (1 / np.sqrt(np.einsum("ij,ij->i", normal, normal) / size + rows.dtype.type(eps)))[:, None]
     normal *= rate
-    out = normal * weight.numpy(force=True).reshape(-1)
-    out += bias.numpy(force=True).reshape(-1)
+    out = normal.copy() if weight is None else normal * weight.numpy(force=True).reshape(-1)
+    if bias is not None:
+        out += bias.numpy(force=True).reshape(-1)
     result = Tensor(out.reshape(input.shape))
-    if records(input, weight, bias):
-        saved = (keep(input), keep(weight))
+    if records(*given):
+        saved = (keep(input), None if weight is None else keep(weight))
         record(_LAYER_NORM, result, (input, weight, bias), saved, shape, dims, eps, normal, rate)
     return result
-
-
-def _row_sums(rows: Array) -> Array:
-    size = rows.shape[1]
-    return rows @ np.ones(size, rows.dtype) if size <= SHORT else rows.sum(axis=1)
 
 
 def _gradients(
     grad: Array,
     edges: Sequence[Any],
     a: Array,
-    weight: Array,
+    weight: Array | None,
     shape: Any,
     dims: Any,
     eps: float,
     normal: Array,
     rate: Array,
 ) -> list[Any]:
-    size = weight.size
+    size = normal.shape[1]
     rows = grad.reshape(normal.shape)
-    products = rows * normal
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
-        flat = weight.reshape(-1)
-        inner = rows * flat
-        inner -= (_row_sums(inner) / size)[:, None]
-        inner -= normal * (products @ flat / size)[:, None]
+        inner = rows if weight is None else rows * weight.reshape(-1)
+        projection = np.einsum("ij,ij->i", inner, normal)[:, None]
+        inner = inner - row_sums(inner) / size
+        inner -= normal * (projection / size)
         inner *= rate
         results[0] = inner.reshape(grad.shape)
     if edges[1] is not None:
-        results[1] = _column_sums(products).reshape(shape)
+        results[1] = _column_sums(rows * normal).reshape(shape)
     if edges[2] is not None:
         results[2] = _column_sums(rows).reshape(shape)
     return results
@@ -110,7 +105,7 @@ def _normal(xp: Any, a: Any, dims: tuple[int, ...], size: int, eps: float) -> tu
 def _input_rule(xp: Any, g: Any, a: Any, weight: Any, shape: Any, dims: Any, eps: float, *_: Any) -> Any:
     size = math.prod(shape)
     normal, rate = _normal(xp, a, dims, size, eps)
-    g = g * weight
+    g = g if weight is None else g * weight
     projection = xp.sum_dims(g * normal, dims, True) / size
     return (g - xp.sum_dims(g, dims, True) / size - normal * projection) * rate
 

@@ -60,4 +60,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     count = int(classes.max()) + 1 if num_classes < 0 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise ValueError(f"one_hot() needs classes from 0 to {count - 1}, and got {classes.min()} to {classes.max()}")
-    return Tensor((classes[..., None] == np.arange(count)).astype(np.int64))
+    result = np.zeros((*classes.shape, count), np.int64)
+    result.reshape(-1)[np.arange(classes.size) * count + classes.reshape(-1)] = 1
+    return Tensor(result)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import core
 from ...core import no_grad
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records, row_sums
 
 __all__ = [
     "group_norm",
@@ -60,7 +60,7 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
         first -= 1
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
     flat = x.reshape(runs)
-    sums = flat.sum(axis=-1) if y is None else np.einsum("...i,...i->...", flat, _wide(y).reshape(runs))
+    sums = row_sums(flat)[..., 0] if y is None else np.einsum("...i,...i->...", flat, _wide(y).reshape(runs))
     return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
 
 

@@ -11,6 +11,7 @@ from ...tensors import Operand, Tensor
 from ...types import Array, Scalar
 from ..create.from_data import as_tensor
 from ..table.array_functions import signs
+from ..table.array_functions import where as choose
 from ..table.factories import binary, comparison, zero_gradient
 from ..table.nodes import keep, keep_result, record, record_fitted, records
 from ..table.operands import check_tensor, real_only
@@ -162,8 +163,11 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | No
     if end.dtype != input.dtype:
         raise TypeError(f"lerp() needs one dtype, and you gave {input.dtype} and {end.dtype}")
     x, y, w = input._array, end._array, share._array
-    near = np.abs(w) < 0.5
-    result = Tensor(np.where(near, x + w * (y - x), y - (y - x) * (1 - w)))
+    near, step = np.abs(w) < 0.5, y - x
+    if w.ndim:
+        result = Tensor(choose(near, x + w * step, y - step * (1 - w)))
+    else:
+        result = Tensor(x + w * step if near else y - step * (1 - w))
     saved = (keep(input), keep(end), keep(share))
     return record_fitted(_LERP, result, (input, end, share), saved)
 

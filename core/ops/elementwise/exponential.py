@@ -64,8 +64,12 @@ sigmoid = unary(
 
 def logaddexp_of(x: Any, y: Any) -> Any:
     """Return ``log(exp(x) + exp(y))`` on arrays, complex ones included, without overflow."""
-    if np.result_type(x, y).kind != "c":
-        return np.logaddexp(x, y)
+    dtype = np.result_type(x, y)
+    if dtype.kind != "c":
+        if dtype.itemsize < 4:
+            return np.logaddexp(x, y)
+        result = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
+        return np.logaddexp(x, y) if np.isnan(result).any() else result  # equal infinities, of which it knows
     x, y = np.broadcast_arrays(x, y)
     small, large = np.where(x.real < y.real, (x, y), (y, x))
     # Equal infinities: their difference is nan.
@@ -170,8 +174,8 @@ hypot = binary(
 logaddexp = binary(
     "logaddexp",
     logaddexp_of,
-    lambda xp, g, a, b: g / (1 + xp.exp(b - a)),
-    lambda xp, g, a, b: g / (1 + xp.exp(a - b)),
+    lambda xp, g, a, b: g * xp.sigmoid(a - b),
+    lambda xp, g, a, b: g * xp.sigmoid(b - a),
     saves=("ab", "ab"),
     floats=True,
     doc="Return ``log(exp(input) + exp(other))``, without overflow.",

@@ -13,6 +13,7 @@ from ..table.array_functions import signs
 from ..table.factories import Binary, binary, declared, same_dtype, zero_gradient
 from ..table.operands import real_only
 from ..table.operation import operation
+from ..table.rows import ARRAYS, TENSORS
 from .conversion import to
 
 if TYPE_CHECKING:
@@ -33,8 +34,13 @@ def _power(x: Any, y: Any) -> Any:
     if type(y) in (int, float):  # costs a tenth of np.power
         if y == 2:
             return np.square(x)
+        if y == 3:
+            return x * x * x
         if y == -0.5:
             return 1 / np.sqrt(x)
+        if float(y).is_integer() and type(x) is np.ndarray and x.dtype.kind == "f":
+            # NumPy's power of negative numbers takes fifty times as long as that of positive ones.
+            return np.copysign(np.power(np.abs(x), y), x) if y % 2 else np.power(np.abs(x), y)
     if isinstance(y, np.ndarray) and y.dtype.kind == "i" and y.size and y.min() < 0:
         return _whole_power(x, y)
     return np.power(x, y)
@@ -50,7 +56,7 @@ def _whole_power(x: Any, y: Array) -> Any:
 def _power_rule_a(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
     # b * a**(b-1) is nan at a = b = 0 although a**0 is constant.
     if isinstance(b, (bool, int, float, complex)):
-        return xp.zeros_like(g) if b == 0 else g * (b * a ** (b - 1))
+        return xp.zeros_like(g) if b == 0 else g * (b * xp.power(a, b - 1))
     return xp.where(b == 0, 0.0, g * (b * a ** xp.where(b == 0, 1.0, b - 1)))
 
 
@@ -133,6 +139,7 @@ quotient = binary(
     doc="Return ``input / other``, in floating point.",
 )
 power = binary("pow", _power, _power_rule_a, _power_rule_b, saves=("ab", "abo"), doc="Return ``input ** other``.")
+ARRAYS.power, TENSORS.power = _power, power
 
 
 @operation(method=True, in_place=True, operator="pow", operator_function=power)
@@ -222,7 +229,7 @@ sign = same_dtype(
 )
 relu = same_dtype(
     "relu",
-    real_only(lambda x: np.maximum(x, 0)),
+    real_only(lambda x: np.clip(x, 0, np.inf) if x.dtype.kind == "f" else np.maximum(x, 0)),  # twice as fast
     lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan passes the gradient, as in PyTorch
     saves="o",
     doc="Return ``max(input, 0)``; its gradient at 0 is 0.",

@@ -11,6 +11,7 @@ from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
 from ..shape.reshaping import reshape
+from ..table.array_functions import where as choose
 from ..table.nodes import record, records
 from ..table.operation import operation, published
 from ..table.rows import Row
@@ -50,7 +51,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
         raise TypeError(f"where() needs a boolean condition, not {mask.dtype}; compare, as in x != 0")
     dtype = _common(input, other)
     first, second = _operand(input, dtype), _operand(other, dtype)
-    result = Tensor(np.where(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
+    result = Tensor(choose(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
     if records(first, second):
         shapes = ((first.shape, first.dtype), (second.shape, second.dtype))
         record(_WHERE, result, (first, second), (), mask, *shapes)

@@ -18,7 +18,7 @@ from ..table.operation import operation
 from ..table.rows import Row
 from .reductions import mean
 from .reductions import sum as total
-from .softmax import log_softmax, peak
+from .softmax import along, log_softmax, peak
 
 
 def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
@@ -182,7 +182,7 @@ def _hard_cross_entropy(
     index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
     shifted = x - peak(x, axis)
     exponentials = np.exp(shifted)
-    sums = exponentials.sum(axis=axis, keepdims=True)
+    sums = along(exponentials, axis)
     with np.errstate(divide="ignore"):
         losses = np.log(sums).reshape(weights.shape) - shifted[index]
     if not weights.all():

@@ -13,14 +13,37 @@ from ...random import Generator, default_generator
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
-from ..table.array_functions import add_reduce, maximum_reduce
+from ..table.array_functions import add_reduce, maximum_reduce, row_sums
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
-from ..table.rows import Row
+from ..table.rows import ARRAYS, Row
 
-_SOFTMAX = Row("softmax", lambda xp, g, out, dim: (g - xp.sum_dims(g * out, dim, True)) * out)
-_LOG_SOFTMAX = Row("log_softmax", lambda xp, g, out, dim: g - xp.exp(out) * xp.sum_dims(g, dim, True))
+
+def _softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
+    if xp is not ARRAYS:
+        return (g - xp.sum_dims(g * out, dim, True)) * out
+    result = g * out
+    result = g - along(result, dim)
+    result *= out
+    return result
+
+
+def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
+    if xp is not ARRAYS:
+        return g - xp.exp(out) * xp.sum_dims(g, dim, True)
+    result = np.exp(out)
+    result *= along(g, dim)
+    return g - result
+
+
+def along(x: Array, axis: int | None) -> Any:
+    """Return the sums over ``axis`` (``None``: over all), which stays with length 1."""
+    return add_reduce(x, axis, keepdims=True) if axis != x.ndim - 1 else row_sums(x)
+
+
+_SOFTMAX = Row("softmax", _softmax_rule)
+_LOG_SOFTMAX = Row("log_softmax", _log_softmax_rule)
 _LOGSUMEXP = Row("logsumexp", lambda xp, g, a, out, kept: xp.reshape(g, kept) * xp.exp(a - xp.reshape(out, kept)))
 _DROPOUT = Row("dropout", lambda xp, g, mask: g * mask)
 
@@ -38,8 +61,8 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
-    out = np.exp(x - _largest(x, axis))
-    out = out / add_reduce(out, axis, keepdims=True)
+    out = np.exp(np.asarray(x - _largest(x, axis)))
+    out = out / along(out, axis)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_SOFTMAX, result, (input,), (keep_result(result),), axis)
@@ -62,7 +85,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
     out = x - _largest(x, axis)
     # NumPy would warn about the logarithm of 0 if there are no elements.
     if x.size:
-        out = out - np.log(add_reduce(np.exp(out), axis, keepdims=True))
+        out = out - np.log(along(np.exp(out), axis))
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis)

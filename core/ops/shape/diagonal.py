@@ -9,6 +9,7 @@ import numpy as np
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to
+from ..table.array_functions import chosen
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
 from ..table.operation import operation
@@ -48,12 +49,12 @@ def _mask(x: Array, k: int) -> Array:
 
 def lower(x: Array, k: int) -> Array:
     """Return the lower triangles ``(..., m, n)``, up to diagonal ``k``, and zeros elsewhere."""
-    return np.where(_mask(x, k), x, x.dtype.type(0))
+    return np.asarray(chosen(_mask(x, k), x))
 
 
 def upper(x: Array, k: int) -> Array:
     """Return the upper triangles ``(..., m, n)``, from diagonal ``k``, and zeros elsewhere."""
-    return np.where(_mask(x, k - 1), x.dtype.type(0), x)
+    return np.asarray(chosen(~_mask(x, k - 1), x))
 
 
 _TRIL = LinearMap("tril", lower, lambda g, shape, k: lower(g, k))

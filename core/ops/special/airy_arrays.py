@@ -16,7 +16,7 @@ import numpy as np
 
 from ...types import Array
 from .bessel_arrays import Fit
-from .error_arrays import in_double
+from .evaluation import in_double
 
 _NEAR = 2.0
 _NEAREST = 2 / 3 * _NEAR**1.5  # z there

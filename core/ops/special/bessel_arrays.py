@@ -24,7 +24,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ...types import Array
-from .error_arrays import in_double, polynomial
+from .evaluation import in_double, polynomial
 
 _COUNT = 61
 

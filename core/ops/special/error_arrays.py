@@ -1,17 +1,16 @@
 """Error function, its complement and its inverse on arrays, to the precision of their dtype.
 
 Double precision: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), 631-637.
-Single precision: the rational function of Eigen's ``generic_fast_erf_float``. Tests compare with ``math.erf``.
+Single precision: ``single_error_arrays``. Tests compare with ``math.erf``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
 from ...types import Array
+from . import single_error_arrays as single
+from .evaluation import in_double, in_single_or_double, polynomial
 
 # Coefficients of numerators (ABOVE) and denominators (BELOW), highest power first.
 _SMALL_ABOVE = (
@@ -66,34 +65,16 @@ _LARGE_BELOW = (
     6.05183413124413191e-2,
     2.33520497626869185e-3,
 )
-_SINGLE_ABOVE = (
-    -2.72614225801306e-10,
-    2.77068142495902e-08,
-    -2.10102402082508e-06,
-    -5.69250639462346e-05,
-    -7.34990630326855e-04,
-    -2.95459980854025e-03,
-    -1.60960333262415e-02,
-)
-_SINGLE_BELOW = (
-    -1.45660718464996e-05,
-    -2.13374055278905e-04,
-    -1.68282697438203e-03,
-    -7.37332916720468e-03,
-    -1.42647390514189e-02,
-)
 
 
 def erf(x: Array) -> Array:
     """Return ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
-    if x.dtype == np.float32:
-        return _by_blocks(_single, x)
-    return in_double(_erf, x)
+    return in_single_or_double(single.erf, _erf, x)
 
 
 def erfc(x: Array) -> Array:
     """Return ``1 - erf(x)``, accurate also where it is close to 0."""
-    return in_double(_erfc, x)
+    return in_single_or_double(single.erfc, _erfc, x)
 
 
 def erfcx(x: Array) -> Array:
@@ -108,48 +89,7 @@ def log_ndtr(x: Array) -> Array:
 
 def erfinv(x: Array) -> Array:
     """Return the number whose ``erf`` is ``x``: -inf at -1, inf at 1, nan outside [-1, 1]."""
-    return in_double(_erfinv, x)
-
-
-def in_double(function: Callable[..., Array], x: Any) -> Array:
-    """Return ``function(x)`` computed in float64 and rounded to the dtype of ``x``.
-
-    Raises:
-        TypeError: ``x`` is complex.
-    """
-    x = np.asarray(x)
-    if x.dtype.kind == "c":
-        raise TypeError(f"this operation takes real numbers only, and you gave {x.dtype}")
-    return _by_blocks(lambda part: function(part.astype(np.float64, copy=False)), x)
-
-
-def _by_blocks(function: Callable[[Array], Array], x: Any) -> Array:
-    """Return ``function(x)``, computed in blocks that stay in the processor's cache; twice as fast for polynomials."""
-    flat = np.ascontiguousarray(x).reshape(-1)
-    result = np.empty_like(flat)
-    for start in range(0, flat.size, 16384):
-        part = slice(start, start + 16384)
-        result[part] = function(flat[part])
-    return result.reshape(np.shape(x))
-
-
-def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    """Return the polynomial at ``x`` by Horner's scheme, with one array for all intermediate results; highest power first."""
-    result: Array = np.multiply(x, x.dtype.type(coefficients[0]))
-    for coefficient in coefficients[1:-1]:
-        result += x.dtype.type(coefficient)
-        result *= x
-    result += x.dtype.type(coefficients[-1])
-    return result
-
-
-def _single(x: Array) -> Array:
-    x = np.clip(x, -4, 4)  # outside, erf is -1 or 1 in float32; nan stays nan
-    square = x * x
-    result = polynomial(square, _SINGLE_ABOVE)
-    result *= x
-    result /= polynomial(square, _SINGLE_BELOW)
-    return np.clip(result, -1, 1)
+    return in_single_or_double(single.erfinv, _erfinv, x)
 
 
 def _erf(x: Array) -> Array:

@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 
 from ...types import Array
-from .error_arrays import polynomial
+from .evaluation import polynomial
 from .gamma_arrays import BERNOULLI, lgamma, taylor_terms
 
 _LARGE = 30.0

@@ -39,11 +39,30 @@ def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
     return np.asarray(np.multiply(x.view(bits), mask, out=into)).view(x.dtype)
 
 
+def where(mask: Any, x: Any, y: Any) -> Any:
+    """Return ``x`` where ``mask`` is true, and ``y`` elsewhere, broadcast; several times as fast as ``np.where``.
+
+    Args:
+        mask: an array of booleans.
+        x, y: arrays or numbers.
+    """
+    dtype = np.result_type(x, y)
+    if np.size(mask) < FEW or dtype.kind not in "fiu" or dtype.itemsize not in _BITS:
+        return np.where(mask, x, y)
+    first, second = (_bits_where(choice, each, dtype) for choice, each in ((mask, x), (~mask, y)))
+    return np.bitwise_or(first, second).view(dtype)
+
+
+def _bits_where(mask: Array, x: Any, dtype: DType) -> Array:
+    return np.asarray(np.multiply(np.asarray(x, dtype).view(_BITS[dtype.itemsize]), mask))
+
+
 add_reduce: Any = np.add.reduce
 multiply_reduce: Any = np.multiply.reduce
 maximum_reduce: Any = np.maximum.reduce
 minimum_reduce: Any = np.minimum.reduce
 
+FEW = 1024  # elements, below which one slow function costs less than several quick ones
 BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
 
 
@@ -71,6 +90,21 @@ def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
         rest = np.expand_dims(add_reduce(rows[whole:], 0), axis)
         parts = np.concatenate([parts, rest], axis)
     return pairwise_sum(parts, dims, keepdims)
+
+
+def row_sums(x: Array) -> Array:
+    """Return the sums over the last dimension, which stays with length 1.
+
+    A product with ones takes a third of the time of a sum over short rows, and is as precise.
+
+    Args:
+        x: any shape, float32 or float64 for this.
+    """
+    length = x.shape[-1]
+    if length > 2 * BLOCK or x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
+        return np.asarray(add_reduce(x, -1, keepdims=True))
+    rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
+    return np.asarray(np.matmul(rows, np.ones(length, x.dtype))).reshape(*x.shape[:-1], 1)
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -148,7 +182,12 @@ def sigmoid(array: Array) -> Any:
     """
     if array.dtype.kind in "fV" and array.dtype.itemsize == 2:
         return sigmoid(array.astype(np.float32)).astype(array.dtype)
-    return 1 / (1 + np.exp(-array))  # where the exponential overflows, one over infinity is 0
+    result = np.negative(array)
+    if not array.ndim:
+        return 1 / (1 + np.exp(result))
+    np.exp(result, out=result)  # where it overflows, one over infinity is 0
+    result += 1
+    return np.divide(1, result, out=result)
 
 
 def conj(array: Array) -> Array:
@@ -245,7 +284,7 @@ ARRAYS.__dict__.update(
         "to_complex": to_complex,
         "transpose": np.transpose,
         "trunc": np.trunc,
-        "where": np.where,
+        "where": where,
         "zeros_like": np.zeros_like,
     }
 )

@@ -1,0 +1,53 @@
+"""Evaluation of special functions on arrays: precision, blocks that stay in the processor's cache, and polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import Array, DType
+
+Function = Callable[[Array], Array]
+BLOCK = 16384  # elements; twice as fast for polynomials as whole arrays
+
+
+def in_double(function: Function, x: Any) -> Array:
+    """Return ``function(x)`` computed in float64 and rounded to the dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
+    """
+    return _by_blocks(function, np.asarray(x), np.dtype(np.float64))
+
+
+def in_single_or_double(single: Function, double: Function, x: Any) -> Array:
+    """Return ``double(x)`` computed in float64; for dtypes of at most 32 bits, ``single(x)`` computed in float32.
+
+    Raises:
+        TypeError: ``x`` is complex.
+    """
+    x = np.asarray(x)
+    return in_double(double, x) if x.dtype.itemsize > 4 else _by_blocks(single, x, np.dtype(np.float32))
+
+
+def _by_blocks(function: Function, x: Array, dtype: DType) -> Array:
+    if x.dtype.kind == "c":
+        raise TypeError(f"this operation takes real numbers only, and you gave {x.dtype}")
+    flat = np.ascontiguousarray(x).reshape(-1)
+    result = np.empty_like(flat)
+    for start in range(0, flat.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        result[part] = function(flat[part].astype(dtype, copy=False))
+    return result.reshape(x.shape)
+
+
+def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """Return the polynomial at ``x`` by Horner's scheme, with one array for all intermediate results; highest power first."""
+    result: Array = np.multiply(x, x.dtype.type(coefficients[0]))
+    for coefficient in coefficients[1:-1]:
+        result += x.dtype.type(coefficient)
+        result *= x
+    result += x.dtype.type(coefficients[-1])
+    return result
