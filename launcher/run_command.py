@@ -10,11 +10,20 @@ import typer
 from .dry_run import describe
 from .errors import LogDirError, NodeError
 from .job import JobResult, launch
-from .nodes.conclusion import conclude
+from .nodes.conclusion import conclude, told_to_others
 from .nodes.meeting import NodeOptions, joined, parse_endpoint, parse_nodes
-from .nodes.member import Membership
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
 from .summary import summary
+
+OPTIONS = {
+    "rank": "--node-rank",
+    "token_file": "--token-file",
+    "own_host": "--host",
+    "listen_host": "--listen-host",
+    "timeout": "--rdzv-timeout",
+    "join_seconds": "--join-seconds",
+}
+"""Options of a job on several machines, by their names in ``NodeOptions``."""
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -61,7 +70,9 @@ def run_request(
         if dry_run:
             print(describe(spec, nodes, request.roles))
             raise typer.Exit
-        result = _launch(spec) if nodes is None else _run_node(spec, nodes, request)
+        result = launch(spec) if nodes is None else _run_node(spec, nodes, request)
+    except LogDirError as error:
+        _refuse_logs(error)
     except (ValueError, OSError, ImportError, NodeError) as error:
         refuse(str(error))
     _finish(result)
@@ -69,7 +80,10 @@ def run_request(
 
 def run_here(spec: JobSpec) -> NoReturn:
     """Run a job on this machine, print its summary, and exit."""
-    _finish(_launch(spec))
+    try:
+        _finish(launch(spec))
+    except LogDirError as error:
+        _refuse_logs(error)
 
 
 def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
@@ -81,17 +95,17 @@ def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
                 f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at "
                 f"{part.host}; rank 0 at {part.master_host}:{part.master_port}"
             )
-            return conclude(_launch(replace(spec, workers=part.workers), node), node)
+            own = replace(spec, workers=part.workers)
+            with told_to_others(node):
+                result = launch(own, node=node)
+            return conclude(result, node)
     except KeyboardInterrupt:
         report("interrupted by SIGINT (2) while the other machines were waited for")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _launch(spec: JobSpec, node: Membership | None = None) -> JobResult:
-    try:
-        return launch(spec, node=node)
-    except LogDirError as error:
-        refuse(f"{error}. Name another folder with --log-dir DIR")
+def _refuse_logs(error: LogDirError) -> NoReturn:
+    refuse(f"{error}. Name another folder with --log-dir DIR")
 
 
 def _finish(result: JobResult) -> NoReturn:
@@ -127,7 +141,7 @@ def _nodes(nnodes: str | None, endpoint: str | None, given: dict[str, Any]) -> N
     """Return the options of a job on several machines; None for a job on this one."""
     if nnodes is None and endpoint is None:
         if others := [option for option, value in given.items() if value is not None]:
-            raise ValueError(f"--{others[0].replace('_', '-')} is for a job on several machines: give --nnodes, too")
+            raise ValueError(f"{OPTIONS[others[0]]} is for a job on several machines: give --nnodes, too")
         return None
     if nnodes is None or endpoint is None:
         raise ValueError(

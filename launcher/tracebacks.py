@@ -1,7 +1,10 @@
 """Tracebacks in what a worker writes: left out of the lines that are shown, found at the end of a log."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
+
+from .engines.log import earlier
 
 TAIL_BYTES = 1 << 16  # of a log
 MOST_LINES = 12
@@ -74,13 +77,12 @@ def headline(log: Path, code: int, traceback: str = "") -> str:
 
 
 def _tail(log: Path) -> list[str]:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return []
-    return _printable(text)
+    text = b""
+    for path in (log, earlier(log)):
+        with suppress(OSError), path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES + len(text)))
+            text = file.read() + text
+    return _printable(text.decode(errors="replace")) if text else []
 
 
 def _printable(text: str) -> list[str]:

@@ -2,12 +2,11 @@
 
 import os
 import selectors
-import sys
 import time
 from pathlib import Path
 
 from ..console import WorkerConsole
-from ..errors import LogDirError
+from .log import WorkerLog
 
 CHUNK_BYTES = 1 << 16
 MOST_CHUNKS = 16  # that are read at the exit of a worker; what it started may go on writing
@@ -28,10 +27,9 @@ class WorkerOutput:
 
     def __init__(self, rank: int, log: Path, console: WorkerConsole, selector: selectors.BaseSelector) -> None:
         self._rank = rank
-        self._path = log
         self._console = console
         self._selector = selector
-        self._log: int | None = _open_log(log)
+        self._log = WorkerLog(log)
         self._pipe: int | None
         self._pipe, self.writing_end = os.pipe()
         os.set_blocking(self._pipe, False)
@@ -60,36 +58,16 @@ class WorkerOutput:
 
     def write(self, data: bytes) -> None:
         """Write ``data`` to the log and the terminal."""
-        self._write_log(data)
+        self._log.write(data)
         self._console.write(self._rank, data, time.monotonic())
 
     def close(self) -> None:
         """Close the pipe and the log."""
         self._close_pipe()
-        if self._log is not None:
-            os.close(self._log)
-            self._log = None
-
-    def _write_log(self, data: bytes) -> None:
-        if self._log is None:
-            return
-        try:
-            while data:
-                data = data[os.write(self._log, data) :]
-        except OSError as error:  # a full disk must not end the job
-            os.close(self._log)
-            self._log = None
-            print(f"telegrad: the log of {self._path.stem} ends here, it cannot be written: {error}", file=sys.stderr)
+        self._log.close()
 
     def _close_pipe(self) -> None:
         if self._pipe is not None:
             self._selector.unregister(self._pipe)
             os.close(self._pipe)
             self._pipe = None
-
-
-def _open_log(path: Path) -> int:
-    try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    except OSError as error:
-        raise LogDirError(f"the log {str(path)!r} cannot be written: {error.strerror}") from error

@@ -1,5 +1,7 @@
 """Conclusion of a job on several nodes: each node's end is told to the host, and the first cause comes back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ..job import JobResult
@@ -19,6 +21,20 @@ def conclude(result: JobResult, node: Membership) -> JobResult:
     if verdict is None or verdict[0] == node.placement.node:
         return result
     return replace(result, exit_code=verdict[1].exit_code, verdict=verdict)
+
+
+@contextmanager
+def told_to_others(node: Membership) -> Iterator[None]:
+    """Tell the other nodes why this one's launcher failed, if it does in this block: they would only see that it is gone.
+
+    Args:
+        node: membership in the job.
+    """
+    try:
+        yield
+    except OSError as error:
+        node.tell(Outcome(1, f"the launcher at {node.placement.host} could not run its workers: {error}", gone=True))
+        raise
 
 
 def outcome_of(result: JobResult) -> Outcome:

@@ -53,14 +53,18 @@ class Membership(Part):
         self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)
         self._reader.start()
 
+    def tell(self, outcome: Outcome) -> None:
+        """Tell the host how this node ended; the first word counts."""
+        with suppress(OSError):
+            self._connection.send({"outcome": outcome.as_message()})
+
     def finish(self, outcome: Outcome) -> tuple[int, Outcome] | None:
         """Tell how this node ended, wait until the whole job has, and return the node that failed and how; None if none did.
 
         Args:
             outcome: of this node. It is the answer if the host is lost, and one of its own workers was the cause.
         """
-        with suppress(OSError):
-            self._connection.send({"outcome": outcome.as_message()})
+        self.tell(outcome)
         self._over.wait()
         if self._verdict is None:
             lost = (0, Outcome(1, self.ended_because, gone=True))

@@ -112,6 +112,13 @@ def test_a_launcher_that_is_killed_ends_the_job_on_the_other_node(killed, node):
     assert f"root cause: node {killed}: {words}" in err, err
 
 
+def test_a_node_that_cannot_write_its_logs_says_so_on_all(node):
+    first, last = node(TOLD_WAITING, rank=0), node("", "--log-dir", "/proc/nowhere")
+    assert "the folder '/proc/nowhere' for the logs cannot be made: No such file" in ended(last, 2)[1]
+    words = "root cause: node 1: the launcher at 127.0.0.1 could not run its workers: the folder '/proc/nowhere'"
+    assert words in ended(first, 1)[1]
+
+
 def test_an_interruption_of_one_node_ends_all(node):
     first, last = node(TOLD_WAITING, rank=0), node(TOLD_WAITING)
     for each in (first, last):
@@ -182,7 +189,7 @@ def test_a_job_without_a_token(node, monkeypatch):
     ("options", "words"),
     [
         (["--nnodes", "2"], "needs both --nnodes N and --rdzv-endpoint HOST:PORT"),
-        (["--node-rank", "1"], "--rank is for a job on several machines"),
+        (["--node-rank", "1"], "--node-rank is for a job on several machines"),
         (["--nnodes", "x", "--rdzv-endpoint", "a:1"], "cannot read --nnodes 'x'"),
         (["--no-python", "-m"], "-m and --no-python exclude each other"),
         (["--env", "="], "cannot read --env '='"),

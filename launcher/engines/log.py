@@ -1,0 +1,74 @@
+"""Log of a worker on disk: one file, and the one before it, so that a program that writes without end fills no disk."""
+
+import os
+import sys
+from pathlib import Path
+
+from ..errors import LogDirError
+
+MOST_BYTES = 128 << 20  # of each of the two files
+MIB = 1 << 20
+
+
+def earlier(path: Path) -> Path:
+    """Return the path of the file that holds what came before the log's."""
+    return path.with_name(f"{path.name}.1")
+
+
+class WorkerLog:
+    """Log of one worker.
+
+    Args:
+        path: its file; when it is full it takes the place of the one before it, and a new one begins.
+
+    Raises:
+        LogDirError: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._files = 1
+        try:
+            earlier(path).unlink(missing_ok=True)  # of another job
+            self._open()
+        except OSError as error:
+            raise LogDirError(f"the log {str(path)!r} cannot be written: {error.strerror}") from error
+
+    def write(self, data: bytes) -> None:
+        """Write ``data``. A disk that is full ends the log and not the job."""
+        if self._file is None:
+            return
+        try:
+            if self._size >= MOST_BYTES:
+                self._turn()
+            self._size += len(data)
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            self.close()
+            self._tell(f"ends here, it cannot be written: {error}")
+
+    def close(self) -> None:
+        """Close the file; what is written later is dropped."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _open(self) -> None:
+        self._size = 0
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+
+    def _turn(self) -> None:
+        self.close()
+        os.replace(self._path, earlier(self._path))
+        self._open()
+        self._files += 1
+        if self._files == 3:
+            self._tell(
+                f"is longer than {2 * MOST_BYTES // MIB} MiB: only its end is kept, in this file and in "
+                f"{earlier(self._path).name}; write more to a file of your own"
+            )
+
+    def _tell(self, words: str) -> None:
+        print(f"telegrad: the log of {self._path.stem} {words}", file=sys.stderr, flush=True)
