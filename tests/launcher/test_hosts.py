@@ -118,10 +118,13 @@ def test_the_end_of_a_host_is_told_by_the_other(hosts):
 
 
 @pytest.mark.long
-def test_the_demo_learns_across_two_hosts(hosts):
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_demo_learns_across_hosts(count, tmp_path):
     options = ["--roles", "ps,trainer=2", "-m"]
     demo = {"name": "telegrad.examples.parameter_server", "args": ["--epochs", "1"]}
-    processes = [hosts.launch(host, None, *options, **demo) for host in (0, 1)]
-    out, _ = ended(processes[0], 0)
-    ended(processes[1], 0)
-    assert "accuracy" in out
+    with made_hosts(tmp_path, count) as hosts:
+        first, *others = [hosts.launch(host, None, *options, **demo) for host in range(count)]
+        out, _ = ended(first, 0)
+        for each in others:
+            ended(each, 0)
+    assert "2 trainers" in out and "accuracy" in out

@@ -1,27 +1,32 @@
 """A third host attacks a job on two (network namespaces): as a stranger at their ports, and as someone in between."""
 
+import copy
 import json
 import pickle
 import re
 import socket
 import ssl
+import sys
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
 
 import grpc
 import pytest
-from helpers.certificates import authority
+from helpers.certificates import authority, tls_files
 from helpers.hosts import NEEDS_ROOT, made_hosts
 from helpers.launched import ended, read_until
 from helpers.wiretap import Wiretap
+from telegrad.launcher.nodes.member import prove
+from telegrad.launcher.nodes.token import new_token
 from telegrad.rpc.lanes.grpc import FRAMES
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow, NEEDS_ROOT]
 
 INTRUDER = 2  # the host's number; its address is 10.77.0.3
 MARK = "plain words that nobody in between may read"
-# Each worker writes the frames that it gets to a file of its own; rank 0 tells its ports, and waits for the file GO.
+# Each worker writes the frames that it gets to a file of its own; rank 0 tells its ports, and waits for the file GO, and then
+# until as many intruders were counted as that says.
 JOB = f"""
 import json, os, time
 from telegrad import rpc
@@ -64,7 +69,8 @@ if __name__ == "__main__":
         print("facts", json.dumps({{**facts, "ca": agent.credentials.tls.ca.decode()}}), flush=True)
         while not os.path.exists(os.environ["GO"]):
             time.sleep(0.05)
-        while sum(rpc.debug_info()["joiners_refused"].values()) < int(os.environ["REFUSED"]):
+        expected = int(open(os.environ["GO"]).read())
+        while sum(rpc.debug_info()["joiners_refused"].values()) < expected:
             time.sleep(0.05)
         print("refused", json.dumps(rpc.debug_info()["joiners_refused"]), flush=True)
     print(call(), flush=True)
@@ -103,6 +109,13 @@ def said(process, word):
     return read_until(process, 1, f"| {word} ")[-1].partition(f"| {word} ")[2].strip()
 
 
+def say(go, refused):
+    """Let rank 0 go on, which then waits until so many intruders have been counted."""
+    written = go.with_suffix(".part")
+    written.write_text(str(refused))
+    written.rename(go)
+
+
 def send_as(issued, ca, name, port, frame):
     """Try to send frames over gRPC with the certificate of an intruder, or none."""
     shown = (issued.key, issued.certificate) if issued else ()
@@ -115,7 +128,7 @@ def send_as(issued, ca, name, port, frame):
 
 def test_strangers_of_a_third_host_reach_no_worker(hosts, tmp_path):
     go, made = tmp_path / "go", tmp_path / "made"
-    first, last = (hosts.launch(host, JOB, nodes=2, GO=str(go), REFUSED="7") for host in (0, 1))
+    first, last = (hosts.launch(host, JOB, nodes=2, GO=str(go)) for host in (0, 1))
     facts = json.loads(said(first, "facts"))
     port = int(next(each for each in facts["addresses"] if each.startswith("grpc")).rpartition(":")[2])
     ca, job = facts["ca"].encode(), facts["name"].partition(".")[2]
@@ -130,7 +143,7 @@ def test_strangers_of_a_third_host_reach_no_worker(hosts, tmp_path):
             with suppress(ConnectionResetError):
                 raw.shutdown(socket.SHUT_WR)
                 raw.recv(1000)
-    go.touch()
+    say(go, 7)
     out, _ = ended(first, 0)
     ended(last, 0)
     counts = json.loads(re.search(r"\| refused (.*)", out)[1])
@@ -139,6 +152,54 @@ def test_strangers_of_a_third_host_reach_no_worker(hosts, tmp_path):
     assert not made.exists()
     frames = (tmp_path / "0" / "frames").read_bytes()
     assert frames and b"\x01" * 40 not in frames
+
+
+def test_certificates_by_hand_keep_out_one_that_has_expired(hosts, tmp_path):
+    """Without a launcher: the job's own authority has made the intruder's certificate."""
+    go, made, jobs = tmp_path / "go", tmp_path / "made", authority("job.test")
+    frame = b"\x01" * 40 + pickle.dumps(Touch(made))
+    everyone = {"WORLD_SIZE": "2", "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29400", "GO": str(go)}
+    secret = {"TELEGRAD_SECRET": hosts.token, "GRPC_VERBOSITY": "NONE"}
+    workers = []
+    for rank in (0, 1):
+        given = tls_files(tmp_path / f"tls{rank}", jobs, f"rank{rank}")
+        paths = ", ".join(f"{part}={str(getattr(given, part))!r}" for part in ("certificate", "key", "ca"))
+        options = f"rpc_timeout=30, tls=rpc.TlsFiles({paths}, rank0_name='job.test')"
+        (tmp_path / f"by_hand{rank}.py").write_text(JOB.replace("rpc_timeout=30", options))
+        command = [sys.executable, tmp_path / f"by_hand{rank}.py"]
+        workers.append(
+            hosts.run(rank, command, RANK=str(rank), TELEGRAD_HOST=f"10.77.0.{rank + 1}", **everyone, **secret)
+        )
+    facts = json.loads(read_until(workers[0], 1, "facts ")[-1].partition("facts ")[2])
+    before = copy.copy(jobs)
+    before._days = -0.001
+    with passed_on(hosts, 29400) as near:
+        send_as(before.issue("rank1"), jobs.certificate, facts["name"], near, frame)
+        say(go, 1)
+        out, err = ended(workers[0], 0)
+    ended(workers[1], 0)
+    assert "certificate of this job" in out and "worker 'worker0' refused a joiner" in err, out + err
+    assert not made.exists() and b"\x01" * 40 not in (tmp_path / "0" / "frames").read_bytes()
+
+
+def test_intruders_at_the_launchers_port_are_counted_by_reason(hosts):
+    first = hosts.launch(0, "", nodes=2)
+    with closing(hosts.inside(INTRUDER, reached, 29400)) as raw:
+        raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        with suppress(ConnectionResetError):
+            raw.recv(1000)
+    old = f"telegrad-1000000000-{hosts.token[-64:]}"
+    for token in (new_token(), new_token(), old):
+        with pytest.raises(OSError):
+            prove(hosts.inside(INTRUDER, reached, 29400), token.encode(), b"{}")
+    refused = hosts.launch(INTRUDER, "", nodes=2, TELEGRAD_TOKEN=old)
+    assert "the token in TELEGRAD_TOKEN has expired, on 2001-09-09" in ended(refused, 2)[1]
+    last = hosts.launch(1, "", nodes=2)
+    _, err = ended(first, 0)
+    ended(last, 0)
+    assert "refused a connection from 10.77.0.3: it completed no TLS handshake" in err, err
+    assert "refused a connection from 10.77.0.3: it does not know the token of this job" in err, err
+    assert "the launcher refused 4 connections: " in err and "it does not know the token of this job (3)" in err, err
 
 
 @contextmanager
@@ -170,7 +231,7 @@ def launch_around(hosts, **environment):
 def test_someone_who_forwards_learns_nothing_may_cut_and_cannot_repeat(hosts, tmp_path):
     go = tmp_path / "go"
     with in_between(hosts, 29400) as launchers:
-        first, last = launch_around(hosts, GO=str(go), REFUSED="1")
+        first, last = launch_around(hosts, GO=str(go))
         port = int(said(first, "master"))
         with in_between(hosts, port) as workers:
             said(first, "facts")
@@ -184,7 +245,7 @@ def test_someone_who_forwards_learns_nothing_may_cut_and_cannot_repeat(hosts, tm
                     replay.shutdown(socket.SHUT_WR)
                     while replay.recv(1 << 16):
                         pass
-            go.touch()
+            say(go, len(recorded))  # each is counted
             out, _ = ended(first, 0)
             other_out, _ = ended(last, 0)
     counts = json.loads(re.search(r"\| refused (.*)", out)[1])
@@ -246,7 +307,7 @@ def test_an_impostor_in_between_is_refused_by_launchers(hosts, tmp_path):
 
 def test_an_impostor_in_between_is_refused_by_workers(hosts, tmp_path):
     with in_between(hosts, 29400):
-        first, last = launch_around(hosts, GO="", REFUSED="0")
+        first, last = launch_around(hosts, GO="")
         with impostor(hosts, int(said(first, "master")), tmp_path) as mallory:
             out, err = ended(last, 1)
         ended(first, 1)
