@@ -27,6 +27,7 @@ from .core.import_aliases import ImportAliases
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import amp as amp
     from . import autograd_dist as autograd_dist
     from . import collective as collective
     from . import data as data
@@ -38,6 +39,21 @@ if TYPE_CHECKING:
     from . import pipelining as pipelining
     from . import rpc as rpc
     from . import rref as rref
+    from .amp import autocast as autocast
+    from .amp import autocast_decrement_nesting as autocast_decrement_nesting
+    from .amp import autocast_increment_nesting as autocast_increment_nesting
+    from .amp import clear_autocast_cache as clear_autocast_cache
+    from .amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+    from .amp import get_autocast_dtype as get_autocast_dtype
+    from .amp import is_autocast_available as is_autocast_available
+    from .amp import is_autocast_cache_enabled as is_autocast_cache_enabled
+    from .amp import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+    from .amp import is_autocast_enabled as is_autocast_enabled
+    from .amp import set_autocast_cache_enabled as set_autocast_cache_enabled
+    from .amp import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+    from .amp import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+    from .amp import set_autocast_dtype as set_autocast_dtype
+    from .amp import set_autocast_enabled as set_autocast_enabled
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import allocator as allocator
     from .core import errors as errors
@@ -73,6 +89,7 @@ ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).inst
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
     _PACKAGES = (
+        "amp",
         "autograd_dist",
         "collective",
         "data",
@@ -103,7 +120,25 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "selu",
         "threshold",
     ]
+    _AUTOCAST = [
+        "autocast",
+        "autocast_decrement_nesting",
+        "autocast_increment_nesting",
+        "clear_autocast_cache",
+        "get_autocast_cpu_dtype",
+        "get_autocast_dtype",
+        "is_autocast_available",
+        "is_autocast_cache_enabled",
+        "is_autocast_cpu_enabled",
+        "is_autocast_enabled",
+        "set_autocast_cache_enabled",
+        "set_autocast_cpu_dtype",
+        "set_autocast_cpu_enabled",
+        "set_autocast_dtype",
+        "set_autocast_enabled",
+    ]
     _LATER = {
+        **dict.fromkeys(_AUTOCAST, ".amp"),
         **dict.fromkeys(_LAYERS, ".nn.functional"),
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
         "get_num_threads": ".core.blas_threads",

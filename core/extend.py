@@ -18,7 +18,8 @@ from .autograd.node import Edge, Node
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
-from .interception import plain
+from .dtypes import dtype_by_name
+from .interception import ArgumentCast, TensorFunctionMode, plain, set_argument_cast
 from .ops.reduce.losses import check_reduction, reduced
 from .ops.table.array_functions import row_sums
 from .ops.table.factories import binary, comparison, unary
@@ -41,6 +42,7 @@ __all__ = [
     "OPERATIONS",
     "TENSORS",
     "AccumulateGrad",
+    "ArgumentCast",
     "Array",
     "Edge",
     "GraphTask",
@@ -50,6 +52,7 @@ __all__ = [
     "RemovableHandle",
     "Row",
     "Tensor",
+    "TensorFunctionMode",
     "anomaly_mode",
     "attach",
     "binary",
@@ -59,6 +62,7 @@ __all__ = [
     "comparison",
     "detect_anomaly",
     "divert",
+    "dtype_by_name",
     "fused",
     "end_calls",
     "gradient_edge",
@@ -76,6 +80,7 @@ __all__ = [
     "plain",
     "profiles",
     "rebuild",
+    "set_argument_cast",
     "record",
     "record_call",
     "records",

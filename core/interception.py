@@ -1,4 +1,4 @@
-"""Interception of operations: tensor classes with a ``__tensor_function__`` of their own, modes, and watchers.
+"""Interception of operations: tensor classes with a ``__tensor_function__`` of their own, modes, casts and watchers.
 
 The protocol is like that of NumPy's NEP 18. Operations look for interceptors only while ``active`` is not empty, so a
 program without interceptors pays for one truth test.
@@ -27,10 +27,16 @@ NOT_TAKEN = object()
 entered: list[Any] = []
 plain: set[type] = {bool, int, float, complex, str, type(None), np.ndarray, np.dtype}
 
+ArgumentCast = Callable[
+    [Callable[..., Any], tuple[Any, ...], dict[str, Any]], "tuple[tuple[Any, ...], dict[str, Any]] | None"
+]
+"""Function of an operation and its arguments. It returns the arguments to call it with, or ``None`` for the given ones."""
+
 _modes: ContextVar[tuple[TensorFunctionMode, ...]] = ContextVar("telegrad_tensor_function_modes", default=())
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("telegrad_operation_watchers", default=())
 _everywhere: tuple[Watcher, ...] = ()  # the watchers of all threads
 _watched: ContextVar[Callable[..., Any] | None] = ContextVar("telegrad_operation_watched", default=None)
+_cast: ContextVar[ArgumentCast | None] = ContextVar("telegrad_argument_cast", default=None)
 _classes_asked: ContextVar[bool] = ContextVar("telegrad_tensor_classes_asked", default=True)
 
 
@@ -116,6 +122,19 @@ def watch_everywhere(*these: Watcher) -> None:
         _leave(each)
 
 
+_CASTING = object()  # in ``entered`` once for each context that has a cast
+
+
+def set_argument_cast(cast: ArgumentCast | None) -> None:
+    """Let ``cast`` change the arguments of the operations of this thread or task; ``None`` ends that.
+
+    Classes and modes that take operations over come first. Inside an operation whose arguments it changed it has no effect.
+    """
+    if (_cast.get() is None) != (cast is None):
+        (_leave if cast is None else _enter)(_CASTING)
+    _cast.set(cast)
+
+
 class PlainTensors:
     """A ``with`` block in which tensor classes take no operation over: operations see only the arrays."""
 
@@ -163,6 +182,8 @@ def offer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if types:
         names = ", ".join(cls.__name__ for cls in types)
         raise TypeError(f"{func.__name__}() is not implemented for {names}: each __tensor_function__ declined")
+    if (cast := _cast.get()) is not None and (changed := cast(func, args, kwargs)) is not None:
+        return _run_cast(func, *changed)
     present = watchers()
     return _run_watched(present, func, args, kwargs) if present else NOT_TAKEN
 
@@ -180,6 +201,14 @@ def _leave(one: Any) -> None:
 def takes_over(cls: type) -> None:
     """Register a class that overrides ``__tensor_function__``, for as long as it lives."""
     active.append(weakref.ref(cls, active.remove))
+
+
+def _run_cast(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    token = _cast.set(None)
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _cast.reset(token)
 
 
 def _run_watched(

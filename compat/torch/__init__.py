@@ -13,6 +13,8 @@ from ...core.import_aliases import ImportAliases
 from .compiling import compile as compile  # noqa: A004 - PyTorch's name
 
 PLACES = {
+    "amp": "amp",
+    "amp.autocast_mode": "amp.autocast",
     "autograd": "core.autograd",
     "autograd.profiler": "core.profiler",
     "distributed.algorithms.ddp_comm_hooks.default_hooks": "collective.parallel.comm_hooks",

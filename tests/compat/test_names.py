@@ -12,6 +12,7 @@ SAME = {
     "nn.parallel": tg.nn.parallel,
     "optim.lr_scheduler": tg.optim.lr_scheduler,
     "autograd": tg.autograd,
+    "amp": tg.amp,
     "autograd.functional": tg.autograd.functional,
     "autograd.profiler": tg.profiler,
     "distributed.algorithms.ddp_comm_hooks.default_hooks": tg.nn.parallel.comm_hooks,

@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 DOCUMENTED = [
-    "agents", "autograd_dist", "core", "data", "distributions", "func", "launcher", "nn", "optim", "rpc", "rref", "testing/ops",
+    "agents", "amp", "autograd_dist", "core", "data", "distributions", "func", "launcher", "nn", "optim", "rpc", "rref",
+    "testing/ops",
 ]  # fmt: skip
 COMMAND_LINE = "launcher/cli.py"  # its docstrings are the help texts, and its options explain themselves
 OPERATIONS = "core/ops"  # there, what is declared is public

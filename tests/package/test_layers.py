@@ -14,6 +14,7 @@ PACKAGE = "telegrad"
 LAYERS = {
     "core": 0,
     "proto": 0,
+    "amp": 1,
     "rpc": 1,
     "nn": 1,
     "optim": 1,
