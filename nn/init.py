@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..core import Generator, randperm
+from ..core import Generator, rand, randn, randperm
 from ..core.extend import Tensor
 
 
@@ -160,12 +160,11 @@ def trunc_normal_(
     normal = NormalDist(mean, std)
     low, high = normal.cdf(a), normal.cdf(b)
     # By the inverse of the distribution function, which needs no second draw.
-    uniform_(tensor, low, high, generator)
-    values = tensor.detach()
+    drawn = rand(tensor.shape, dtype=tensor.dtype, generator=generator).numpy() * (high - low) + low
     inverse = np.vectorize(normal.inv_cdf, otypes=[np.float64])
-    inside = np.clip(values.numpy().astype(np.float64), np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg)
-    if values.numel():
-        values.copy_(Tensor(np.clip(inverse(inside), a, b)))
+    inside = np.clip(drawn.astype(np.float64), np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg)
+    if tensor.numel():
+        tensor.detach().copy_(Tensor(np.clip(inverse(inside), a, b)))
     return tensor
 
 
@@ -185,7 +184,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     if not tensor.numel():
         return tensor
-    tall = normal_(Tensor(np.empty((max(rows, columns), min(rows, columns)), np.float64)), generator=generator)
+    tall = randn(max(rows, columns), min(rows, columns), dtype=np.float64, generator=generator)
     q, r = np.linalg.qr(tall.numpy())
     q *= np.sign(np.diagonal(r))  # or the result would not be uniform
     values = q if rows >= columns else q.T

@@ -19,6 +19,7 @@ from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
 from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+from .skip_init import skip_init as skip_init
 from .spectral_norm import remove_spectral_norm as remove_spectral_norm
 from .spectral_norm import spectral_norm as spectral_norm
 from .stateless import functional_call as functional_call

@@ -12,15 +12,15 @@ from typing import Any
 from ...core import cat, ones_like
 from ...core.extend import Tensor
 from ..module import Module
-from .pruning_methods import BasePruningMethod as BasePruningMethod
+from .pruning_hook import BasePruningMethod as BasePruningMethod
+from .pruning_hook import PruningContainer as PruningContainer
+from .pruning_hook import hook_of, remove_hook
 from .pruning_methods import CustomFromMask as CustomFromMask
 from .pruning_methods import Identity as Identity
 from .pruning_methods import L1Unstructured as L1Unstructured
 from .pruning_methods import LnStructured as LnStructured
-from .pruning_methods import PruningContainer as PruningContainer
 from .pruning_methods import RandomStructured as RandomStructured
 from .pruning_methods import RandomUnstructured as RandomUnstructured
-from .pruning_methods import hook_of, remove_hook
 
 
 def identity(module: Module, name: str) -> Module:

@@ -186,3 +186,51 @@ def test_to_empty_keeps_shapes_and_dtypes():
     assert {name: (tensor.shape, tensor.dtype) for name, tensor in model.state_dict().items()} == before
     with pytest.raises(ValueError, match="all tensors are on the cpu"):
         model.to_empty(device="cuda")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda new: new(nn.Linear, 3, 2),
+        lambda new: new(nn.Conv2d, 2, 3, 3),
+        lambda new: new(nn.Embedding, 4, 2, padding_idx=1),
+        lambda new: new(nn.LSTM, 3, 2, num_layers=2),
+        lambda new: new(nn.MultiheadAttention, 4, 2),
+        lambda new: new(nn.LayerNorm, 3, dtype=tg.float64),
+        lambda new: new(nn.TransformerEncoderLayer, 4, 2, 8),
+    ],
+)
+def test_skip_init_makes_the_same_parameters_unfilled(make):
+    tg.manual_seed(0)
+    filled = make(lambda kind, *args, **kwargs: kind(*args, **kwargs))
+    tg.manual_seed(0)
+    before = tg.get_rng_state().tolist()
+    skipped = make(nn.utils.skip_init)
+    assert tg.get_rng_state().tolist() == before
+    assert [(k, v.shape, v.dtype) for k, v in skipped.state_dict().items()] == [
+        (k, v.shape, v.dtype) for k, v in filled.state_dict().items()
+    ]
+    skipped.load_state_dict(filled.state_dict())
+    assert all((a == b).all() for a, b in zip(skipped.parameters(), filled.parameters()))
+    assert tg.zeros(2).uniform_(1, 2).min() >= 1  # fills work again
+
+
+def test_skip_init_leaves_out_every_way_to_fill():
+    class Filled(nn.Module):
+        def __init__(self, device=None):
+            super().__init__()
+            self.weight = nn.Parameter(tg.full((2, 2), 7.0, device=device))
+            for fill in (nn.init.uniform_, nn.init.trunc_normal_, nn.init.orthogonal_, nn.init.zeros_, nn.init.eye_):
+                fill(self.weight)
+
+    assert nn.utils.skip_init(Filled).weight.tolist() == [[7, 7], [7, 7]]
+
+
+def test_skip_init_takes_classes_of_modules_with_a_device():
+    class Plain(nn.Module):
+        pass
+
+    with pytest.raises(RuntimeError, match="must take a parameter device"):
+        nn.utils.skip_init(Plain)
+    with pytest.raises(RuntimeError, match="takes a class of modules"):
+        nn.utils.skip_init(nn.Linear(1, 1))

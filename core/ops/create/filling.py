@@ -18,7 +18,7 @@ from ..random.sampling import floats
 from ..shape import repeating
 from ..table.in_place import inplace
 from ..table.in_place_history import changed, check_writable
-from ..table.operation import published
+from ..table.operation import operation, published
 from .from_data import as_tensor
 
 
@@ -35,13 +35,13 @@ def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     return _copy(input, repeating.broadcast_to(conversion.to(src, input.dtype), input.shape))
 
 
-@published(method=True)
+@operation(method=True)
 def zero_(input: Tensor) -> Tensor:
     """Fill with zeros."""
     return fill_(input, 0)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Fill with ``value``, a number or a 0-d tensor, which is converted.
 
@@ -56,7 +56,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return input
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the uniform distribution on [``from_``, ``to``).
 
@@ -69,7 +69,7 @@ def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
     return _refill(input, floats("random", input.shape, generator, input.dtype) * (to - from_) + from_)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the normal distribution.
 
@@ -82,7 +82,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
     return _refill(input, floats("standard_normal", input.shape, generator, input.dtype) * std + mean)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the log-normal distribution: their logarithms are normal.
 
@@ -95,7 +95,7 @@ def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator
     return _refill(input, np.exp(floats("standard_normal", input.shape, generator, np.float64) * std + mean))
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the exponential distribution, with density ``lambd * exp(-lambd * x)``.
 
@@ -112,7 +112,7 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
     return _refill(input, floats("standard_exponential", input.shape, generator, np.float64) / lambd)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution.
 
@@ -126,7 +126,7 @@ def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator
     return _refill(input, np.asarray(drawn) * sigma + median)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the geometric distribution: the number of trials up to the first success.
 
@@ -143,7 +143,7 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
     return _refill(input, (generator or default_generator).draw("geometric", p, input.shape))
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Bernoulli distribution: 1 with probability ``p``, else 0.
 
@@ -161,7 +161,7 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
     return _refill(input, (generator or default_generator).draw("random", input.shape) < chances)
 
 
-@published(function=False, method=True)
+@operation(function=False, method=True)
 def random_(
     input: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
