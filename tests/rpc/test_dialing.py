@@ -73,3 +73,35 @@ def test_a_dial_that_fails_gives_its_place_back(fails):
             pass
 
     asyncio.run(run())
+
+
+def test_where_dials_take_long_places_are_held_longer_and_where_they_are_quick_again_no_longer():
+    async def take(places, seconds, error=None):
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        async with places.place():
+            loop.time = lambda: now() + seconds
+            if error:
+                raise error
+        loop.time = now
+
+    async def run():
+        places = DialingPlaces(1, 0.5, 1000.0)
+        with pytest.raises(OSError):
+            await take(places, 100.0, OSError())
+        assert places.seconds == 0.5  # it says nothing of how long a dial takes
+        await take(places, 200.0)
+        assert 400.0 <= places.seconds < 500.0
+        dials = Dials(places)
+        tasks = dials.start(3)
+        for number in range(3):
+            await dials.until(lambda number=number: number in dials.ends)
+            dials.ends[number].set()
+        await asyncio.gather(*tasks)
+        assert dials.most == 1
+        await take(places, 5000.0)
+        assert places.seconds == 1000.0
+        await take(places, 0.0)
+        assert 0.5 <= places.seconds < 100.0
+
+    asyncio.run(run())
