@@ -16,12 +16,15 @@ from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import FrameHandle
 from telegrad.rpc.lanes.ioloop import LoopThread
-from telegrad.rpc.lanes.large import arrival
+from telegrad.rpc.lanes.large import arrival, reader
 from telegrad.rpc.lanes.large.allowance import Allowance
 from telegrad.rpc.lanes.large.buffers import Buffers
 from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
+from telegrad.rpc.lanes.large.reader import BulkReader
 from telegrad.rpc.lanes.large.resources import Resources
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
+from telegrad.rpc.lanes.large.transfer import HEAD as UNIT
+from telegrad.rpc.lanes.large.transfer import Kind
 from telegrad.rpc.lanes.tls_socket import TlsSocket
 
 HEAD = b"\x01" + bytes(range(1, 40))
@@ -371,3 +374,45 @@ def test_what_the_peer_still_reads_is_sent_before_the_end(ends, until):
     far.until(lambda: bool(far.errors))
     assert (far.frames, far.errors) == ([frame], [None])
     gc.collect()
+
+
+class LatePoll:
+    """Poll object whose second user is late."""
+
+    def __init__(self, poll):
+        self._poll = poll
+        self._calls = 0
+        self.called, self.goes_on = threading.Event(), threading.Event()
+
+    def poll(self, *milliseconds):
+        self._calls += 1
+        if self._calls == 2:
+            self.called.set()
+            assert self.goes_on.wait(20)
+        return self._poll.poll(*milliseconds)
+
+
+def test_a_thread_that_reads_ends_although_another_socket_gets_its_sockets_number(loop, until, monkeypatch):
+    monkeypatch.setattr(reader, "LINGER_SECONDS", 0.05)
+    (near, far), (one, two), errors = socket.socketpair(), socket.socketpair(), []
+    far.setblocking(False)
+
+    async def read():
+        return BulkReader(far, loop.loop, None, None, None, errors.append)
+
+    async def close():
+        reading.close()
+        far.close()
+
+    reading = loop.run(read())
+    late = reading._poll = LatePoll(reading._poll)
+    near.send(UNIT.pack(Kind.BEGIN, 100))
+    assert late.called.wait(20)
+    number = far.fileno()
+    loop.run(close())
+    os.dup2(one.fileno(), number)
+    late.goes_on.set()
+    until(lambda: errors)
+    os.close(number)
+    for each in (near, one, two):
+        each.close()

@@ -154,7 +154,8 @@ class BulkReader:
     def _wait(self) -> None:
         if self._closed:
             raise EOFError
-        self._poll.poll()
+        # Not for ever: if it closes just now, another socket may have its number.
+        self._poll.poll(LINGER_SECONDS * 1000)
 
     def _head(self) -> tuple[int, int]:
         """Read a unit's header, and hand on the segment that it may offer."""
