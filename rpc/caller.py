@@ -117,7 +117,6 @@ class Caller:
         if notes:
             call.notes.update(notes)
         self._codec.pack(call, body, peer.same_main, labels)
-        self._codec.sending(call)
         self._send(call, peer)
         return call
 
@@ -158,6 +157,7 @@ class Caller:
             complete_once(call.future, error=problem)
 
     def _send(self, call: PendingCall, peer: Peer) -> None:
+        self._codec.sending(call)
         try:
             self.table.add(call)
             sent = self._transmit(call, encode(call), peer)
@@ -166,6 +166,8 @@ class Caller:
                 # Its traceback holds the frames of who called, and the references in them: one that keeps the error
                 # would keep itself.
                 self.fail(call, error.with_traceback(None))
+            if call.in_hand and call.connection is not None:
+                self._flows.of(call.connection).put_back(call)
             if not isinstance(error, Exception):
                 raise  # Ctrl-C while it waited for room, say
             return
@@ -186,7 +188,7 @@ class Caller:
             connection = call.connection = self._connections.route(peer)
             call.future.driver = connection.reading
             flow: Flow = connection.flow or self._flows.of(connection)
-            if connection.send(parts, call) if flow.take(call.size) else flow.send(call, parts, self._unsent):
+            if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
                 return True
             peer.forget(connection)
             call.connection = None
@@ -210,16 +212,20 @@ class Caller:
         if call is None:
             message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
-        self._codec.delivered(call)
-        if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
-            self._complete(call, message)
-        else:
-            # Unpickling may make calls: the agent is the current one meanwhile.
-            task = partial(self._threads.new_context().run, self._complete, call, message)
-            if thread_role.awaited is call.future:
-                thread_role.task = task
+        try:
+            self._codec.delivered(call)
+            if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
+                self._complete(call, message)
             else:
-                self._threads.run_later(task)
+                # Unpickling may make calls: the agent is the current one meanwhile.
+                task = partial(self._threads.new_context().run, self._complete, call, message)
+                if thread_role.awaited is call.future:
+                    thread_role.task = task
+                else:
+                    self._threads.run_later(task)
+        except BaseException:  # Ctrl-C, say: nobody else would complete it
+            self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))
+            raise
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
@@ -244,7 +250,10 @@ class Caller:
             complete_once(call.future, error=interrupt)
             raise
         message.flow.used(message.size)
-        if callbacks := call.future.finish(value, error):
+        self._finish(call, value, error)
+
+    def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
+        if callbacks := call.future.try_finish(value, error):
             self._threads.run_later(lambda: run_callbacks(callbacks))
 
     def fail(self, call: PendingCall, error: BaseException) -> None:

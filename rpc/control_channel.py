@@ -52,11 +52,15 @@ class ControlChannel:
             payload: what the handler gets.
         """
         self._used[peer] = None
-        with peer.lock:
-            peer.control.post(payload, topic)
-            messages = peer.control.unsent(self._timers.now())
-            due = peer.control.next_due()
-        self._send_batch(peer, messages, due)
+        try:
+            with peer.lock:
+                peer.control.post(payload, topic)
+                messages = peer.control.unsent(self._timers.now())
+                due = peer.control.next_due()
+            self._send_batch(peer, messages, due)
+        except BaseException:  # Ctrl-C, say: it may have been posted, and nobody else would send it
+            self._repeat_at(peer, self._timers.now())
+            raise
 
     def reroute(self, peer: Peer) -> None:
         """Send everything again that ``peer`` has not acknowledged: there is another route to it now."""

@@ -87,11 +87,14 @@ class ControlQueue:
 
     def unsent(self, now: float) -> list[ControlMessage]:
         """Return the messages that were never sent, to send them now; they count as sent from here on."""
-        fresh = list(self._fresh.values())
-        self._fresh.clear()
-        for message in fresh:
-            self._schedule(message, now)
-        return fresh
+        fresh, self._fresh = self._fresh, {}
+        try:
+            for message in fresh.values():
+                self._schedule(message, now)
+        except BaseException:  # Ctrl-C, say: they were not sent
+            self._fresh = fresh | self._fresh
+            raise
+        return list(fresh.values())
 
     def due(self, now: float) -> list[ControlMessage]:
         """Return all messages to send now, for the first time or again; they count as sent from here on."""
@@ -127,12 +130,13 @@ class ControlQueue:
     def acknowledge(self, ids: Iterable[int]) -> None:
         """Forget the messages of these ids, which the peer has; unknown and repeated ids have no effect."""
         for id in ids:  # noqa: A001
-            message = self._kept.pop(id, None)
+            message = self._kept.get(id)
             if message is None:
                 continue
-            self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
+            del self._kept[id]  # and count it: no signal handler can run between the two
             if message.topic not in self._uncounted:
                 self._unfinished -= 1
+            self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
         self._trim()
 
     def _trim(self) -> None:

@@ -63,13 +63,19 @@ class Window:
         """Amount that waits for room."""
         return Amount(self._queued_bytes, len(self.queue))
 
-    def take(self, size: int) -> bool:
-        """Send a message if half of the window is enough for all that is in flight, as it nearly always is."""
+    def take(self, message: Any) -> bool:
+        """Send a message if half of the window is enough for all that is in flight, as it nearly always is.
+
+        Args:
+            message: has a ``size``; its ``in_hand`` is set.
+        """
         with self.lock:
+            size = message.size
             sent, messages = self._bytes + size, self._messages + 1
             if self.queue or sent > self._spare_bytes or messages > self._spare_messages:
                 return False
-            self._bytes, self._messages = sent, messages
+            # No signal handler can run between these: a thread that is interrupted knows whether it was counted.
+            self._bytes, self._messages, message.in_hand = sent, messages, True
             return True
 
     def has_room(self, size: int) -> bool:

@@ -106,19 +106,33 @@ class CallTable:
         # lock held
         queue = self._queues.get(call.timeout)
         if queue is None:
-            queue = self._queues[call.timeout] = DeadlineQueue()
+            queue = DeadlineQueue()
             queue.timer = self._timers.call_at(call.deadline, self._expire, queue, call.timeout)
+            self._queues[call.timeout] = queue  # last: a queue that was interrupted before it had a timer is none
         queue[call.call_id] = call
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
-        with self._lock:
-            call = self.calls.pop(call_id, None)
-            if call is not None and call.timeout:
-                queue = self._queues[call.timeout]
-                queue.pop(call_id, None)  # not there if a signal's handler interrupted ``add``
-                if not queue and len(self._queues) > MOST_QUEUES:
-                    self._queues.pop(call.timeout).timer.cancel()
+        call = queue = None
+        taken = False
+        try:
+            with self._lock:
+                call = self.calls.get(call_id)
+                if call is None:
+                    return None
+                queue = self._queues.get(call.timeout)
+                del self.calls[call_id]
+                taken = True
+                if queue is not None and call_id in queue:  # it is not there if a signal's handler interrupted ``add``
+                    del queue[call_id]
+                    if not queue and len(self._queues) > MOST_QUEUES:
+                        self._queues.pop(call.timeout).timer.cancel()
+        except BaseException:  # Ctrl-C, say: nobody has taken it
+            if taken and call is not None:
+                self.calls[call_id] = call
+                if call.timeout:
+                    self._enqueue(call)
+            raise
         return call
 
     def take_if(self, condition: Callable[[PendingCall], bool]) -> Iterator[PendingCall]:
@@ -138,8 +152,8 @@ class CallTable:
 
     def _look_later(self) -> None:
         # lock held. A timer as long as there are calls: one for each call would cost every call.
-        self._looking = True
         self._timers.call_later(self._long / 2, self._look)
+        self._looking = True
 
     def _look(self) -> None:
         with self._lock:

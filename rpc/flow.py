@@ -67,25 +67,40 @@ class Flow:
         Raises:
             RpcError: the queue is full.
         """
-        message.connection, message.unsent = self._connection, unsent
-        if self._has_room(message.size):
-            message.dequeued()
-            return self._connection.send(parts, message)
-        if waits and may_block():
-            message.parts, message.gate = parts, Future()
-            message.gate.driver = self._connection.reading
-        else:
-            # This thread goes on, and its user may change the memory: a copy is queued.
-            message.parts, message.gate = [b"".join(parts)], None
-        if not self._enqueue(message, waits and message.gate is None):
-            return False
-        if message.done():
-            self.cancel(message)  # it ended before it was queued, where the thread that ended it would have found it
-        return message.gate is None or self._wait(message, message.gate)
+        message.connection, message.unsent, message.gate = self._connection, unsent, None
+        try:
+            if self._has_room(message):
+                message.dequeued()
+                return self._connection.send(parts, message)
+            if waits and may_block():
+                message.parts, message.gate = parts, Future()
+                message.gate.driver = self._connection.reading
+            else:
+                # This thread goes on, and its user may change the memory: a copy is queued.
+                message.parts = [b"".join(parts)]
+            if not self._enqueue(message, waits and message.gate is None):
+                return False
+            if message.done():
+                self.cancel(
+                    message
+                )  # it ended before it was queued, where the thread that ended it would have found it
+            return message.gate is None or self._wait(message, message.gate)
+        except BaseException:
+            self._interrupted(message)
+            raise
 
-    def _has_room(self, size: int) -> bool:
+    def _interrupted(self, message: Outgoing) -> None:
+        """Ctrl-C, say, in the thread that sends a message: nobody else would ask again, or use the room that it gets."""
         with self._lock:
-            room = self._window.has_room(size) and self._window.offer(None, size)
+            self._window.forget_question()
+        if (gate := message.gate) is not None and not message.in_hand:
+            self.cancel(message)
+            gate.add_done_callback(lambda gate: self._refund(message.size) if gate.value() else None)
+
+    def _has_room(self, message: Outgoing) -> bool:
+        with self._lock:
+            size = message.size
+            message.in_hand = room = self._window.has_room(size) and self._window.offer(None, size)
             ask = self._window.ask()
         self._ask(ask)
         return room
@@ -100,7 +115,7 @@ class Flow:
                     f"thread that must not block; await some of the calls before you make more, or raise "
                     f"GrpcRpcBackendOptions(window_bytes=, window_messages=)"
                 )
-            room = self._window.offer(message, message.size)
+            message.in_hand = room = self._window.offer(message, message.size)
             ask = self._window.ask()
         self._ask(ask)
         return not room or self._go(message)
@@ -121,16 +136,11 @@ class Flow:
         return self._connection.send(parts, message)
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
-        try:
-            room = gate.wait()  # its deadline ends it, through ``cancel``
-        except BaseException:  # Ctrl-C, say. If it has room this very moment, nobody would use that
-            self.cancel(message)
-            gate.add_done_callback(lambda gate: self._refund(message.size) if gate.value() else None)
-            raise
+        message.in_hand = room = gate.wait()  # its deadline ends it, through ``cancel``
+        message.gate = None
         parts, message.parts = message.parts, []
         if message.done():
-            if room:
-                self._refund(message.size)
+            self.put_back(message)
             return True
         return room and self._connection.send(parts, message)
 
@@ -148,6 +158,12 @@ class Flow:
             self._refund(message.size)
             return True
         return left
+
+    def put_back(self, message: Outgoing) -> None:
+        """Give the room of a message back that has it and was given to no lane."""
+        if message.in_hand:
+            message.in_hand = False
+            self._refund(message.size)
 
     def _refund(self, size: int) -> None:
         with self._lock:

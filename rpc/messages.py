@@ -106,7 +106,8 @@ class Outgoing(FrameHandle):
         self.notes: dict[int, Any] = {}
         self.connection: Connection | None = None
         self.size = 0
-        self.waiting = None
+        self.waiting = self.undo = None
+        self.in_hand = False
 
     def drop_content(self) -> None:
         """Let go of all but what ``delivered`` and ``not_delivered`` need: the frame is made."""

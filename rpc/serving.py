@@ -174,7 +174,7 @@ class Server:
             parts = encode(reply)
             reply.size = sum(map(len, parts))
             flow: Flow = connection.flow or self.flows.of(connection)
-            sent = connection.send(parts) if flow.take(reply.size) else self._queue(reply, parts, flow)
+            sent = connection.send(parts) if flow.take(reply) else self._queue(reply, parts, flow)
         finally:
             if not sent:
                 self.codec.not_delivered(reply)

@@ -94,14 +94,18 @@ class Timers:
             A handle with ``cancel()``.
         """
         timer = Timer(when, action, args)
-        with self._lock:
-            heapq.heappush(self._heap, (when, next(self._numbers), timer))
-            if len(self._heap) > self._sweep_at:
-                self._sweep()
-            if when >= self._wake_at:
-                return timer
-            self._wake_at = when
-        self._wake(self._run)
+        try:
+            with self._lock:
+                heapq.heappush(self._heap, (when, next(self._numbers), timer))
+                if len(self._heap) > self._sweep_at:
+                    self._sweep()
+                if when >= self._wake_at:
+                    return timer
+                self._wake_at = when
+            self._wake(self._run)
+        except BaseException:  # Ctrl-C, say: the others count on the wake-up
+            self._wake(self._run)
+            raise
         return timer
 
     def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
@@ -116,7 +120,11 @@ class Timers:
         self._soon.put(action)
         if not self._ticking:
             self._ticking = True
-            self._wake(self._tick_later)
+            try:
+                self._wake(self._tick_later)
+            except BaseException:  # Ctrl-C, say: the others count on the wake-up
+                self._wake(self._tick_later)
+                raise
 
     def run_soon(self) -> bool:
         """Run what waits since ``call_soon``, in this thread; return whether there was anything."""
@@ -213,9 +221,14 @@ class Timers:
     def _sweep(self) -> None:
         # lock held; one by one, so that none is lost that a signal handler adds meanwhile
         entries, self._heap = self._heap, []
-        for entry in entries:
-            if entry[2].pending:
-                heapq.heappush(self._heap, entry)
+        try:
+            for entry in entries:
+                if entry[2].pending:
+                    heapq.heappush(self._heap, entry)
+        except BaseException:  # Ctrl-C, say. Those that are in it twice still run once
+            self._heap = [*self._heap, *entries]
+            heapq.heapify(self._heap)
+            raise
         self._sweep_at = max(SMALL_HEAP, 2 * len(self._heap))
 
 
@@ -240,7 +253,11 @@ class Batch(Generic[T]):
         self._items.append(item)
         if not self._waiting:
             self._waiting = True
-            self._timers.call_soon(self.flush)
+            try:
+                self._timers.call_soon(self.flush)
+            except BaseException:  # Ctrl-C, say: the others count on the flush
+                self._timers.call_soon(self.flush)
+                raise
 
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""
@@ -264,11 +281,11 @@ class Alarm:
     def set(self, when: float) -> None:
         """Run the action at ``when``, or at the earlier time that is set."""
         timer = self._timer
-        if timer is not None and timer.pending:
-            if timer.when <= when:
-                return
-            timer.cancel()
+        if timer is not None and timer.pending and timer.when <= when:
+            return
         self._timer = self._timers.call_at(when, self._action)
+        if timer is not None:
+            timer.cancel()  # last: an interrupted change leaves one of them
 
 
 def run_logged(action: Action, *args: Any) -> None:

@@ -203,17 +203,29 @@ class Future(Generic[T]):
         return callbacks
 
     def try_finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback] | None:
-        """Do the same as ``finish``; return ``None`` if the future has completed already."""
-        with self._lock:
-            if self._done:
-                return None
-            self._value, self._error = value, error
-            self._done = True
-            self.driver = self.canceller = None  # they hold a connection, an agent
-            callbacks, self._callbacks = self._callbacks, []
-            waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            waiter.release()
+        """Do the same as ``finish``; return ``None`` if the future has completed already.
+
+        After an interrupt (Ctrl-C, say) it may have completed, and whoever calls this again gets the callbacks.
+        """
+        waiters: list[Any] = []
+        callbacks: list[Callback] | None = None
+        try:
+            with self._lock:
+                if self._done:
+                    callbacks, self._callbacks = self._callbacks or None, []
+                    return callbacks
+                self._value, self._error = value, error
+                self._done = True
+                self.driver = self.canceller = None  # they hold a connection, an agent
+                callbacks, self._callbacks = self._callbacks, []
+                waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                waiter.release()
+        except BaseException:
+            self._callbacks = callbacks or self._callbacks
+            for waiter in waiters:  # once more, which does no harm
+                waiter.release()
+            raise
         return callbacks
 
     def __await__(self) -> Generator[Any, None, T]:

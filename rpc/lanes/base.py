@@ -24,12 +24,28 @@ class FrameHandle(ABC):
 
     Attributes:
         waiting: the lane's record of the frame, while it waits to leave.
+        undo: called after the frame was withdrawn: the lane takes back what it would have told.
+        in_hand: its sender has counted it as in flight, and no lane has it: a sender that is interrupted takes that back.
     """
 
-    __slots__ = ("waiting",)
+    __slots__ = ("in_hand", "undo", "waiting")
 
     def __init__(self) -> None:
         self.waiting: Any = None
+        self.undo: Callable[[], object] | None = None
+        self.in_hand = False
+
+    def taken(self, waiting: Any) -> None:
+        """Note that a lane has the frame from here on: its record can withdraw it."""
+        self.waiting, self.in_hand = waiting, False  # no signal handler can run between the two
+
+    def withdraw(self) -> bool:
+        """Drop the frame, if it waits; False if it has left. Any thread."""
+        if self.waiting is None or not self.waiting.withdraw():
+            return False
+        if self.undo is not None:
+            self.undo()
+        return True
 
     @abstractmethod
     def restamp(self, head: bytes) -> bytes:

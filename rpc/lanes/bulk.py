@@ -40,7 +40,7 @@ class Transfer:
         self._since = time.monotonic()
         self._withdrawn = False
         if handle is not None:
-            handle.waiting = self
+            handle.taken(self)
 
     def add(self, chunk: bytes) -> bool:
         """Take the next chunk; False if there is no need for more."""

@@ -24,7 +24,7 @@ from .grpc_handshake import WELCOME_KEY, translate
 from .ioloop import first_of
 from .large.channel import SEGMENT_BYTES, LargeFrames
 from .large.resources import Resources
-from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
+from .outbox import Outbox, SmallFrame, next_batch, split_batch
 from .poller import Poller
 from .stream import Stream
 from .tls_socket import TlsSocket
@@ -99,11 +99,10 @@ class GrpcConnection(Connection):
             self._bulk.put(transfer)  # once for each chunk: transfers take turns
 
     def withdraw(self, handle: FrameHandle) -> bool:
-        waits: Waits | None = handle.waiting
-        if waits is None or not waits.withdraw():
+        if not handle.withdraw():
             return False
-        if isinstance(waits, Transfer):
-            self._bulk.put(waits)  # once more: if it has begun, the receiver must hear that it ends here
+        if isinstance(handle.waiting, Transfer):
+            self._bulk.put(handle.waiting)  # once more: if it has begun, the receiver must hear that it ends here
         return True
 
     def close(self, last: list[Any] | None = None) -> None:

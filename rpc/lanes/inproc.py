@@ -65,9 +65,17 @@ class InProcessConnection(Connection):
             if self._closed:
                 return False
             if self._waiting is not None:
+                if handle is not None:
+                    handle.in_hand = False
                 self._waiting.append(frame)
                 return True
-        self._deliver(frame)
+        if handle is not None:
+            handle.in_hand = False
+        try:
+            self._deliver(frame)
+        except BaseException:  # Ctrl-C, say: nobody knows how much of it was done
+            self.close()
+            raise
         return True
 
     def close(self, last: list[Any] | None = None) -> None:

@@ -38,7 +38,7 @@ class SmallFrame:
         self._handle = handle
         self._since = time.monotonic()
         if handle is not None:
-            handle.waiting = self
+            handle.taken(self)
 
     def take(self) -> bytes | None:
         """Return the frame, which leaves now; ``None`` if it was withdrawn."""
@@ -78,6 +78,9 @@ class Outbox:
                 self._loop.call_soon_threadsafe(self._wake)
             except RuntimeError:
                 pass  # the loop is closed, and the connection with it
+            except BaseException:  # Ctrl-C, say: nobody else would wake it
+                self._loop.call_soon_threadsafe(self._wake)
+                raise
 
     async def get(self) -> Any:
         """Return the next item, as soon as there is one."""

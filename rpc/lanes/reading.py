@@ -70,7 +70,7 @@ class SharedReading:
         self._end = end
         self._flush = flush
         self._keep = keep
-        self._watched = True  # by the loop; changed with the turn held
+        self._watched: bool | None = True  # by the loop; changed with the turn held
         self._left = 0.0  # when a thread last left, in monotonic seconds
         self._leaves = 0  # how often one did
         self._seen = (0, 0)  # that, and the progress, when the loop looked
@@ -129,8 +129,9 @@ class SharedReading:
     def _let_loop_watch(self, wanted: bool) -> None:
         # turn held
         if wanted is not self._watched:
+            self._watched = None  # an interrupted change is made again
             self._watch(wanted)
-            self._watched = wanted  # last: an interrupted change is made again
+            self._watched = wanted
 
     def pause(self, progress: int = 0) -> None:
         """Have the loop not watch until it looks, because more comes together then. On the loop.
@@ -197,32 +198,45 @@ class SharedReading:
             awaited: the future that completes; ``None`` if there is none.
         """
         turn, role = self._turn, thread_role
-        blocker, found = role.blocker, not until
+        blocker, found, held = role.blocker, not until, False
         try:
-            if not turn.acquire(blocking=False):
-                return False
-            role.blocker, role.awaited = READER, awaited
-            self._let_loop_watch(False)
-            if until:
-                found = self._read_until(done, until, awaited, blocker)
-            else:
-                self._read_once()
+            try:
+                held = turn.acquire(blocking=False)
+                if not held:
+                    return False
+                role.blocker, role.awaited = READER, awaited
+                self._let_loop_watch(False)
+                if until:
+                    found = self._read_until(done, until, awaited, blocker)
+                else:
+                    self._read_once()
+                self._leave(found, awaited is None)
+            except BaseException:
+                held = held or turn._is_owned()  # type: ignore[attr-defined]
+                if held:
+                    self._interrupted()
+                raise
+            finally:
+                # Nothing is called before the release: a signal handler could run there, and raise.
+                role.blocker, role.awaited = blocker, None
+                if held:
+                    turn.release()
+            if self._closing or self._followers or role.task is not None:
+                self._after_turn()
         except BaseException:
-            self._interrupted()
+            self._after_turn()  # also if this was interrupted
             raise
-        finally:
-            if turn._is_owned():  # type: ignore[attr-defined]
-                try:
-                    role.blocker, role.awaited = blocker, None
-                    self._leave(found, awaited is None)
-                finally:
-                    self._give_up_turn()
-            if (task := role.task) is not None:
-                role.task = None
-                task()
+        return True
+
+    def _after_turn(self) -> None:
+        """Do what had to wait until this thread has left: closing, what completes its future, and others' reading."""
+        if self._closing:
+            self._close()
+        if (task := thread_role.task) is not None:
+            thread_role.task = None
+            task()
         if self._followers:
             self._pass_on()
-        return True
 
     def _leave(self, found: bool, serves: bool) -> None:
         # turn held
@@ -303,18 +317,20 @@ class SharedReading:
 
     def _interrupted(self) -> None:
         """Ctrl-C, say. If it came while frames were read, nobody knows which were, and the connection is given up."""
+        # turn held
         if self._busy:
             self._ended = True
             self._end(ConnectionResetError("the thread that read the socket was interrupted"))
+        self._let_loop_watch(not self._ended)
 
     # -- threads that wait for it
 
     def _follow(self, future: Future[Any], until: float) -> None:
         waiter = Waiter()
-        if not future.add_waiter(waiter):
-            return
-        self._followers.append(waiter)
         try:
+            if not future.add_waiter(waiter):
+                return
+            self._followers.append(waiter)
             while not (future.done() or self._ended or self._lead(future.done, until, future)):
                 if not block(waiter.sleep, until):
                     return

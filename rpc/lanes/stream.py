@@ -66,7 +66,8 @@ class Stream:
             self._keeps_turn,
         )
         self._watching = threading.RLock()  # guards what follows
-        self._events = EPOLLIN  # what the poller watches for
+        self._events = EPOLLIN  # what to watch for
+        self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this stream
         self._ended = False
         self._closed = False
         self._flushed: asyncio.Future[None] | None = None
@@ -139,6 +140,7 @@ class Stream:
         """Ctrl-C, say: if it came while this thread wrote, nobody knows how much has left, and the connection is given up."""
         if self._writer.interrupted:
             self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
+        self._on_loop(self._flush)  # else what waits may wait for ever
 
     def _flush(self) -> None:
         try:
@@ -194,8 +196,11 @@ class Stream:
                 return
             self._ended = True
             self._watch(0, EPOLLIN)
+        self._on_loop(self._tell, error)
+
+    def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
         try:
-            self.loop.call_soon_threadsafe(self._tell, error)
+            self.loop.call_soon_threadsafe(action, *args)
         except RuntimeError:
             pass  # the loop is closed, and the connection with it
 
@@ -211,14 +216,19 @@ class Stream:
 
     def _watch(self, more: int, less: int) -> None:
         with self._watching:
-            if self._closed:
+            if self._closed or (self._told is None and not more & EPOLLOUT):
                 return
+            if self._told is None:
+                raise BrokenPipeError("the peer has ended the stream")
             events = (self._events | more) & ~less
             if self._ended:
                 events &= ~EPOLLIN  # a thread may leave the reading late
+            self._events = events
             if self._ended and not events:
                 # Also if nobody watched it: the poller would keep this stream, and its epoll tell for ever of a hang-up.
                 self._poller.remove(self._descriptor)
-            elif events != self._events:
+                self._told = None
+            elif events != self._told:
+                self._told = -1  # an interrupted change is made again
                 self._poller.watch(self._descriptor, events)
-            self._events = events  # last: an interrupted change is made again
+                self._told = events

@@ -34,7 +34,7 @@ class StreamWriter:
         self._target = target
         self._watch_room = watch_room
         self._flush_soon = flush_soon
-        self._watches = False  # for room
+        self._watches: bool | None = False  # for room
         # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.
         self._lock = threading.RLock()
         self._busy = False
@@ -64,6 +64,8 @@ class StreamWriter:
                 self._add(SmallFrame(b"".join(parts), handle), at_once)
                 return True
             self._busy = True
+            if handle is not None:
+                handle.in_hand = False
             data = [LENGTH.pack(size), *parts]
             if len(data) > MOST_PARTS:
                 data = [b"".join(data)]
@@ -91,6 +93,7 @@ class StreamWriter:
     def _wait_for_room(self, wanted: bool) -> None:
         # lock held: a frame that begins to wait now must not be forgotten
         if wanted is not self._watches:
+            self._watches = None  # an interrupted change is made again
             self._watch_room(wanted)
             self._watches = wanted
 

@@ -32,6 +32,9 @@ class Ticker:
                 self._loop.call_soon_threadsafe(self._later, context=self._context)
             except RuntimeError:
                 return False
+            except BaseException:  # Ctrl-C, say: whoever comes next starts it
+                self._ticking = False
+                raise
         return True
 
     def _later(self) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,22 +85,23 @@ class LargeFrames:
             False if the bulk socket is closed.
         """
         loans: dict[int, int] = {}  # part, segment
+        undo: Callable[[], object] | None = None
         try:
             missed = self._lend(parts, loans)
             rest = size - sum(len(parts[index]) for index in loans)
             inline = rest <= INLINE_BYTES
             scattered = _scatter(parts, loans, rest if inline else PIECE_BYTES)
-        except BaseException:  # Ctrl-C, say: nothing of it has left, and whoever withdraws it is told so
-            self._take_back(list(loans.values()))
+            notices = self._notices() if inline else Notices()
+            undo = partial(self._restore, list(loans.values()), notices)
             if handle is not None:
-                handle.waiting = Transfer(parts, [], None)
+                handle.undo = undo
+            sent = (self._send_inline if inline else self._send_bulk)(*scattered, notices, handle)
+        except BaseException:  # Ctrl-C, say
+            if undo is None:
+                self._take_back(list(loans.values()))
+            elif handle is not None and handle.in_hand:  # nothing of it has left
+                undo()
             raise
-        if inline:
-            sent = self._send_inline(*scattered, list(loans.values()), handle)
-        else:
-            # A control frame is one part; it is not waited for, since locks may be held.
-            waits = len(parts) > 1 and may_block()
-            sent = self._send_bulk(*scattered, list(loans.values()), handle, waits)
         if missed and sent:
             self._offer(missed)
         return sent
@@ -120,28 +122,21 @@ class LargeFrames:
         return missed
 
     def _send_inline(
-        self, front: list[Any], _: list[Any], pieces: list[Piece], lent: list[int], handle: FrameHandle | None
+        self, front: list[Any], _: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None
     ) -> bool:
-        notices = self._notices()
-        if not self._send_table(front, pieces, notices, handle):
-            return False
-        if handle is not None and handle.waiting is not None:
-            handle.waiting = Waiting(handle.waiting, lambda: self._restore(lent, notices))
-        return True
+        return self._send_table(front, pieces, notices, handle)
 
     def _send_bulk(
         self,
         front: list[Any],
         streamed: list[Any],
         pieces: list[Piece],
-        lent: list[int],
+        notices: Notices,
         handle: FrameHandle | None,
-        waits: bool,
     ) -> bool:
-        transfer = Transfer([*front, encode_table(pieces, Notices())], streamed, handle)
-        if lent and handle is not None:
-            handle.waiting = Waiting(transfer, lambda: self._restore(lent, Notices()))
-        return self._writer.send(transfer, waits)
+        # A control frame is one part; it is not waited for, since locks may be held.
+        waits = (len(front) > 2 or bool(pieces)) and may_block()
+        return self._writer.send(Transfer([*front, encode_table(pieces, notices)], streamed, handle), waits)
 
     def _offer(self, missed: list[int]) -> None:
         if may_block():  # to make a segment takes time
@@ -266,28 +261,6 @@ class LargeFrames:
         self._bulk.close()
         self._lender.close()
         self._borrower.close()
-
-
-class Waiting:
-    """Frame with lent segments, while it waits to leave.
-
-    Args:
-        inner: what waits.
-        withdrawn: called when it was withdrawn.
-    """
-
-    __slots__ = ("_inner", "_withdrawn")
-
-    def __init__(self, inner: Any, withdrawn: Callable[[], object]) -> None:
-        self._inner = inner
-        self._withdrawn = withdrawn
-
-    def withdraw(self) -> bool:
-        """Let go of it; False if it has left."""
-        gone: bool = self._inner.withdraw()
-        if gone:
-            self._withdrawn()
-        return gone
 
 
 def _copy(segment: Segment, part: Any) -> None:

@@ -57,14 +57,19 @@ class Lender:
 
     def lend(self, size: int) -> tuple[int, Segment] | None:
         """Lend an idle segment for ``size`` bytes: its number, and the segment to write into. ``None`` if there is none."""
-        wanted = class_size(size)
-        with self._lock:
-            number = next((each for each in reversed(self._idle) if len(self._idle[each][0]) == wanted), None)
-            if number is None:
-                return None
-            segment, _ = self._idle.pop(number)
-            self._in_use[number] = segment
-        return number, segment
+        wanted, lent = class_size(size), None
+        try:
+            with self._lock:
+                number = next((each for each in reversed(self._idle) if len(self._idle[each][0]) == wanted), None)
+                if number is not None:
+                    lent = number, self._idle[number][0]
+                    self._in_use[number] = lent[1]
+                    del self._idle[number]  # no signal handler can run between the two
+        except BaseException:  # Ctrl-C, say: nobody has it
+            if lent is not None and lent[0] in self._in_use:
+                self.take_back([lent[0]], 0.0)
+            raise
+        return lent
 
     def offer(self, missed: Iterable[int], now: float) -> list[tuple[int, Segment]]:
         """Return new segments, and their numbers, to be offered to the receiver.

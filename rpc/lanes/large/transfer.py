@@ -57,9 +57,9 @@ class Transfer:
         self._begun = self._last = self._over = False  # its beginning has left, its last chunk, all of it
         self._withdrawn = self._told = False  # and who withdrew it was told that it does not arrive
         self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])  # its place, parts, and the bytes of each write
-        self.released = threading.Event()  # nothing of the sender's memory is needed any more
+        self.released = False  # nothing of the sender's memory is needed any more
         if handle is not None:
-            handle.waiting = self
+            handle.taken(self)
 
     # -- the thread that writes
 
@@ -70,12 +70,13 @@ class Transfer:
             BlockingIOError: the socket has no room.
             OSError: it is broken.
         """
-        place, parts, counts = self._unit
+        _, parts, counts = self._unit
         if sum(counts) == sum(map(len, parts)):
-            place, parts, counts = self._unit = self._next(place)
+            self._begin_unit()
+            _, parts, counts = self._unit
             if not parts:
                 self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
-                self.released.set()
+                self.released = True
                 return True
         # In C as a whole (under TLS in another thread than the main one): no signal handler can run between a write and the
         # note of how much it took.
@@ -85,25 +86,27 @@ class Transfer:
     def copy(self) -> None:
         """Copy what may change of the frame, before it is written."""
         self._parts = [part if type(part.obj) is bytes else memoryview(bytes(part)) for part in self._parts]
-        self.released.set()
+        self.released = True
 
-    def _next(self, place: int) -> tuple[int, list[Any], list[int]]:
-        total = self._ends[-1]
+    def _begin_unit(self) -> None:
+        """Set the next unit, without parts if there is none, and with it what follows from that: none without the other."""
         with self._lock:
+            place = self._unit[0]
             if self._over or (self._withdrawn and not self._begun):
-                return place, [], []
-            if self._withdrawn:
-                self._over = True
-                return place, [HEAD.pack(Kind.CUT, 0)], []
-            if place < 0:
-                self._begun = True
+                self._unit = place, [], []
+            elif self._withdrawn:
+                cut = [HEAD.pack(Kind.CUT, 0)]
+                self._unit, self._over = (place, cut, []), True
+            elif place < 0:
                 self._restamp()
-                return 0, [HEAD.pack(Kind.BEGIN, self._front_bytes)], []
-            stop = min(place + CHUNK_BYTES, total)
-            views = self._views(place, stop)
-            stop = place + sum(map(len, views))
-            self._last = self._over = stop == total
-        return stop, [HEAD.pack(Kind.CHUNK, stop - place), *views], []
+                begin = [HEAD.pack(Kind.BEGIN, self._front_bytes)]
+                self._unit, self._begun = (0, begin, []), True
+            else:
+                views = self._views(place, min(place + CHUNK_BYTES, self._ends[-1]))
+                stop = place + sum(map(len, views))
+                chunk = [HEAD.pack(Kind.CHUNK, stop - place), *views]
+                over = stop == self._ends[-1]
+                self._unit, self._last, self._over = (stop, chunk, []), over, over
 
     def _restamp(self) -> None:
         handle, self._handle = self._handle, None  # the two would be a cycle
@@ -131,7 +134,7 @@ class Transfer:
             place, parts, counts = self._unit
             self._unit = place, [b"".join(_after(parts, sum(counts)))], []
             self._parts = []
-        self.released.set()
+        self.released = True
 
     # -- other threads
 
@@ -149,7 +152,7 @@ class Transfer:
                 self._withdrawn = True
                 self._handle = None
                 if not self._begun:
-                    self.released.set()
+                    self.released = True
 
     @property
     def withdrawn(self) -> bool:
@@ -171,7 +174,7 @@ class Offer:
         self._number = number
         self._descriptor = descriptor
         self._counts: list[int] = []
-        self.released = threading.Event()
+        self.released = False
 
     def write(self, target: socket.socket | TlsSocket) -> bool:
         """Write it; True if it has left before (``Transfer.write``)."""
@@ -184,19 +187,19 @@ class Offer:
                 raise
             except OSError:
                 pass  # too many descriptors are on their way: the segment is not used, and its lender does without
-        self.released.set()
+        self.released = True
         return True
 
     def copy(self) -> None:
         """Let the caller go on: the descriptor stays open."""
-        self.released.set()
+        self.released = True
 
     def abandon(self) -> None:
         """Do nothing: the offer stays."""
 
     def release(self) -> None:
         """Let it be: somebody writes it when there is room."""
-        self.released.set()
+        self.released = True
 
 
 def _after(parts: list[Any], sent: int) -> list[Any]:

@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from ....core.futures import Waiter
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .transfer import Offer, Transfer
@@ -53,8 +54,8 @@ class BulkWriter:
             return False
         if not waits:
             item.copy()
-        self._queue.append(item)
         try:
+            self._queue.append(item)
             self._write_or_wait(item)
         except BaseException:  # Ctrl-C, say
             item.abandon()
@@ -70,12 +71,19 @@ class BulkWriter:
             self._write_until(item)
             return
         # Signal handlers run in the main thread, and one in the middle of TLS would leave a record half known.
-        threading.Thread(target=self._write_until, args=(item,), name="telegrad-bulk", daemon=True).start()
-        while not (item.released.is_set() or self._closed):
-            item.released.wait(LOOK_SECONDS)
+        written = Waiter()  # not an Event, whose lock an interrupt may leave taken
+        threading.Thread(target=self._write_for, args=(item, written), name="telegrad-bulk", daemon=True).start()
+        while not (item.released or self._closed):
+            written.sleep(LOOK_SECONDS)
+
+    def _write_for(self, item: Transfer | Offer, waiter: Waiter) -> None:
+        try:
+            self._write_until(item)
+        finally:
+            waiter.release()
 
     def _write_until(self, item: Transfer | Offer) -> None:
-        while not (item.released.is_set() or self._closed):
+        while not (item.released or self._closed):
             self._in_turn(self._write, item)
 
     def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
@@ -92,7 +100,7 @@ class BulkWriter:
 
     def _write(self, last: Transfer | Offer) -> None:
         # turn held
-        while self._queue and not last.released.is_set():
+        while self._queue and not last.released:
             try:
                 self._write_first()
             except BlockingIOError:
@@ -119,7 +127,7 @@ class BulkWriter:
 
     def _let_go(self, item: Transfer | Offer) -> None:
         """Wait until no thread writes from the memory of an item any more."""
-        while not (item.released.is_set() or self._closed):
+        while not (item.released or self._closed):
             self._in_turn(lambda item: item.release(), item)
 
     # -- on the loop
@@ -156,11 +164,14 @@ class BulkWriter:
         """Send nothing any more, and let all threads go that wait."""
         self._closing = self._closed = True
         for item in list(self._queue):
-            item.released.set()
+            item.released = True
         self._queue.clear()
 
 
 def _wait_for_room(target: socket.socket | TlsSocket) -> None:
     poll = select.poll()
-    poll.register(target, select.POLLOUT)
+    try:
+        poll.register(target, select.POLLOUT)
+    except ValueError:
+        return  # it was closed this instant
     poll.poll(LOOK_SECONDS * 1000)
