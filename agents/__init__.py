@@ -6,6 +6,6 @@ An ``Agent`` of ``rpc`` knows nothing of references and gradients; ``assembly.py
 
 from .assembly import make_agent
 from .process_groups import init_process_group
-from .starting import init_rpc, init_rpc_async
+from .starting import init_rpc, init_rpc_async, start_grpc
 
-__all__ = ["init_process_group", "init_rpc", "init_rpc_async", "make_agent"]
+__all__ = ["init_process_group", "init_rpc", "init_rpc_async", "make_agent", "start_grpc"]

@@ -17,7 +17,9 @@ from ..rpc.extend import (
     GrpcRpcBackendOptions,
     Lane,
     Producers,
+    RemoteWarnings,
     Shutdown,
+    collect_warnings,
     serve_calls,
 )
 from ..rref import RRef
@@ -82,4 +84,6 @@ def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
     profiler = ProfilerInterceptor(agent)
     agent.add_part(profiler)
-    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler)
+    remote_warnings = RemoteWarnings(agent.peers)
+    collect_warnings()
+    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler, remote_warnings)

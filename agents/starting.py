@@ -17,6 +17,7 @@ from ..rpc.extend import (
     RpcBackendOptions,
     check_name,
     find_backend,
+    init_backend,
     make_lanes,
     open_agents,
     plan_rendezvous,
@@ -52,18 +53,20 @@ def init_rpc(
         ValueError: there is no such backend, or the name has other characters.
         TypeError: an argument has a type that none has that fits.
     """
-    start = start_grpc if backend in (None, BackendType.GRPC) else find_backend(backend)
     name = name if name is not None else os.environ.get("TELEGRAD_WORKER")
-    if name is not None or start is not start_grpc:
+    if name is not None:
         check_name(name)
     if rpc_backend_options is not None and not isinstance(rpc_backend_options, RpcBackendOptions):
         given = type(rpc_backend_options).__name__
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {given}")
+    chosen = find_backend(backend, rpc_backend_options)
     if agents := open_agents():
         raise RpcError(
             f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
         )
-    start(name, rank, world_size, rpc_backend_options)
+    init_backend(
+        chosen, store=None, name=name, rank=rank, world_size=world_size, rpc_backend_options=rpc_backend_options
+    )
 
 
 def init_rpc_async(

@@ -31,7 +31,7 @@ from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
 from .ops.table.rows import ARRAYS, TENSORS, Row
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
-from .profiler.scope import profiles
+from .profiler.scope import profiles, recorded_by
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array
@@ -83,6 +83,7 @@ __all__ = [
     "set_argument_cast",
     "record",
     "record_call",
+    "recorded_by",
     "records",
     "reduced",
     "row_sums",

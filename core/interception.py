@@ -99,6 +99,10 @@ class Watcher:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         _leave(self)
+        self.stop_here()
+
+    def stop_here(self) -> None:
+        """Let it see the operations of the current context no more; others that it watches, it does."""
         _watchers.set(without(_watchers.get(), self))
 
     def enter_context(self) -> None:

@@ -14,10 +14,11 @@ from .api import (
     shutdown,
     shutdown_async,
 )
+from .backend_registry import BackendType
 from .current_call import CurrentCall, current_call
 from .gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
 from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
-from .options import BackendType, GrpcRpcBackendOptions, RpcBackendOptions
+from .options import GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import WorkerInfo
 from .streaming import Stream, stream
 from .tls import TlsFiles

@@ -37,6 +37,7 @@ class Codec:
 
     def _set_hooks(self) -> None:
         # Hot: hooks that an interceptor does not override are not called.
+        self._sending = [each for each in self.interceptors if type(each).sending is not Interceptor.sending]
         self._arrived = self._overridden("arrived")
         self._opening = self._overridden("opening")
         self._served = self._overridden("served")
@@ -85,13 +86,13 @@ class Codec:
 
     def sending(self, message: Outgoing) -> None:
         """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
-        for index, interceptor in enumerate(self.interceptors):
+        for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():
                 continue
             try:
                 interceptor.sending(message)
             except BaseException:
-                for earlier in self.interceptors[:index]:
+                for earlier in self._sending[:index]:
                     earlier.not_delivered(message)
                 raise
 

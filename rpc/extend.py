@@ -1,7 +1,7 @@
 """For those who extend the agent: lanes, interceptors, request methods, control topics, agents of one's own."""
 
 from .agent import Agent, agent_variable
-from .backend_registry import find_backend
+from .backend_registry import BackendType, find_backend, init_backend
 from .calling import (
     call_function,
     event_name,
@@ -23,19 +23,22 @@ from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
 from .messages import Incoming, Interceptor, Outgoing
-from .options import UNSET_RPC_TIMEOUT, BackendType, GrpcRpcBackendOptions, RpcBackendOptions
+from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .peers import Peer, WorkerInfo, check_name
 from .pool import Executor
 from .producing import Producers
+from .remote_warnings import RemoteWarnings, collect_warnings
 from .rendezvous import plan_rendezvous
 from .replies import check_future
 from .serving import ServerCall
 from .shutdown import Shutdown, shut_down
+from .streaming import AHEAD, Stream, open_stream
 from .timers import Batch
 from .wire.failures import RemoteTraceback, traceback_text
 from .wire.header import Flag, Kind
 
 __all__ = [
+    "AHEAD",
     "DEFAULT_LANES",
     "UNSET_RPC_TIMEOUT",
     "Agent",
@@ -59,8 +62,10 @@ __all__ = [
     "Peer",
     "Producers",
     "RemoteTraceback",
+    "RemoteWarnings",
     "RpcBackendOptions",
     "ServerCall",
+    "Stream",
     "Shutdown",
     "FrameHandle",
     "WorkerInfo",
@@ -68,13 +73,16 @@ __all__ = [
     "call_function",
     "check_future",
     "check_name",
+    "collect_warnings",
     "current_agent",
     "event_name",
     "find_backend",
+    "init_backend",
     "is_async_execution",
     "label_parts",
     "open_agents",
     "open_request",
+    "open_stream",
     "make_lanes",
     "name_of",
     "plan_rendezvous",

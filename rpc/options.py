@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from ..core.errors import ArgumentKindError, ArgumentValueError
 from .tls import TlsFiles
@@ -115,9 +114,3 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             seconds = getattr(self, name)
             if not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise ValueError(f"{name} must be a number of seconds above 0; you gave {seconds!r}")
-
-
-class BackendType(Enum):
-    """Kinds of agents that ``init_rpc`` starts."""
-
-    GRPC = "grpc"

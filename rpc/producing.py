@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ..core.errors import RpcError
+from ..core.extend import profiles, recorded_by
 from .agent import Agent
 from .calling import name_of, open_request
 from .item_source import (
@@ -123,7 +124,7 @@ class Producer:
                 work = self._closed(self._error_of(getattr(self._iterator, "close", None)))
                 continue
             try:
-                value = (MORE, self._context.run(next, self._iterator))
+                value = (MORE, self._context.run(self._next, work.pull))
             except StopIteration as end:
                 value = (END, end.value)
             except BaseException as error:
@@ -131,6 +132,10 @@ class Producer:
                 continue
             work = self._answer(work, value)
         return None if (reading := self.call.connection.reading) is None else reading.linger
+
+    def _next(self, pull: ServerCall) -> Any:
+        with recorded_by(pull.profiles):
+            return next(self._iterator)
 
     def _error_of(self, close: Callable[[], object] | None) -> BaseException | None:
         try:
@@ -155,7 +160,8 @@ class Producer:
             work.pull.reply((END, None))
             return self._decide(Stepped())
         try:
-            value = (MORE, await self._iterator.__anext__())
+            with recorded_by(work.pull.profiles):
+                value = (MORE, await self._iterator.__anext__())
         except StopAsyncIteration:
             value = (END, None)
         except BaseException as error:
@@ -171,8 +177,10 @@ class Producer:
         return None
 
     def _answer(self, step: Step, value: tuple[bool, Any]) -> Work | None:
+        if step.pull is not self.call:  # warnings are kept with the call that opened the stream
+            step.pull.warnings, self.call.warnings = self.call.warnings, ()
         try:
-            self._context.copy().run(step.pull.reply, value)
+            self._context.copy().run(_reply, step.pull, value)
         except BaseException as error:  # it cannot be sent
             step.pull.fail(error)
             if value[0] is MORE:
@@ -220,6 +228,7 @@ class Producers:
 
     def _serve_pull(self, call: ServerCall) -> None:
         stream, number = call.open()
+        call.profiles = profiles.get()  # entered when it was opened, in this context, for the step, which has another
         producer = self._open.get((call.sender, stream))
         if producer is None:
             call.reply((END, None))
@@ -237,6 +246,11 @@ class Producers:
             if (producer := self._open.get(key)) is not None:
                 producer.call.cancel()
                 producer.handle(Close())
+
+
+def _reply(pull: ServerCall, value: tuple[bool, Any]) -> None:
+    with recorded_by(pull.profiles):  # which answer with what they have recorded
+        pull.reply(value)
 
 
 def items_of(result: Any, what: str) -> Any:

@@ -204,11 +204,10 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
         world_size = _number(
             "world_size", query.get("world_size", "0" if "WORLD_SIZE" not in os.environ else None), "WORLD_SIZE"
         )
+    _check_numbers(rank, world_size or MOST_WORKERS)
     rendezvous = _rendezvous(init_method, url)
     if world_size == 0:
-        _check_dynamic(rendezvous, rank, init_method)
-    else:
-        _check_numbers(rank, world_size)
+        _check_dynamic(rendezvous, init_method)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
 
 
@@ -236,9 +235,7 @@ def _check_numbers(rank: int, world_size: int) -> None:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
 
 
-def _check_dynamic(rendezvous: Rendezvous, rank: int, init_method: str) -> None:
-    if rank < 0:
-        raise RendezvousError(f"rank={rank} is impossible; ranks go from 0")
+def _check_dynamic(rendezvous: Rendezvous, init_method: str) -> None:
     if not isinstance(rendezvous, TcpRendezvous):
         raise RendezvousError(
             f"world_size is missing: pass world_size= to init_rpc, or set WORLD_SIZE. Without one workers join and leave "

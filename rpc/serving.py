@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import math
 import sys
@@ -33,6 +34,8 @@ from .wire.header import Flag, Kind
 from .wire.payload import pack
 
 logger = logging.getLogger("telegrad.rpc")
+WARNINGS = 4  # number of the warnings among the extras of an answer
+WarningRow = tuple[str, str, str, str, int]  # module and name of its class, its text, file and line
 CallKey = tuple[int, int]  # rank of the caller, id of the call there
 call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
 REMEMBERED = 4096  # cancels that may have overtaken their calls
@@ -220,6 +223,8 @@ class ServerCall(Incoming):
         key: the caller's rank and the id of the call there.
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
+        warnings: shown while it runs, for its caller (``remote_warnings.py``).
+        profiles: of a request for an item, those that record the step that makes it.
         streams: it opens a stream of items, and goes on when it was answered.
     """
 
@@ -235,7 +240,9 @@ class ServerCall(Incoming):
         "connection",
         "deadline",
         "key",
+        "profiles",
         "streams",
+        "warnings",
         "what",
     )
 
@@ -249,6 +256,8 @@ class ServerCall(Incoming):
         self.key: CallKey = (self.sender, self.call_id)
         self.what = ""
         self._peer = server.peers.at(self.sender)
+        self.profiles: tuple[Any, ...] = ()
+        self.warnings: tuple[WarningRow, ...] = ()
         self._opened = False
         self._answered = False
         self.cancelled = self.streams = self._over = False
@@ -427,6 +436,8 @@ class ServerCall(Incoming):
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
+        if self.warnings:
+            reply.extras[WARNINGS], self.warnings = json.dumps(self.warnings).encode(), ()
         if not self._late():  # else nobody waits for it
             self._server.send(reply, self.connection)
         self._answered = True

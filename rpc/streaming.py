@@ -9,17 +9,20 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from .agent import Agent
-from .calling import label_parts, request_body, resolve_timeout
+from .calling import event_name, label_parts, request_body, resolve_timeout
 from .current import current_agent
 from .dispatch import PendingCall
 from .messages import Method, Topic
 from .options import UNSET_RPC_TIMEOUT
 from .peers import Peer, WorkerInfo
 from .wire.control import encode_ids
+from .wire.payload import Labels
 
 T = TypeVar("T")
 AHEAD = 8
@@ -35,17 +38,19 @@ class Pulls:
         ahead: how many items may be under way, or here and not taken.
         timeout: seconds that a consumer waits for an item; 0 for none.
         what: names the stream in errors.
+        event: names its requests in profiles.
     """
 
-    def __init__(self, agent: Agent, peer: Peer, body: Any, ahead: int, timeout: float, what: str) -> None:
+    def __init__(self, agent: Agent, peer: Peer, body: Any, ahead: int, timeout: float, what: str, event: str) -> None:
         self.what = what
+        self._event = event
         self.over = False
         self._agent = agent
         self._peer = peer
         self._ahead = ahead
         self._timeout = timeout
         # No deadline of its own: it begins when a consumer waits.
-        self._opening = agent.caller.begin(peer, Method.STREAM, body, 0.0, f"item 0 of {what}", label_parts)
+        self._opening = self._request(Method.STREAM, body, 0, label_parts)
         self._calls: deque[PendingCall] = deque([self._opening])
         self._number = 1  # of the next item to ask for
 
@@ -90,9 +95,23 @@ class Pulls:
             return
         while len(self._calls) < count:
             body = (self._opening.call_id, self._number)
-            what = f"item {self._number} of {self.what}"
+            self._calls.append(self._request(Method.PULL, body, self._number, _no_labels))
             self._number += 1
-            self._calls.append(self._agent.caller.begin(self._peer, Method.PULL, body, 0.0, what, _no_labels))
+
+    def _request(self, method: int, body: Any, number: int, labels: Labels) -> PendingCall:
+        """Send the request for the item of that number; in a profile it is an event, as a call is."""
+        what = f"item {number} of {self.what}"
+        begin = partial(self._agent.caller.begin, self._peer, method, body, 0.0, what, labels)
+        if not profiles.get():
+            return begin()
+        begun: list[PendingCall] = []
+
+        def request() -> Future[Any]:
+            begun.append(begin())
+            return begun[0].future
+
+        record_call(self._event, request)
+        return begun[0]
 
 
 class Stream(Generic[T]):
@@ -204,11 +223,23 @@ def stream(
         ...         print(next(numbers), next(numbers))
         1 2
     """
-    agent = current_agent()
+    return open_stream(current_agent(), to, func, args, kwargs, timeout, ahead)
+
+
+def open_stream(
+    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, ahead: int
+) -> Stream[Any]:
+    """Run ``stream`` through an agent.
+
+    Args:
+        agent: the agent that calls.
+        to, function, args, kwargs, timeout, ahead: see ``stream``.
+    """
     if not isinstance(ahead, int) or ahead < 0:
         raise ValueError(f"ahead must be a whole number, 0 or more; you gave {ahead!r}")
     peer = agent.peers.find(to)
-    body, name = request_body(peer, func, args, kwargs)
+    body, name = request_body(peer, function, args, kwargs)
     what = f"the stream of {name} on worker {peer.info.name!r}"
-    pulls = Pulls(agent, peer, body, ahead, resolve_timeout(agent, timeout), what)
+    event = event_name("rpc_stream", function, agent, peer)
+    pulls = Pulls(agent, peer, body, ahead, resolve_timeout(agent, timeout), what, event)
     return Stream(pulls, agent.timers.call_soon)

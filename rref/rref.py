@@ -13,12 +13,15 @@ from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
+    AHEAD,
     UNSET_RPC_TIMEOUT,
+    Stream,
     WorkerInfo,
     call_function,
     current_agent,
     event_name,
     label_parts,
+    open_stream,
     request_body,
     resolve_timeout,
 )
@@ -234,6 +237,19 @@ class RRef(Generic[T]):
             timeout: seconds within which the method must have returned, as in ``rpc.remote``.
         """
         return Proxy(self, lambda method, args, kwargs: self._remote(method, args, kwargs, timeout))
+
+    def stream(self, timeout: float = UNSET_RPC_TIMEOUT, *, ahead: int = AHEAD) -> Proxy:
+        """Return a proxy: ``for item in rref.stream().method(...)`` runs a generator of the value at its owner.
+
+        Args:
+            timeout: seconds that a consumer waits for each item, as in ``rpc.stream``.
+            ahead: how many items may be made before they are taken, as in ``rpc.stream``.
+        """
+        return Proxy(self, lambda method, args, kwargs: self._stream(method, args, kwargs, timeout, ahead))
+
+    def _stream(self, method: Any, args: Any, kwargs: Any, timeout: float, ahead: int) -> Stream[Any]:
+        agent = self._context.agent
+        return open_stream(agent, agent.peers.at(self._fork.owner.rank), method, args, kwargs, timeout, ahead)
 
     def _remote(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float) -> RRef[Any]:
         self._check()

@@ -23,7 +23,6 @@ PLACES = {
     "distributed.algorithms.model_averaging.averagers": "collective.optim",
     "distributed.algorithms.model_averaging.hierarchical_model_averager": "collective.optim",
     "distributed.autograd": "autograd_dist",
-    "distributed.rpc.backend_registry": "rpc.backend_registry",
     "distributed.rpc.functions": "rpc.functions",
     "distributions": "distributions",
     "fft": "core.fft",

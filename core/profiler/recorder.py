@@ -89,7 +89,10 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         if self.running:
             self.running = False
             super().__exit__(kind, error, tb)
-            profiles.set(without(profiles.get(), self))
+
+    def stop_here(self) -> None:
+        super().stop_here()
+        profiles.set(without(profiles.get(), self))
 
     def watch(
         self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

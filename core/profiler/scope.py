@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,24 @@ def innermost(recorder: Any) -> FunctionEvent | None:
     while event is not None and event.end is not None:
         event = event.cpu_parent  # it ended in another context
     return event
+
+
+@contextmanager
+def recorded_by(recorders: Iterable[Any]) -> Iterator[None]:
+    """Let profiles that were entered for this in another thread or task record what runs in a block, inside their first event.
+
+    Args:
+        recorders: the profiles; those that record here anyway, and those that were left, are not touched.
+    """
+    fresh = [each for each in recorders if each.running and each not in profiles.get()]
+    for recorder in fresh:
+        recorder.watch_here()
+        step_in(recorder, recorder.function_events[0])
+    try:
+        yield
+    finally:
+        for recorder in fresh:
+            recorder.stop_here()
 
 
 def step_in(recorder: Any, event: FunctionEvent) -> None:

@@ -117,6 +117,40 @@ def test_fetches_and_methods(workers):
     check_tree(profiled)
 
 
+def rows(count):
+    for number in range(count):
+        yield tg.ones(2) * number
+
+
+async def rows_in_loop(count):
+    for number in range(count):
+        await asyncio.sleep(0)
+        yield tg.ones(2) * number
+
+
+@pytest.mark.parametrize("function", [rows, rows_in_loop])
+@pytest.mark.parametrize("ahead", [0, 8])
+def test_each_item_of_a_stream_has_what_made_it(workers, function, ahead):
+    with profile() as profiled:
+        items = [item.tolist() for item in rpc.stream("worker1", function, (3,), ahead=ahead)]
+    assert items == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    key = f"rpc_stream#{function.__name__}(worker0 -> worker1)"
+    made = [event for event in profiled.function_events if event.name == f"{key}#remote_op: mul"]
+    assert len(made) == 3 and all(event.node_id == 1 for event in made)
+    calls = {id(event.cpu_parent.cpu_parent): event.cpu_parent.cpu_parent for event in made}
+    assert [call.name for call in calls.values()] == [key] * 3
+    check_tree(profiled)
+
+
+def test_a_stream_that_outlives_a_profile_goes_on(workers):
+    stream = rpc.stream("worker1", rows, (4,), ahead=0)
+    first = next(stream)
+    with profile() as profiled:
+        second = next(stream)
+    assert [first.tolist(), second.tolist(), *(item.tolist() for item in stream)] == [[n, n] for n in range(4)]
+    assert sum("mul" in name for name in names(profiled)) == 1
+
+
 def test_calls_of_a_callee_return_with_its_own(workers):
     x = tg.ones(2, 2)
     with profile() as profiled, record_function("outer"):
@@ -279,3 +313,22 @@ def test_the_trace_and_the_table_are_by_worker(workers, tmp_path):
     sums = {(row.key.rpartition(": ")[2], row.worker): row.count for row in profiled.key_averages()}
     assert sums["add", "worker1"] == 1 and sums["rpc_async#product(worker0 -> worker2)", "worker0"] == 1
     assert profiled.table().split()[1] == "worker"
+
+
+def test_the_nodes_of_messages_are_events_of_the_backward(workers):
+    x = tg.ones(2, requires_grad=True)
+    with autograd_dist.context() as context, profile() as profiled:
+        loss = rpc.rpc_sync("worker1", tg.mul, (x, x)).sum()
+        autograd_dist.backward(context, [loss])
+    nodes = [
+        (event.name.rpartition("::")[2], event.node_id)
+        for event in profiled.function_events
+        if "RpcBackward" in event.name
+    ]
+    assert sorted(nodes) == [
+        ("RecvRpcBackward", 0),
+        ("RecvRpcBackward", 1),
+        ("SendRpcBackward", 0),
+        ("SendRpcBackward", 1),
+    ]
+    check_tree(profiled)

@@ -423,3 +423,34 @@ def test_the_future_of_profiling(workers):
     mine = Future()
     reference._set_profiling_future(mine)
     assert reference._get_profiling_future() is mine
+
+
+# -- streams of a value
+
+
+class Pages:
+    def read(self, count, start=0):
+        yield from range(start, start + count)
+
+    async def read_later(self, count):
+        for number in range(count):
+            await asyncio.sleep(0)
+            yield number
+
+    def not_a_generator(self):
+        return 3
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_a_method_that_yields_is_streamed(workers, owner):
+    with rpc.remote(owner, Pages) as pages:
+        assert list(pages.stream().read(3, start=1)) == [1, 2, 3]
+        assert list(pages.stream(ahead=0).read_later(2)) == [0, 1]
+        with pages.stream(timeout=20).read(1000) as numbers:
+            assert [next(numbers), next(numbers)] == [0, 1]
+        with pytest.raises(TypeError, match="returned int"):
+            next(pages.stream().not_a_generator())
+        with pytest.raises(AttributeError, match="write"):
+            next(pages.stream().write())
+        with pytest.raises(ValueError, match="ahead must be"):
+            pages.stream(ahead=-1).read(1)

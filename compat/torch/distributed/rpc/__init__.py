@@ -8,7 +8,6 @@ from .....rpc import _all_gather as _all_gather
 from .....rpc import _barrier as _barrier
 from .....rpc import _set_rpc_timeout as _set_rpc_timeout
 from .....rpc import _wait_all as _wait_all
-from .....rpc import backend_registry as backend_registry
 from .....rpc import debug_info as debug_info
 from .....rpc import functions as functions
 from .....rpc import get_rpc_timeout as get_rpc_timeout
@@ -18,7 +17,13 @@ from .....rpc import rpc_sync as rpc_sync
 from .....rpc import shutdown as shutdown
 from .....rref import RRef as RRef
 from .....rref import remote as remote
+from . import backend_registry as backend_registry
 from . import constants as constants
+from .backend_registry import BackendValue as BackendValue
+from .backend_registry import backend_registered as backend_registered
+from .backend_registry import construct_rpc_backend_options as construct_rpc_backend_options
+from .backend_registry import init_backend as init_backend
+from .backend_registry import register_backend as register_backend
 from .options import BackendType as BackendType
 from .options import TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions
 

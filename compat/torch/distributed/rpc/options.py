@@ -10,10 +10,10 @@ from .....rpc import BackendType as OurBackendType
 from .....rpc import GrpcRpcBackendOptions
 
 
-class BackendType:
-    """Kinds of agents (``torch.distributed.rpc.BackendType``): both names are the gRPC agent."""
+class BackendType(OurBackendType):
+    """Kinds of agents (``torch.distributed.rpc.BackendType``): ``TENSORPIPE`` is the gRPC agent."""
 
-    GRPC = TENSORPIPE = OurBackendType.GRPC
+    TENSORPIPE = OurBackendType.GRPC
 
 
 class TensorPipeRpcBackendOptions(GrpcRpcBackendOptions):
